@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use pi_ai::{
+use pi_auth::{
     AllCredentials, AuthError, Credential, CredentialInfo, CredentialStore, FilePosition,
     LockedCredential,
 };

@@ -1,6 +1,6 @@
 //! Reads and writes JSON files in the TypeScript pi's format: indented by two spaces, no trailing newline.
 
-use pi_ai::{AuthError, FilePosition};
+use pi_auth::{AuthError, FilePosition};
 use serde_json::{Map, Value};
 
 use std::path::Path;

@@ -5,8 +5,9 @@
 //! overwritten if they are malformed.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), pi_ai::AuthError> {
-//! use pi_ai::{CredentialStore, Env};
+//! # async fn example() -> Result<(), pi_auth::AuthError> {
+//! use pi_auth::CredentialStore;
+//! use pi_env::Env;
 //! use pi_config::{AgentDir, AuthFile};
 //!
 //! let directory = AgentDir::from_env(&Env::process());

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::AuthError;
+use pi_auth::AuthError;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

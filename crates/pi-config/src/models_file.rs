@@ -1,7 +1,7 @@
 //! `models.json`: providers and models that the user adds or changes.
 //!
 //! JSON with `//` comments and trailing commas. The file is used only if all of it is valid: an error lists
-//! every invalid value by line, column and path. The file is never written. `pi-ai` interprets the entries.
+//! every invalid value by line, column and path. The file is never written. `pi-providers` interprets the entries.
 
 mod schema;
 mod shape;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use jsonc_parser::ast::{Comment, ObjectProp, Value as Node};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
-use pi_ai::FilePosition;
+use pi_auth::FilePosition;
 use serde::de::DeserializeOwned;
 
 use self::shape::Fault;

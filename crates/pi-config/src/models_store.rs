@@ -1,13 +1,14 @@
 //! `models-store.json`: cached model catalogs of providers.
 //!
 //! An unreadable cache is treated as empty. It is still changed under the lock, because the
-//! TypeScript pi stores its own entries in the same file. `pi-ai` defines the format of an entry.
+//! TypeScript pi stores its own entries in the same file. `pi-providers` defines the format of an entry.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_ai::{AuthError, ModelsStore, ModelsStoreError, StoredModels};
+use pi_auth::AuthError;
+use pi_providers::{ModelsStore, ModelsStoreError, StoredModels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

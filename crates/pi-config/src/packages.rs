@@ -9,7 +9,7 @@ mod npm_version;
 
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 use sha2::{Digest, Sha256};
 
 pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 
 use crate::env_vars;
 

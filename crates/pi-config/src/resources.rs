@@ -26,8 +26,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pi_ai::Env;
-
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
@@ -41,6 +39,7 @@ pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
+use pi_env::Env;
 use selection::{ResourceCandidate, ResourceSelector, SelectedResources};
 use skills::SkillSet;
 use source_info::Provenance;

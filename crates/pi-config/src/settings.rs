@@ -28,7 +28,7 @@ pub use values::{
 
 use std::collections::BTreeMap;
 
-use pi_ai::{ThinkingBudgets, ThinkingLevel, TransportPreference};
+use pi_protocol::{ThinkingBudgets, ThinkingLevel, TransportPreference};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

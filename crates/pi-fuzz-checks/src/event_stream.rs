@@ -1,6 +1,6 @@
 //! AWS event-stream frames. The first byte is the chunk length.
 
-use pi_ai::bench_support::read_frames;
+use pi_bedrock::read_frames;
 use pretty_assertions::assert_eq;
 
 use crate::chunks::{chunkings, split_input};

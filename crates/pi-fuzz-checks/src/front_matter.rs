@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pi_ai::Env;
 use pi_config::{
     AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, Settings, SettingsStore,
     load_resources,
 };
+use pi_env::Env;
 use pretty_assertions::assert_eq;
 
 use crate::temp_files;

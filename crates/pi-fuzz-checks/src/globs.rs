@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pi_ai::{Env, Model, builtin_model, resolve_scope};
 use pi_config::{
     AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Settings, SettingsStore,
     load_resources,
 };
+use pi_env::Env;
+use pi_protocol::Model;
+use pi_providers::{builtin_model, resolve_scope};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files;

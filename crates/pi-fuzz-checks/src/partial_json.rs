@@ -1,6 +1,6 @@
 //! Incremental parsing of tool call arguments.
 
-use pi_ai::partial_json::{IncrementalObject, parse_object};
+use pi_protocol::partial_json::{IncrementalObject, parse_object};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
 use pi_config::{AgentDir, Settings, SettingsStore};
+use pi_env::Env;
+use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 use pi_rpc::{
     COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, RpcCommand, ServeOptions, serve,
 };
@@ -82,7 +83,7 @@ fn expected_response(line: &ClientLine) -> Option<Value> {
         ClientLine::ExtensionUi(_) => return None,
     };
     // Responses format numbers as JavaScript does: `1.0` becomes `1`.
-    let response = pi_ai::json::value_to_string(&serde_json::json!([id, command]));
+    let response = pi_protocol::json::value_to_string(&serde_json::json!([id, command]));
     serde_json::from_str(&response).ok()
 }
 

@@ -1,6 +1,6 @@
 //! Server-sent events. The first byte is the chunk length.
 
-use pi_ai::bench_support::read_events;
+use pi_providers::bench_support::read_events;
 use pretty_assertions::assert_eq;
 
 use crate::chunks::{chunkings, split_input};

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_runtime::environment_secrets;
 
 /// The record until it has been reported.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_ai::{LoginEvent, LoginPrompt};
+use pi_auth::{LoginEvent, LoginPrompt};
 use pi_session::listing::SessionInfo;
 use pi_tui::Component;
 
@@ -62,7 +62,7 @@ pub(crate) enum DialogUpdate {
     SignInPromptWithdrawn,
     SignInEnded(Result<(), String>),
     /// The available models changed.
-    Models(Vec<Arc<pi_ai::Model>>),
+    Models(Vec<Arc<pi_protocol::Model>>),
     Progress(crate::dialogs::ProgressUpdate),
     /// The external editor was closed with this text.
     Edited(String),

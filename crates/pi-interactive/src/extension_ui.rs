@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use pi_ai::Env;
 use pi_config::{AgentDir, SettingsOverrides};
+use pi_env::Env;
 use pi_runtime::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
     ExtensionNotice, ExtensionScreen, ExtensionUi,

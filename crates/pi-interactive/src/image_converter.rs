@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{ImageFormat, ImageReader, Limits};
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 use tokio::sync::Notify;
 
 /// Memory limit for decoding an image.

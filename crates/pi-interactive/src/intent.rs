@@ -6,11 +6,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{AuthKind, Model, ScopedModel, ThinkingLevel, TransportPreference};
+use pi_auth::AuthKind;
 use pi_config::{
     CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
     MermaidMode, ProjectTrustDefault, QuietStartup, TreeFilterMode, TrustChoice, TuiMode,
 };
+use pi_protocol::{Model, ThinkingLevel, TransportPreference};
+use pi_providers::ScopedModel;
 use pi_session::EntryId;
 
 /// An action a dialog requests from the application.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::StreamPhase;
+use pi_providers::StreamPhase;
 use pi_runtime::{AgentSession, SessionEvent, SessionListener, SessionSubscription};
 use tokio::sync::{mpsc, watch};
 

@@ -8,7 +8,7 @@ mod dialogs;
 mod information;
 mod program;
 
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_runtime::AgentSession;
 use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 

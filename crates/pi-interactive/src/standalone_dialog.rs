@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::path::Path;
 
-use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, Settings, SettingsOverrides, SettingsStore};
+use pi_env::Env;
 use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 
 use crate::dialog::Dialog;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::Env;
 use pi_config::{
     AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, MermaidMode, Settings,
     TuiMode, read_keybindings,
 };
+use pi_env::Env;
 use pi_markdown::MermaidRendering;
 use pi_tui::{
     CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings, Platform,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_ai::Env;
 use pi_config::{AgentDir, SettingsOverrides, TrustChoice};
+use pi_env::Env;
 use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
 use tokio::sync::oneshot;

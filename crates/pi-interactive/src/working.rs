@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, AssistantMessageEvent, StreamPhase};
+use pi_core::AgentEvent;
+use pi_protocol::{AgentMessage, AssistantMessageEvent};
+use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 
@@ -361,7 +362,7 @@ mod tests {
         let step = AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
-            result: pi_agent::ToolOutput::default(),
+            result: pi_core::ToolOutput::default(),
             is_error: false,
         };
         working.follow(&agent(step), after(90));

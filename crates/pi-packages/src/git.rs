@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pi_ai::Env;
 use pi_config::GitAddress;
+use pi_env::Env;
 use serde_json::{Map, Value};
 
 use crate::command::{self, Command};

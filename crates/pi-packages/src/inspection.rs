@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
 use pi_config::{
     AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore,
     load_resources,
 };
+use pi_env::Env;
 use pi_ext::{
     ImportKind, ModuleResolver, ModuleSupport, ResolvedModule, SourceFormat, module_support,
     prepare, virtual_module_names,

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use pi_ai::{Env, env_vars};
 use pi_config::{
     AgentDir, GitAddress, NpmAddress, NpmVersion, PackageAddress, PackageLocations, SourceScope,
     installed_version,
 };
+use pi_env::{Env, env_vars};
 
 use crate::dir_ops::StagingDir;
 use crate::error::PackageError;

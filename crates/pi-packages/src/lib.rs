@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use pi_ai::Env;
+//! use pi_env::Env;
 //! use pi_config::{AgentDir, PackageAddress, SourceScope};
 //! use pi_packages::{InstallerOptions, PackageInstaller, ConfiguredPackage};
 //!

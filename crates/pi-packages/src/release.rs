@@ -15,8 +15,9 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
-use pi_ai::{Env, HttpClient, HttpSettings};
 use pi_config::NpmVersion;
+use pi_env::Env;
+use pi_http::{HttpClient, HttpSettings};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
@@ -243,7 +243,7 @@ impl RpcClient {
         let sent = self
             .shared
             .input
-            .send(pi_ai::json::to_string(&object)?)
+            .send(pi_protocol::json::to_string(&object)?)
             .await;
         if sent.is_err() {
             self.shared.state().pending.remove(&id);
@@ -261,7 +261,7 @@ impl RpcClient {
 
     /// Replies to a dialog of an extension.
     pub async fn reply(&self, response: &ExtensionUiResponse) -> Result<(), RpcClientError> {
-        let line = pi_ai::json::to_string(response)?;
+        let line = pi_protocol::json::to_string(response)?;
         let sent = self.shared.input.send(line).await;
         sent.map_err(|_closed| self.shared.exited_error())
     }

@@ -3,8 +3,8 @@
 //! Parsing is as lenient as in the TypeScript pi: an `id` may be any JSON value, unknown fields are
 //! ignored, and `null` means absent. A line that is not a command still gets a response.
 
-use pi_agent::QueueMode;
-use pi_ai::ImageContent;
+use pi_core::QueueMode;
+use pi_protocol::ImageContent;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -202,7 +202,7 @@ pub struct RejectedLine {
 impl ClientLine {
     /// Parses a line. Never fails; invalid lines become [`ClientLine::Rejected`].
     pub fn parse(line: &str) -> Self {
-        match pi_ai::json::from_str_lenient(line) {
+        match pi_protocol::json::from_str_lenient(line) {
             Ok(Value::Object(mut object)) => {
                 let id = object.get("id").cloned();
                 let kind = match object.get("type") {
@@ -277,8 +277,9 @@ fn type_name(value: &Value) -> &'static str {
 
 /// Images carry `"type": "image"` on the wire, for which the struct has no field.
 mod images {
+    use pi_protocol::InputBlock;
+
     use super::{Deserialize, Deserializer, ImageContent, Serialize, Serializer};
-    use pi_ai::InputBlock;
 
     pub(super) fn serialize<S: Serializer>(
         images: &[ImageContent],

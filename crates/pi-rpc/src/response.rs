@@ -3,8 +3,8 @@
 //! Outgoing responses are built as text, since their data can be a complete session; incoming ones
 //! are parsed into [`RpcResponse`].
 
-use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, Model, ThinkingLevel, Usage};
+use pi_core::QueueMode;
+use pi_protocol::{AgentMessage, Model, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ pub(crate) fn failure_line(failure: &RejectedLine) -> String {
 
 fn head_line(head: &ResponseHead<'_>) -> String {
     // Serializing strings and JSON values cannot fail.
-    pi_ai::json::to_string(head).unwrap_or_default()
+    pi_protocol::json::to_string(head).unwrap_or_default()
 }
 
 /// Response to `get_state`.

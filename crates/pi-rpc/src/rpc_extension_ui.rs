@@ -96,7 +96,10 @@ impl RpcExtensionUi {
     }
 
     fn request(&self, id: String, method: ExtensionUiMethod) -> BoxFuture<'static, ()> {
-        self.send(pi_ai::json::to_string(&ExtensionUiRequest { id, method }))
+        self.send(pi_protocol::json::to_string(&ExtensionUiRequest {
+            id,
+            method,
+        }))
     }
 }
 
@@ -140,7 +143,7 @@ impl ExtensionUi for RpcExtensionUi {
     }
 
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        self.send(pi_ai::json::to_string(&ExtensionErrorLine {
+        self.send(pi_protocol::json::to_string(&ExtensionErrorLine {
             extension_path: failure.extension.unwrap_or_default(),
             event: failure.event,
             error: failure.error,

@@ -6,7 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pi_ai::{Env, ImageContent};
+use pi_env::Env;
+use pi_protocol::ImageContent;
 use pi_tools::{PathError, PathResolver, prepare_image, sniff_image};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use jiff::Timestamp;
-use pi_ai::{Env, Model};
 use pi_config::ConfigScope;
+use pi_env::Env;
+use pi_protocol::Model;
 use serde_json::{Value, json};
 use thiserror::Error;
 

@@ -8,9 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use pi_ai::{Env, Tool};
 use pi_config::atomic_file::{self, NewFileMode};
 use pi_config::expand_home;
+use pi_env::Env;
+use pi_protocol::Tool;
 use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
 use thiserror::Error;
 

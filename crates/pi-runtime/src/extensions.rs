@@ -34,9 +34,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{ExtensionProvider, RefreshOptions, Registration};
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, SourceInfo};
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
+use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
 pub use front_end::{
@@ -200,22 +200,22 @@ impl SessionExtensions {
 
     fn register_provider(
         &self,
-        models: &pi_ai::Models,
+        models: &pi_providers::Models,
         extension: String,
         provider: ProviderData,
-    ) -> Result<(), pi_ai::ConfigError> {
+    ) -> Result<(), pi_providers::ConfigError> {
         let name = provider.name.clone();
         let changes = provider.sign_in.as_ref();
         let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
         let has_code = provider.streams || provider.refreshes || changes_models;
         let driver = has_code.then(|| {
             let driver = provider::ExtensionProvider::new(&self.0, extension.clone(), &provider);
-            Arc::new(driver) as Arc<dyn pi_ai::ProviderDriver>
+            Arc::new(driver) as Arc<dyn pi_providers::ProviderDriver>
         });
         let oauth = provider.sign_in.map(|data| {
             let shared = Arc::downgrade(&self.0);
             let sign_in = ExtensionSignIn::new(shared, extension, name.clone(), data);
-            Arc::new(sign_in) as Arc<dyn pi_ai::OAuthFlow>
+            Arc::new(sign_in) as Arc<dyn pi_auth::OAuthFlow>
         });
         let registration = ExtensionProvider {
             config: provider.config,

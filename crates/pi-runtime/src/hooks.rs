@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
+    SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::{
-    AgentMessage, ImageContent, Message, MessageContent, Model, RequestHooks, ThinkingLevel, Usage,
+use pi_protocol::{
+    AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
 };
+use pi_providers::RequestHooks;
 use pi_session::{
     AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
     ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,
@@ -24,8 +26,7 @@ use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::SessionEvent;
-use crate::session::{AgentSession, BoundaryView, Delivery, InputSource};
+use crate::session::{AgentSession, BoundaryView};
 
 pub(crate) use chain::HookChain;
 
@@ -274,15 +275,6 @@ pub struct CustomMessageDraft {
     pub display: bool,
     /// Data for the extension; not sent to the model.
     pub details: Option<Value>,
-}
-
-/// Outcome of the last turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ActivityOutcome {
-    #[default]
-    Completed,
-    Aborted,
-    Error,
 }
 
 /// A turn that is complete except for its `turn_end` event.

@@ -7,7 +7,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use pi_ai::{Env, FauxProvider, Models, ModelsOptions, Registration};
+//! use pi_env::Env;
+//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //! use pi_config::{AgentDir, Settings, SettingsStore};
 //! use pi_runtime::{Prompt, RuntimeOptions, SessionChoice, SessionRuntime};
 //!
@@ -34,7 +35,6 @@ mod attachments;
 mod bug_report;
 mod commands;
 mod error_text;
-mod event;
 mod export;
 mod extensions;
 mod hooks;
@@ -47,6 +47,7 @@ mod services;
 mod session;
 mod session_choice;
 mod share;
+mod summary_options;
 mod system_prompt;
 mod toolset;
 
@@ -54,7 +55,6 @@ pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
 pub use export::{
     ExportColor, ExportError, ExportScheme, ExportTheme, HtmlOptions, JsonlOptions, export_html,
     export_html_file, export_jsonl,
@@ -68,14 +68,18 @@ pub use extensions::{
     RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer,
 };
 pub use hooks::{
-    ActivityOutcome, AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision,
-    CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
-    CustomMessageDraft, EntryDraft, HookFailure, InputVerdict, ModelSelected, ModelSource,
-    NoSessionHooks, SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
-    StartReason, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
-    UserInput,
+    AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
+    CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft,
+    HookFailure, InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks,
+    SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved,
+    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use pi_core::{
+    ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
+    Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
+    SummarySource, UpdateFormat,
+};
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
 pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};
 pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
@@ -88,11 +92,10 @@ pub use services::{
     TrustDecisions, TrustPrompt, TrustResolution, TrustResolver,
 };
 pub use session::{
-    AgentSession, BashError, BashRequest, BoundaryView, CompactError, CustomDelivery,
-    CustomMessageOptions, CycleDirection, Delivery, EntriesSince, ForkMessage, InputSource,
-    ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist, Prompt,
-    PromptError, PromptExpansion, PromptOutcome, QueuedTexts, RETRY_CANCELLED, SessionListener,
-    SessionParts, SessionStats, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
+    AgentSession, BashError, BashRequest, BoundaryView, CompactError, CycleDirection, EntriesSince,
+    ForkMessage, ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist,
+    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStats, SessionStatus,
+    SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use share::{GhCli, Gist, ShareError, SharePage};

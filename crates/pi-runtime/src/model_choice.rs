@@ -2,16 +2,18 @@
 //!
 //! The order of precedence: command line; in a new session, the default or the first scoped model;
 //! in an existing session, its last model; the default of the settings; the default model of a
-//! provider with credentials; the first available model. Patterns are matched by `pi-ai`.
+//! provider with credentials; the first available model. Patterns are matched by `pi-providers`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_ai::{
-    Model, ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions,
-    ScopedModel, ThinkingLevel, builtin_providers, env_vars, resolve_model, resolve_scope,
-};
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
+use pi_env::env_vars;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{
+    ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions, ScopedModel,
+    builtin_providers, resolve_model, resolve_scope,
+};
 use pi_session::{ContextModel, EntryKind, Session, SessionError};
 use secrecy::SecretString;
 use thiserror::Error;

@@ -110,7 +110,7 @@ impl Redactor {
             return;
         };
         self.redact_value(&mut value);
-        *json = pi_ai::json::value_to_string(&value).into_bytes();
+        *json = pi_protocol::json::value_to_string(&value).into_bytes();
     }
 
     pub fn redact_lines(&self, lines: Vec<u8>) -> Vec<u8> {

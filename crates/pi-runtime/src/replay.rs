@@ -13,18 +13,18 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{
-    AgentMessage, Env, ImageContent, InputBlock, MessageContent, Models, ModelsOptions,
-    Registration, UserMessage,
-};
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_env::Env;
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
-use crate::session::{AgentSession, InputSource, Prompt, PromptError};
+use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
+use pi_core::{InputSource, Prompt};
 
 use comparison::first_difference;
 pub use record::RecordError;
@@ -204,7 +204,7 @@ fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {
                 InputBlock::Image(image) => Some(image.clone()),
                 _ => None,
             });
-            (pi_ai::join_text(blocks), images.collect())
+            (pi_protocol::join_text(blocks), images.collect())
         }
     }
 }

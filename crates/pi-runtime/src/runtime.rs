@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pi_ai::{Model, NetworkAccess, RefreshOptions, ScopedModel, ThinkingLevel};
 use pi_config::{
     ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
     session_directory,
 };
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
 use pi_session::{OpenReport, Session};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -13,15 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    CredentialStore, Env, HttpClient, HttpSettings, Models, ModelsOptions, ProviderConfig,
-    RefreshOptions, Registration, Telemetry, env_vars as ai_vars,
-};
+use pi_auth::CredentialStore;
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
     ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsOverrides, SettingsStore,
     TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
     read_models_file, run_project_migrations,
+};
+use pi_env::{Env, env_vars as ai_vars};
+use pi_http::{HttpClient, HttpSettings};
+use pi_providers::{
+    Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 
 use crate::system_prompt::{
@@ -418,6 +420,7 @@ async fn build_models(
         } else {
             Telemetry::Off
         },
+        wire_apis: vec![pi_bedrock::wire_api()],
         ..ModelsOptions::default()
     });
     let file = agent_dir.models_file();

@@ -1,15 +1,14 @@
 //! A session: a conversation, its file, and the operations on it.
 //!
-//! [`AgentSession`] connects the agent loop with the session file, the settings, the tools and the
-//! [`SessionHooks`]. This file owns the components and the state; each operation has its own file
-//! below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
+//! [`AgentSession`] connects the session machine with the session file, the settings, the tools and the
+//! [`SessionHooks`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
+mod backend;
 mod bash;
 mod compaction;
 mod custom_message;
 mod expansion;
 mod images;
-mod loop_hooks;
 mod model;
 mod navigation;
 mod preferences;
@@ -18,7 +17,6 @@ mod publish;
 mod queue;
 mod replace;
 mod retry;
-mod run;
 mod state;
 mod status;
 mod summarize;
@@ -29,14 +27,15 @@ mod transcript;
 mod turn_end_hooks;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_agent::{Agent, AgentOptions, SharedMessage, Subscription};
-use pi_ai::{Env, Model, Models, ScopedModel, ThinkingLevel};
 use pi_config::SettingsStore;
+use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
+use pi_env::Env;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{Models, ScopedModel};
 use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 
 use crate::error_text::describe_error;
 use crate::hooks::SessionHooks;
@@ -45,16 +44,12 @@ use crate::toolset::Toolset;
 
 pub use bash::{BashError, BashRequest};
 pub use compaction::CompactError;
-pub use custom_message::{CustomDelivery, CustomMessageOptions};
 pub use expansion::{NoExpansion, PromptExpansion};
-use loop_hooks::LoopHooks;
 pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
-pub use prompt::{InputSource, Prompt, PromptError, PromptOutcome};
+pub use prompt::PromptError;
 use publish::EventPublisher;
 pub use publish::{SessionListener, SessionSubscription};
-pub use queue::{Delivery, QueuedTexts};
-pub use retry::RETRY_CANCELLED;
 use state::SessionState;
 pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
 use transcript::Transcript;
@@ -93,7 +88,7 @@ struct PromptInputs {
 
 /// State shared by all handles.
 struct SessionCore {
-    agent: Agent,
+    control: Control,
     models: Models,
     settings: SettingsStore,
     /// Extensions may change these at run time.
@@ -104,10 +99,8 @@ struct SessionCore {
     transcript: Mutex<Transcript>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
-    /// Whether anything is in progress; watched by [`AgentSession::wait_for_idle`].
-    busy: watch::Sender<bool>,
-    runs: TaskTracker,
-    _subscription: Subscription,
+    /// Number of shell commands of the user in progress.
+    bash_count: watch::Sender<usize>,
 }
 
 impl AgentSession {
@@ -120,49 +113,47 @@ impl AgentSession {
         });
         record_choices(&mut session, parts.model.as_deref(), thinking_level)?;
         let active = parts.tools.default_active();
-        let core = Arc::new_cyclic(|core: &Weak<SessionCore>| {
-            let link = Arc::new(LoopHooks::new(Weak::clone(core)));
-            let placeholder = Arc::new(model::placeholder_model());
-            let model = parts.model.clone().unwrap_or(placeholder);
-            let settings = parts.settings.settings();
-            let agent = Agent::new(AgentOptions {
-                thinking_level,
-                tools: parts.tools.select(&active),
-                hooks: Arc::clone(&link) as _,
-                steering_mode: preferences::queue_mode(settings.steering_mode()),
-                follow_up_mode: preferences::queue_mode(settings.follow_up_mode()),
-                env: parts.env.clone(),
-                ..AgentOptions::new(Arc::new(parts.models.clone()), model)
-            });
-            let subscription = agent.subscribe(link);
-            SessionCore {
-                agent,
-                models: parts.models,
-                settings: parts.settings,
-                prompt_inputs: Mutex::new(PromptInputs {
-                    prompt: parts.prompt,
-                    resources: parts.resources,
-                }),
-                cwd: parts.cwd,
-                env: parts.env,
-                hooks: parts.hooks,
-                transcript: Mutex::new(Transcript::new(session)),
-                state: Mutex::new(SessionState::new(
-                    parts.model,
-                    thinking_level,
-                    parts.scoped_models,
-                    parts.tools,
-                    active,
-                )),
-                publisher: EventPublisher::default(),
-                busy: watch::Sender::new(false),
-                runs: TaskTracker::new(),
-                _subscription: subscription,
-            }
+        let (settings, env) = (parts.settings.clone(), parts.env.clone());
+        let machine = Machine::new(Selection {
+            model: parts.model,
+            thinking_level,
+            scoped_models: parts.scoped_models,
+            sequential_tools: parts.tools.sequential(&active),
+            active_tools: active,
+            execution_mode: ExecutionMode::default(),
         });
-        let session = Self(core);
+        let control = Control::new(machine, move |machine| {
+            let settings = settings.settings();
+            machine.configure(env.now_ms(), settings.retry_policy());
+            machine.queue_mut().set_modes(
+                preferences::queue_mode(settings.steering_mode()),
+                preferences::queue_mode(settings.follow_up_mode()),
+            );
+        });
+        let publisher = EventPublisher::new(session.id(), parts.env.clone());
+        let session = Self(Arc::new(SessionCore {
+            control,
+            models: parts.models,
+            settings: parts.settings,
+            prompt_inputs: Mutex::new(PromptInputs {
+                prompt: parts.prompt,
+                resources: parts.resources,
+            }),
+            cwd: parts.cwd,
+            env: parts.env,
+            hooks: parts.hooks,
+            transcript: Mutex::new(Transcript::new(session)),
+            state: Mutex::new(SessionState::new(parts.tools)),
+            publisher,
+            bash_count: watch::Sender::new(0),
+        }));
         session.update_tool_context();
         Ok(session)
+    }
+
+    /// Locks the machine for a query or a change of the selection.
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.0.control.machine()
     }
 
     fn state(&self) -> MutexGuard<'_, SessionState> {
@@ -173,36 +164,6 @@ impl AgentSession {
         lock(&self.0.transcript)
     }
 
-    /// Loads the conversation into the agent on first use.
-    fn load_context(&self) -> Result<(), SessionError> {
-        if self.state().context_loaded {
-            return Ok(());
-        }
-        self.refresh_context()
-    }
-
-    /// Reloads the conversation from the session.
-    pub fn refresh_context(&self) -> Result<(), SessionError> {
-        let messages = self.transcript().messages()?;
-        self.0.agent.set_messages(messages);
-        self.state().context_loaded = true;
-        Ok(())
-    }
-
-    /// Reloads the conversation; on failure, the agent keeps its current one.
-    fn refresh_context_or_report(&self, event: &'static str) {
-        if let Err(error) = self.refresh_context() {
-            self.report(event, None, &error);
-        }
-    }
-
-    /// Adds a message that was appended to the session to the agent's transcript.
-    fn extend_context(&self, message: SharedMessage) {
-        if self.state().context_loaded {
-            self.0.agent.append_message(message);
-        }
-    }
-
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
         self.0.hooks.report(crate::hooks::HookFailure {
             event,
@@ -211,35 +172,15 @@ impl AgentSession {
         });
     }
 
-    /// Updates the `busy` flag from the state.
-    fn update_busy(&self) {
-        self.0.busy.send_if_modified(|busy| {
-            // Evaluated while the flag is locked, so two concurrent updates cannot leave a stale
-            // value.
-            let is_busy = self.state().is_busy();
-            let changes = *busy != is_busy;
-            *busy = is_busy;
-            changes
-        });
-    }
-
     /// Waits until nothing is in progress: the listeners of `agent_settled` have returned, and no
     /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
-        let mut busy = self.0.busy.subscribe();
-        if busy.wait_for(|busy| !busy).await.is_err() {
-            tracing::debug!("session dropped while waiting for idle");
-        }
+        self.0.control.wait_for_idle().await;
     }
 
     /// Cancels everything in progress and waits for it to end; queued messages are kept.
     pub async fn abort(&self) {
-        {
-            let mut state = self.state();
-            state.run.abort_requested = state.run.active;
-            state.cancel_all();
-        }
-        self.0.agent.abort();
+        self.0.control.interrupt(Input::Abort);
         self.wait_for_idle().await;
     }
 
@@ -247,17 +188,12 @@ impl AgentSession {
     /// the session file; later prompts are rejected. A second call does nothing. Must not be awaited by
     /// a listener or a hook.
     pub async fn dispose(&self) {
-        {
-            let mut state = self.state();
-            state.disposed = true;
-            state.deferred.clear();
-            state.cancel_bash();
-        }
-        self.abort().await;
-        self.0.runs.close();
-        self.0.runs.wait().await;
+        self.0.control.interrupt(Input::Close);
+        self.state().cancel_bash();
+        self.wait_for_idle().await;
+        self.0.control.wait_for_lanes().await;
         self.wait_for_bash().await;
-        self.0.publisher.clear();
+        self.0.publisher.close();
         let transcript = self.transcript();
         if transcript.session().is_saved()
             && let Err(error) = transcript.session().sync()

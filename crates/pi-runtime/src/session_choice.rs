@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_env::Env;
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{
     AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionDirectory, SessionError,

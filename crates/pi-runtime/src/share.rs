@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_session::Session;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _};

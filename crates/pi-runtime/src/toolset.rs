@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_agent::Tool;
-use pi_ai::{Modality, Model};
+use pi_core::{ExecutionMode, Tool};
+use pi_protocol::{Modality, Model};
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
     ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,
@@ -244,6 +244,15 @@ impl Toolset {
             .filter_map(|name| self.get(name))
             .map(|tool| Arc::clone(&tool.tool))
             .collect()
+    }
+
+    /// Returns those of the tools that must run alone.
+    pub(crate) fn sequential(&self, names: &[String]) -> Vec<String> {
+        let must_run_alone = |name: &&String| {
+            let tool = self.get(name);
+            tool.is_some_and(|tool| tool.tool.execution_mode() == ExecutionMode::Sequential)
+        };
+        names.iter().filter(must_run_alone).cloned().collect()
     }
 
     /// Returns the names of the initially active tools.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use pi_ai::{AgentMessage, UserMessage};
+use pi_protocol::{AgentMessage, UserMessage};
 use pi_session::{AccessMode, NewSession, OpenSession, Session};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, InputBlock, MessageContent, Model};
+use pi_protocol::{AgentMessage, InputBlock, MessageContent, Model};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::estimate::message_tokens;

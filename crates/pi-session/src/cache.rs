@@ -59,7 +59,7 @@ mod tests {
                 data: None,
             }
             .into(),
-            extra: pi_ai::json::JsonObject::new(),
+            extra: pi_protocol::json::JsonObject::new(),
         })
     }
 

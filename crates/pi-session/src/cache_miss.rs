@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use pi_ai::{AgentMessage, AssistantMessage, Usage};
+use pi_protocol::{AgentMessage, AssistantMessage, Usage};
 
 use crate::entry::{Entry, EntryBody};
 

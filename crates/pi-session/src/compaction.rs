@@ -12,8 +12,8 @@ pub(crate) mod settings;
 mod split_turn;
 pub(crate) mod trigger;
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, Cost, Usage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, Cost, Usage};
 use serde_json::Value;
 use thiserror::Error;
 

@@ -16,9 +16,9 @@ use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
 
-use pi_ai::json::JsonObject;
-use pi_ai::transcript::{active_sections, current_system_message};
-use pi_ai::{AgentMessage, Message, SystemMessage};
+use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::{active_sections, current_system_message};
+use pi_protocol::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
@@ -72,7 +72,7 @@ impl ProjectedEntry {
                 parent_id: None,
                 timestamp: String::new(),
                 body: EntryBody::Message(message),
-                extra: pi_ai::json::JsonObject::new(),
+                extra: pi_protocol::json::JsonObject::new(),
             }),
             view: EntryView::Stored,
         }

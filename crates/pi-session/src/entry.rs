@@ -2,8 +2,8 @@
 //! file format: `type`, `id`, `parentId`, `timestamp`, then the fields of the type. Unknown fields
 //! and types from newer versions survive a round trip. Parsing is in [`read`].
 
-use pi_ai::json::{JsonObject, lenient_u64, null_as_default, present};
-use pi_ai::{AgentMessage, MessageContent, SystemMessage, Usage};
+use pi_protocol::json::{JsonObject, lenient_u64, null_as_default, present};
+use pi_protocol::{AgentMessage, MessageContent, SystemMessage, Usage};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -334,7 +334,7 @@ fn serialize_message<S: Serializer>(
 mod tagged_system_message {
     use std::sync::Arc;
 
-    use pi_ai::{Message, SystemMessage};
+    use pi_protocol::{Message, SystemMessage};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
-use pi_ai::json::JsonObject;
+use pi_protocol::AgentMessage;
+use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
 use crate::directory::{self, SessionDirectory};
@@ -326,7 +326,7 @@ fn relink_line(
     successors: &HashMap<EntryId, EntryId>,
 ) -> Result<Vec<u8>, SessionError> {
     let mut object: JsonObject =
-        pi_ai::json::from_str_lenient(line).map_err(SessionError::Serialize)?;
+        pi_protocol::json::from_str_lenient(line).map_err(SessionError::Serialize)?;
     let parent = parent_id.map_or(Value::Null, |id| Value::from(id.as_str()));
     object.insert("parentId".to_owned(), parent);
     if let Some(Value::String(kept)) = object.get_mut("firstKeptEntryId")

@@ -1,7 +1,7 @@
 //! The session header, the first line of a session file. It identifies the session and its working
 //! directory and is not part of the tree.
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ mod tests {
             r#"{"type":"session","id":"old","timestamp":"t","cwd":"/x"}"#,
         ] {
             let header: SessionHeader = serde_json::from_str(line).unwrap();
-            assert_eq!(pi_ai::json::to_string(&header).unwrap(), line);
+            assert_eq!(pi_protocol::json::to_string(&header).unwrap(), line);
         }
     }
 

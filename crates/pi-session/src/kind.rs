@@ -1,6 +1,6 @@
 //! Entry kinds, as far as the index knows them without reading entry bodies.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use crate::entry::EntryBody;
 

@@ -17,7 +17,7 @@ mod info;
 mod progress;
 
 pub use info::{MessageText, SessionInfo};
-pub use progress::{ListProgress, ListingCanceled, list, list_all};
+pub use progress::{IsCanceled, ListProgress, ListingCanceled, list, list_all};
 
 /// How far into a file the header is searched. A session with a longer header can still be opened
 /// by path.

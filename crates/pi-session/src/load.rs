@@ -106,8 +106,8 @@ fn find_header(
     Ok(after)
 }
 
-/// Parses a line as `T`, with the leniency of [`pi_ai::json::from_str_lenient`].
+/// Parses a line as `T`, with the leniency of [`pi_protocol::json::from_str_lenient`].
 pub(crate) fn parse<T: for<'de> serde::Deserialize<'de>>(line: &[u8]) -> Option<T> {
     let text = String::from_utf8_lossy(line);
-    pi_ai::json::from_str_lenient(&text).ok()
+    pi_protocol::json::from_str_lenient(&text).ok()
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
 use crate::entry::EntryId;

@@ -1,7 +1,9 @@
 //! Converts application messages for the model. Models support four roles; user shell commands,
 //! extension messages and summaries become user messages here.
 
-use pi_ai::{AgentMessage, BashExecutionMessage, InputBlock, Message, MessageContent, UserMessage};
+use pi_protocol::{
+    AgentMessage, BashExecutionMessage, InputBlock, Message, MessageContent, UserMessage,
+};
 
 const COMPACTION_LEAD: &str = "The conversation before this point was compacted into this summary:";
 const BRANCH_LEAD: &str =

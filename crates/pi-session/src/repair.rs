@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 use thiserror::Error;
 
 use crate::check::{FileInspection, SessionCheck};

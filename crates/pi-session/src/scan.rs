@@ -1,5 +1,5 @@
 //! Extracts the few fields the index needs from a JSON line without building the rest. The whole
-//! line is validated because the TypeScript pi skips lines that are not JSON. Like [`pi_ai::json`],
+//! line is validated because the TypeScript pi skips lines that are not JSON. Like [`pi_protocol::json`],
 //! it accepts unescaped control characters and lone surrogates in strings.
 
 use std::borrow::Cow;
@@ -157,7 +157,7 @@ impl Scanner {
         }
         let quoted = cursor.bytes.get(start..cursor.position)?;
         let quoted = String::from_utf8_lossy(quoted);
-        let text: Option<String> = pi_ai::json::from_str_lenient(&quoted).ok();
+        let text: Option<String> = pi_protocol::json::from_str_lenient(&quoted).ok();
         *target = text.map(Cow::Owned);
         Some(())
     }
@@ -246,7 +246,7 @@ impl<'line> JsonString<'line> {
             return Cow::Borrowed(self.raw);
         }
         let quoted = format!("\"{}\"", String::from_utf8_lossy(self.raw));
-        let text: Option<String> = pi_ai::json::from_str_lenient(&quoted).ok();
+        let text: Option<String> = pi_protocol::json::from_str_lenient(&quoted).ok();
         text.map_or(Cow::Borrowed(self.raw), |text| {
             Cow::Owned(text.into_bytes())
         })

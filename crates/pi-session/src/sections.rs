@@ -3,9 +3,9 @@
 //! transcript already declares. Only the difference is stored: re-sending the prompt costs tokens,
 //! and rewriting it invalidates the cache.
 
-use pi_ai::json::JsonObject;
-use pi_ai::transcript::ToolChanges;
-use pi_ai::{MessageContent, SystemMessage, Tool};
+use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::ToolChanges;
+use pi_protocol::{MessageContent, SystemMessage, Tool};
 use serde_json::Value;
 use thiserror::Error;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use serde::Serialize;
 
 use crate::compaction::estimate::reported_tokens;

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::Env;
+use pi_env::Env;
 
 use crate::cache::EntryCache;
 use crate::directory::{self, SessionDirectory};
@@ -422,7 +422,7 @@ fn unreadable_entry(record: &IndexRecord, source: io::Error) -> SessionError {
 
 /// Encodes a header or an entry as a log record: its JSON and a line feed.
 pub(crate) fn encode_record<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, SessionError> {
-    let mut record = pi_ai::json::to_vec(value).map_err(SessionError::Serialize)?;
+    let mut record = pi_protocol::json::to_vec(value).map_err(SessionError::Serialize)?;
     record.push(b'\n');
     Ok(record)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, Model};
+use pi_protocol::{AgentMessage, Model};
 use serde_json::{Value, json};
 
 use crate::context::{Projection, project_path};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::Usage;
+use pi_protocol::Usage;
 use serde_json::Value;
 
 use crate::entry::{BranchSummaryEntry, Entry, EntryId};

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use divan::Bencher;
-use pi_agent::{Tool, UpdateSink};
+use pi_core::{Tool, UpdateSink};
 use pi_tools::{FindTool, GrepTool, ToolContext};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::Tool as ToolDeclaration;
-use pi_ai::json::JsonObject;
+use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_protocol::Tool as ToolDeclaration;
+use pi_protocol::json::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pi_agent::ToolError;
-use pi_ai::json::JsonObject;
-use pi_ai::{ConstrainedSampling, Strictness, Tool as ToolDeclaration};
+use pi_core::ToolError;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{ConstrainedSampling, Strictness, Tool as ToolDeclaration};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

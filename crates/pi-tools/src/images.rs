@@ -14,7 +14,7 @@ use fast_image_resize::pixels::U8x4;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, RgbImage, RgbaImage};
-use pi_ai::{ImageContent, ImageResize, InputBlock};
+use pi_protocol::{ImageContent, ImageResize, InputBlock};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 

@@ -4,7 +4,7 @@
 //! tools to another machine.
 //!
 //! ```
-//! use pi_agent::{Tool, UpdateSink};
+//! use pi_core::{Tool, UpdateSink};
 //! use pi_tools::{ReadTool, ToolContext};
 //! use serde_json::json;
 //! use tokio_util::sync::CancellationToken;

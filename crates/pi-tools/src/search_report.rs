@@ -1,7 +1,7 @@
 //! Search results: lines, truncated to the limits, and notices about what is missing.
 
-use pi_agent::ToolOutput;
-use pi_ai::json::JsonObject;
+use pi_core::ToolOutput;
+use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 
 use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, format_size, truncate_head_prefix};

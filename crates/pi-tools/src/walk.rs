@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use pi_agent::ToolError;
+use pi_core::ToolError;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::ToolContext;

@@ -9,8 +9,8 @@ mod scan;
 
 use std::ffi::OsString;
 
-use pi_ai::ThinkingLevel;
 use pi_config::{ExtensionEngine, ResourceFlags, Settings, SettingsOverrides, TuiMode};
+use pi_protocol::ThinkingLevel;
 use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};

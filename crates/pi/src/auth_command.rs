@@ -8,11 +8,13 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_ai::{
-    AuthKind, AuthOverrides, Credential, Env, ModelQuery, Models, ModelsOptions, NetworkAccess,
-    ProviderConfig, RefreshOptions, Registration, ResolvedAuth, resolve_model,
-};
+use pi_auth::{AuthKind, AuthOverrides, Credential, ResolvedAuth};
 use pi_config::{AgentDir, AuthFile, read_models_file};
+use pi_env::Env;
+use pi_providers::{
+    ModelQuery, Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
+    resolve_model,
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 
@@ -175,7 +177,7 @@ impl CheckResult {
 
     fn text(self, json: bool) -> Result<String, Failure> {
         if json {
-            return Ok(pi_ai::json::to_string(&self)?);
+            return Ok(pi_protocol::json::to_string(&self)?);
         }
         Ok(self.credentials.unwrap_or_else(|| {
             match self.status {

@@ -1,6 +1,6 @@
 //! Sends the prompts of the command line to a session, one after the other.
 
-use pi_ai::CredentialStore as _;
+use pi_auth::CredentialStore as _;
 use pi_config::AuthFile;
 use pi_runtime::{AgentSession, InputSource, Prompt, PromptError, SessionRuntime};
 

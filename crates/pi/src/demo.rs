@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use pi_ai::{Env, Models, ModelsOptions, Registration, ThinkingLevel};
 use pi_config::{Settings, SettingsStore};
+use pi_env::Env;
+use pi_protocol::ThinkingLevel;
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_runtime::{
     AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts,
     SystemPromptParts, Toolset, ToolsetOptions, no_model_hints,

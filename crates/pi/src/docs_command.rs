@@ -14,7 +14,7 @@ pub(crate) use page::joined;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
-use pi_ai::Env;
+use pi_env::Env;
 
 use crate::output::{Exit, Failure, print};
 use topics::{TOPICS, Topic, find, suggestions};

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
 use pi_config::{
     AgentDir, AuthFile, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore,
     load_resources,
 };
+use pi_env::Env;
 use pi_runtime::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
 
 use crate::output::{Exit, Failure, print};

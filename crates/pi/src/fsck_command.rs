@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
+use pi_env::Env;
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{SessionCheck, SessionDirectory, SessionRepair, sessions_root};
 

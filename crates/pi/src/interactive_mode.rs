@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::Env;
 use pi_config::AgentDir;
+use pi_env::Env;
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };

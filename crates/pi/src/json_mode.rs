@@ -48,7 +48,7 @@ async fn write_events(
     events: &Arc<JsonEventWriter>,
 ) -> Result<(), Failure> {
     let session = runtime.session();
-    let header = session.with_session(|session| pi_ai::json::to_string(session.header()))?;
+    let header = session.with_session(|session| pi_protocol::json::to_string(session.header()))?;
     if sink.send(header).await.is_err() {
         return Ok(());
     }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pi_ai::{Env, Modality, Model};
 use pi_config::{AgentDir, DiagnosticLevel};
+use pi_env::Env;
+use pi_protocol::{Modality, Model};
 use pi_runtime::{ServiceOptions, Services, fetch_local_models};
 use pi_tui::FuzzyQuery;
 
@@ -56,8 +57,8 @@ pub(crate) fn table(mut models: Vec<Arc<Model>>, filter: &ListModels) -> String 
         }
     }
     models.sort_by(|left, right| {
-        pi_ai::compare_ids(&left.provider, &right.provider)
-            .then_with(|| pi_ai::compare_ids(&left.id, &right.id))
+        pi_providers::compare_ids(&left.provider, &right.provider)
+            .then_with(|| pi_providers::compare_ids(&left.id, &right.id))
     });
     let rows: Vec<[String; 6]> = std::iter::once(HEADINGS.map(str::to_owned))
         .chain(models.iter().map(|model| row(model)))

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
-use pi_ai::Env;
 use pi_config::{AgentDir, AuthFile};
+use pi_env::Env;
 use pi_runtime::{Redactor, environment_secrets, stored_secrets};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
@@ -16,7 +16,7 @@ use crate::output::warn;
 /// The log file; without it nothing is logged.
 const LOG: &str = "PI_LOG";
 
-/// A level (`error`, `warn`, `info`, `debug` or `trace`), or a comma-separated filter: `info,pi_ai=trace` sets a
+/// A level (`error`, `warn`, `info`, `debug` or `trace`), or a comma-separated filter: `info,pi_providers=trace` sets a
 /// crate's level, `[session{id=0199…}]=debug` selects what happens in a span.
 const LOG_LEVEL: &str = "PI_LOG_LEVEL";
 

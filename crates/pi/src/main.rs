@@ -36,7 +36,7 @@ use std::future::Future;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_rpc::RpcExtensionUi;
 use pi_runtime::{ExtensionMode, ExtensionUi, UpdateFormat};
 

@@ -14,16 +14,15 @@ mod used;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use pi_ai::Env;
 use pi_config::{
     AgentDir, ConfigScope, PackageAddress, PackageLocations, PackageSource, ProjectAccess,
     ResourceFlags, ResourceRequest, SettingsStore, SourceScope, TrustDecision, TrustInputs,
     decide_trust, load_resources,
 };
+use pi_env::Env;
 use pi_packages::{
     ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller, ScriptPolicy,
 };
-
 use pi_runtime::MissingPackageInstaller as _;
 
 use crate::mode::Terminals;
@@ -239,7 +238,7 @@ impl Packages<'_> {
             project: access,
             flags: ResourceFlags::default(),
         };
-        if env.var(pi_ai::env_vars::OFFLINE).is_none() {
+        if env.var(pi_env::env_vars::OFFLINE).is_none() {
             let supplier = StartupInstaller::new(agent_dir.clone(), env.clone());
             let missing = load_resources(&request).missing_packages;
             for problem in supplier.install_missing(&missing, cwd, self.settings).await {

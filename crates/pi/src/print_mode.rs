@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentEvent, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
+use pi_core::{AgentEvent, SharedMessage};
+use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
 use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
 
 use crate::conversation::converse;

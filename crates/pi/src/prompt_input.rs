@@ -4,7 +4,7 @@
 
 use std::io::Read as _;
 
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 
 use crate::output::Failure;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_runtime::{ReplayReport, replay};
 
 use crate::output::{Exit, Failure, print, print_untrusted};

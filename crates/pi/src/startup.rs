@@ -4,8 +4,8 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_ai::Env;
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_env::Env;
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_runtime::{
     ExtensionFlag, ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice,

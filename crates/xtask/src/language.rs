@@ -26,7 +26,11 @@ const ROOTS: [&str; 9] = [
 ];
 
 /// Data and third-party text.
-const EXCLUDED: [&str; 3] = ["crates/pi-ai/data", "docs/schema", "/tests/fixtures/"];
+const EXCLUDED: [&str; 3] = [
+    "crates/pi-providers/data",
+    "docs/schema",
+    "/tests/fixtures/",
+];
 
 const EXTENSIONS: [&str; 10] = [
     "css", "html", "js", "md", "mjs", "rs", "sh", "toml", "ts", "txt",

@@ -7,33 +7,67 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
-    ("pi-ai", &["pi-packed"]),
+    ("pi-protocol", &[]),
+    ("pi-env", &[]),
+    ("pi-http", &["pi-env", "pi-protocol"]),
+    ("pi-auth", &["pi-http", "pi-env", "pi-protocol"]),
+    (
+        "pi-providers",
+        &["pi-auth", "pi-http", "pi-env", "pi-packed", "pi-protocol"],
+    ),
+    // The only crate with the AWS SDK.
+    (
+        "pi-bedrock",
+        &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
+    ),
     ("pi-tui", &[]),
     ("pi-markdown", &["pi-tui"]),
-    ("pi-agent", &["pi-ai"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
-    // defines the `Tool` trait.
-    ("pi-config", &["pi-ai"]),
-    ("pi-ext", &["pi-ai", "pi-packed"]),
-    ("pi-session", &["pi-ai"]),
-    ("pi-tools", &["pi-agent", "pi-ai"]),
+    // Siblings never depend on each other; pi-runtime connects them. pi-tools may use pi-core, which defines the
+    // `Tool` trait, and pi-core uses the entries and plans of pi-session.
+    (
+        "pi-config",
+        &[
+            "pi-providers",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
+    ("pi-ext", &["pi-packed"]),
+    // No HTTP: reading a session file links few packages.
+    ("pi-session", &["pi-env", "pi-protocol"]),
+    ("pi-core", &["pi-session", "pi-providers", "pi-protocol"]),
+    ("pi-tools", &["pi-core", "pi-protocol"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
-    ("pi-packages", &["pi-ai", "pi-config", "pi-ext"]),
+    ("pi-packages", &["pi-config", "pi-ext", "pi-http", "pi-env"]),
     ("pi-runtime", RUNTIME_AND_BELOW),
-    ("pi-rpc", &["pi-runtime", "pi-agent", "pi-ai", "pi-session"]),
+    (
+        "pi-rpc",
+        &[
+            "pi-runtime",
+            "pi-core",
+            "pi-session",
+            "pi-providers",
+            "pi-protocol",
+        ],
+    ),
     (
         "pi-interactive",
         &[
             "pi-runtime",
             "pi-markdown",
             "pi-tui",
-            "pi-agent",
-            "pi-ai",
+            "pi-core",
             "pi-config",
             "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
     (
@@ -46,10 +80,13 @@ const LAYERS: [(&str, &[&str]); 17] = [
             "pi-runtime",
             "pi-markdown",
             "pi-tui",
-            "pi-agent",
-            "pi-ai",
+            "pi-core",
             "pi-config",
             "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
     // Depends on no crate of ours, so that the tests of every crate can use it.
@@ -62,21 +99,29 @@ const LAYERS: [(&str, &[&str]); 17] = [
             "pi-runtime",
             "pi-markdown",
             "pi-tui",
-            "pi-ai",
+            "pi-bedrock",
             "pi-config",
             "pi-session",
+            "pi-providers",
+            "pi-env",
+            "pi-protocol",
         ],
     ),
-    ("xtask", &["pi", "pi-ai", "pi-config"]),
+    ("xtask", &["pi", "pi-providers", "pi-protocol", "pi-config"]),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
-    "pi-agent",
-    "pi-ai",
+    "pi-core",
+    "pi-bedrock",
     "pi-config",
     "pi-ext",
     "pi-session",
     "pi-tools",
+    "pi-providers",
+    "pi-auth",
+    "pi-http",
+    "pi-env",
+    "pi-protocol",
 ];
 
 /// Allowed as a development dependency everywhere, and as a normal dependency of `xtask` only.
@@ -87,7 +132,10 @@ const OWNERS: [(&str, &[&str]); 6] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
     ("pulldown-cmark", &["pi-markdown"]),
-    ("reqwest", &["pi-ai", "pi-ext"]),
+    (
+        "reqwest",
+        &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
+    ),
     ("rquickjs", &["pi-ext"]),
     ("syntect", &["pi-markdown"]),
 ];
@@ -261,11 +309,11 @@ mod tests {
     #[test]
     fn a_valid_graph_has_no_violations() {
         let members = [
-            member("pi-ai", &["reqwest", "serde"], &["pi-test-support"]),
-            member("pi-config", &["pi-ai"], &[]),
-            member("pi-runtime", &["pi-agent", "pi-tools", "pi-ext"], &[]),
+            member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
+            member("pi-config", &["pi-auth"], &[]),
+            member("pi-runtime", &["pi-core", "pi-tools", "pi-ext"], &[]),
             member("pi-tui", &["crossterm"], &[]),
-            member("xtask", &["anyhow", "pi-ai"], &[]),
+            member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
         assert_eq!(check(&members), Vec::<String>::new());
     }
@@ -273,28 +321,27 @@ mod tests {
     #[test]
     fn each_kind_of_violation_is_reported() {
         let members = [
-            member("pi-ai", &["pi-agent"], &[]),
-            member("pi-tui", &["pi-ai"], &[]),
+            member("pi-protocol", &["pi-env"], &[]),
+            member("pi-http", &["pi-auth"], &[]),
             member("pi-tools", &["pi-session"], &[]),
-            member("pi-interactive", &["pi-tools"], &["pi-rpc"]),
-            member("pi-agent", &["reqwest"], &["anyhow"]),
+            member("pi-rpc", &["pi-tools"], &["pi-tui"]),
+            member("pi-core", &["reqwest"], &["anyhow"]),
             member("pi-session", &["pi-test-support"], &["pi-test-support"]),
             member("pi-clipboard", &[], &[]),
         ];
         assert_eq!(
             check(&members),
             [
-                "pi-ai depends on pi-agent, but may use only pi-packed",
-                "pi-tui depends on pi-ai, but may use no workspace crate",
-                "pi-tools depends on pi-session, but may use only pi-agent and pi-ai",
-                "pi-interactive depends on pi-tools, but may use only pi-runtime, \
-                 pi-markdown, pi-tui, \
-                 pi-agent, pi-ai, pi-config and pi-session",
-                "pi-interactive depends on pi-rpc, but may use only pi-runtime, \
-                 pi-markdown, pi-tui, \
-                 pi-agent, pi-ai, pi-config and pi-session",
-                "pi-agent uses reqwest, which only pi-ai and pi-ext may",
-                "pi-agent uses anyhow, which only pi and xtask may",
+                "pi-protocol depends on pi-env, but may use no workspace crate",
+                "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
+                "pi-tools depends on pi-session, but may use only pi-core and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-core, pi-session, \
+                 pi-providers and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-core, pi-session, \
+                 pi-providers and pi-protocol",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
+                 pi-ext may",
+                "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
             ]

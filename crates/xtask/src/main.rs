@@ -30,7 +30,7 @@ Tasks:
           Check identifiers, comments, strings and pages for banned words.
   layers  Check which crate may depend on which, and how large crates, types and structs are.
   models --from PATH [--generated-at TIME]
-          Generate the model catalog of pi-ai. PATH is a directory of provider files
+          Generate the model catalog of pi-providers. PATH is a directory of provider files
           (<provider>.json: API -> ID -> record) or a models.dev document. The document has no
           date, so pass one as TIME (RFC 3339).
   screenshots [--binary BINARY] [--chromium BROWSER]

@@ -1,4 +1,4 @@
-//! Generates the model catalog that pi-ai embeds: one file per provider, one record per line, sorted keys, so that an
+//! Generates the model catalog that pi-providers embeds: one file per provider, one record per line, sorted keys, so that an
 //! update is a readable diff.
 //!
 //! Two sources are supported. Provider files (API -> ID -> record) are complete and replace the catalog. A models.dev
@@ -57,7 +57,7 @@ struct CatalogSource {
 }
 
 pub(crate) fn run(options: &ModelsOptions) -> Result<String> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-providers/data");
     generate(options, &data)
 }
 
@@ -152,7 +152,7 @@ fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<(
     let about = json!({ "generatedAt": generated_at });
     write_file(
         &data.join("catalog.json"),
-        &format!("{}\n", pi_ai::json::value_to_string(&about)),
+        &format!("{}\n", pi_protocol::json::value_to_string(&about)),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 
 use crate::expand_home;
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pi_ai::retry::RetryPolicy;
-use pi_ai::{Env, ThinkingLevel, TransportPreference};
+use pi_env::Env;
+use pi_protocol::retry::RetryPolicy;
+use pi_protocol::{ThinkingLevel, TransportPreference};
 
 use super::{
     BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,

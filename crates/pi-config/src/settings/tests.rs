@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pi_ai::retry::RetryPolicy;
-use pi_ai::{Env, ThinkingLevel, TransportPreference};
+use pi_env::Env;
+use pi_protocol::retry::RetryPolicy;
+use pi_protocol::{ThinkingLevel, TransportPreference};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use pi_ai::{AuthError, AuthKind, Credential, CredentialStore};
+use pi_auth::{AuthError, AuthKind, Credential, CredentialStore};
 use pi_config::{AuthFile, LockTiming};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use pi_ai::{Credential, CredentialStore};
+use pi_auth::{Credential, CredentialStore};
 use pi_config::{
     AgentDir, AuthFile, ConfigScope, ProjectAccess, SettingsStore, TrustStore, TrustUpdate,
 };

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_ai::{
-    Env, Model, Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, StoredModels,
+use pi_config::{ModelsStoreFile, read_models_file};
+use pi_env::Env;
+use pi_protocol::Model;
+use pi_providers::{
+    Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, StoredModels,
     builtin_model,
 };
-use pi_config::{ModelsStoreFile, read_models_file};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::json;

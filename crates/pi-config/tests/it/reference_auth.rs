@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use pi_ai::{Credential, CredentialStore as _};
+use pi_auth::{Credential, CredentialStore as _};
 use pi_config::AuthFile;
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;

@@ -424,7 +424,7 @@ fn add_levels(store: &SettingsStore, writer: &str, count: usize) {
             match store.update(ConfigScope::User, |settings| {
                 settings
                     .model_thinking_levels
-                    .insert(key.clone(), pi_ai::ThinkingLevel::High);
+                    .insert(key.clone(), pi_protocol::ThinkingLevel::High);
             }) {
                 Ok(()) => break,
                 Err(SettingsError::Locked { .. }) => {}

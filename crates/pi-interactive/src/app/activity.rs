@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use pi_agent::AgentEvent;
-use pi_ai::StreamPhase;
+use pi_core::AgentEvent;
+use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
 use pi_session::CompactionReason;
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
-use pi_ai::{Model, NetworkAccess, RefreshOptions, ThinkingLevel, resolve_scope};
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
 use pi_markdown::{Markdown, MarkdownTheme};
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{NetworkAccess, RefreshOptions, resolve_scope};
 use pi_runtime::Persist;
 use pi_session::EntryId;
 

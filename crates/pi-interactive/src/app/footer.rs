@@ -3,7 +3,8 @@
 //! Counting a long session reads all of it. That happens once, on its own thread; afterwards the session
 //! keeps count.
 
-use pi_ai::{AuthKind, Models};
+use pi_auth::AuthKind;
+use pi_providers::Models;
 use pi_runtime::{AgentSession, SessionStats};
 use pi_tui::{ExitBehavior, RunnerError};
 

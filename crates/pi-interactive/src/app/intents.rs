@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::ScopedModel;
 use pi_config::{TrustChoice, TrustStore};
+use pi_providers::ScopedModel;
 use pi_runtime::{NavigateOptions, Persist};
 use pi_session::{EntryId, ForkPosition};
 use tokio::sync::oneshot;

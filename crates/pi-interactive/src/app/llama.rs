@@ -3,7 +3,8 @@
 //! Other clients may use the same router: its models are listed again before every choice, and nothing is
 //! unloaded without confirmation.
 
-use pi_ai::{ErrorClass, LlamaModel, LlamaRouter, LlamaState, ProviderError};
+use pi_protocol::{ErrorClass, ProviderError};
+use pi_providers::{LlamaModel, LlamaRouter, LlamaState};
 
 use super::App;
 use super::questions::ProgressHandle;
@@ -149,7 +150,7 @@ impl App {
                 progress_handle.report(format!("Unloading {other}"), None);
                 client.unload(other, cancel).await?;
             }
-            let progress = |progress: pi_ai::LlamaProgress| {
+            let progress = |progress: pi_providers::LlamaProgress| {
                 progress_handle.report(progress.message, progress.fraction);
             };
             let outcome = client.load(&name, progress, cancel).await;
@@ -202,7 +203,7 @@ impl App {
         let work = self.show_progress("Downloading", &model, on_cancel);
         let (client, progress_handle, name) = (router.clone(), work.clone(), model.clone());
         let download = async move {
-            let progress = |progress: pi_ai::LlamaProgress| {
+            let progress = |progress: pi_providers::LlamaProgress| {
                 progress_handle.report(progress.message, progress.fraction);
             };
             let outcome = client

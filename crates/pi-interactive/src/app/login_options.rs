@@ -1,6 +1,7 @@
 //! Available and stored ways to authenticate.
 
-use pi_ai::{AuthError, AuthKind, Models};
+use pi_auth::{AuthError, AuthKind};
+use pi_providers::Models;
 
 use crate::dialogs::LoginOption;
 

@@ -1,6 +1,6 @@
 //! The prompt: its text, its border, and queued messages restored to it.
 
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_runtime::QueuedTexts;
 use pi_tui::ColorToken;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_runtime::{AgentSession, CommandInfo, CommandSource, ReplaceError, ReplaceOutcome};
 use pi_session::EntryBody;
 use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};

@@ -41,14 +41,20 @@ impl App {
                 let update = progress(found, false);
                 handle.post(move |app| app.update_dialog(update));
             };
+            let is_canceled = &|| cancel.is_cancelled();
             let found = match scope {
                 SessionScope::Project => {
                     let directory = SessionDirectory::custom(&directory, &agent_dir, &cwd);
-                    listing::list(&directory, MessageText::Collect, &mut on_progress, &cancel)
+                    listing::list(
+                        &directory,
+                        MessageText::Collect,
+                        &mut on_progress,
+                        is_canceled,
+                    )
                 }
                 SessionScope::All => {
                     let root = sessions_root(&agent_dir);
-                    listing::list_all(&root, MessageText::Collect, &mut on_progress, &cancel)
+                    listing::list_all(&root, MessageText::Collect, &mut on_progress, is_canceled)
                 }
             };
             found.map(|sessions| {

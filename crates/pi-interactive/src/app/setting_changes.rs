@@ -1,7 +1,7 @@
 //! Applies changes from the settings dialog.
 
-use pi_agent::QueueMode;
 use pi_config::{DeliveryMode, Settings};
+use pi_core::QueueMode;
 
 use super::App;
 use crate::intent::SettingChange;

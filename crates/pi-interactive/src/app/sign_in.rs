@@ -1,10 +1,8 @@
 //! Sign-in and sign-out; the provider's flow prompts through the open dialog.
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    AuthKind, Credential, LoginEvent, LoginInteraction, LoginPrompt, NetworkAccess, OAuthError,
-    RefreshOptions,
-};
+use pi_auth::{AuthKind, Credential, LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
+use pi_providers::{NetworkAccess, RefreshOptions};
 use pi_runtime::Persist;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};

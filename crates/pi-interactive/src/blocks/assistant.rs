@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pi_ai::{AssistantBlock, AssistantMessage, StopReason};
 use pi_markdown::{Markdown, MarkdownOptions, MermaidRendering};
+use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
 

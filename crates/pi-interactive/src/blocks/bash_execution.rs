@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pi_ai::BashExecutionMessage;
+use pi_protocol::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 
 use super::canvas::{BlockCanvas, clean, is_click, without_tabs};

@@ -20,7 +20,7 @@ pub(crate) struct CustomBlock {
 }
 
 impl CustomBlock {
-    pub(crate) fn new(kind: &str, content: &pi_ai::MessageContent) -> Self {
+    pub(crate) fn new(kind: &str, content: &pi_protocol::MessageContent) -> Self {
         Self {
             default_view: Some((kind.to_owned(), content.joined_text())),
             renderer: None,

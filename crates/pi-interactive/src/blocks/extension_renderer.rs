@@ -112,7 +112,11 @@ impl CallRenderer {
     }
 
     /// Sets the result so far.
-    pub(super) fn set_result(&mut self, content: &[pi_ai::InputBlock], details: Option<&Value>) {
+    pub(super) fn set_result(
+        &mut self,
+        content: &[pi_protocol::InputBlock],
+        details: Option<&Value>,
+    ) {
         self.result = Some(json!({ "content": content, "details": details }));
     }
 

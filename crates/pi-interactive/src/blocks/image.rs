@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::ImageContent;
+use pi_protocol::ImageContent;
 use pi_tui::{
     ImageCells, ImageProtocol, Line, image_dimensions, image_fallback, image_lines, next_image_id,
     sanitize,

@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use pi_ai::InputBlock;
-use pi_ai::json::JsonObject;
-use pi_ai::partial_json::IncrementalObject;
+use pi_protocol::InputBlock;
+use pi_protocol::json::JsonObject;
+use pi_protocol::partial_json::IncrementalObject;
 use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use serde_json::Value;

@@ -9,7 +9,7 @@ mod other;
 mod read;
 mod write;
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 

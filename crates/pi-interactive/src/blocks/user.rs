@@ -1,7 +1,7 @@
 //! User messages.
 
-use pi_ai::{InputBlock, MessageContent};
 use pi_markdown::MarkdownOptions;
+use pi_protocol::{InputBlock, MessageContent};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines};
 

@@ -1,6 +1,6 @@
 //! Sign-in: method, provider, API key or provider flow.
 
-use pi_ai::{AuthKind, AuthStatus};
+use pi_auth::{AuthKind, AuthStatus};
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};

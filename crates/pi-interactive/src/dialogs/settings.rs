@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_ai::Model;
 use pi_config::Settings;
+use pi_protocol::Model;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
     MouseEvent, TruncateOptions, action, pad_to_width, sort_by_score, truncate_to_width,

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_ai::{Modality, Model, ModelCost, TokenRates};
-
+use pi_protocol::{Modality, Model, ModelCost, TokenRates};
 use pi_tui::{
     BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
 };

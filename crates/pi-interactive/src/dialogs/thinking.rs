@@ -1,6 +1,6 @@
 //! The thinking level selector.
 
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
     action, sort_by_score,

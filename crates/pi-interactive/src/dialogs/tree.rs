@@ -217,7 +217,7 @@ impl TreeDialog {
     }
 
     /// Finds the tool call of a result, a few entries above it.
-    fn call(&self, node: usize, id: &str) -> Option<pi_ai::ToolCall> {
+    fn call(&self, node: usize, id: &str) -> Option<pi_protocol::ToolCall> {
         let mut next = self.tree.nodes.get(node)?.parent;
         for _ in 0..CALL_DISTANCE {
             let above = next?;

@@ -1,6 +1,6 @@
 //! Commands that open a dialog, or apply their argument directly.
 
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_runtime::Persist;
 
 use crate::app::App;

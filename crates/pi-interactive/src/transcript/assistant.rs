@@ -1,7 +1,7 @@
 //! Streaming assistant messages and their tool calls.
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
 use pi_tui::{BlockId, Document};
 use serde_json::Value;
 

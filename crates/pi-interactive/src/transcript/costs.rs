@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use pi_ai::{AssistantMessage, Models, Usage};
+use pi_protocol::{AssistantMessage, Usage};
+use pi_providers::Models;
 use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
 use pi_tui::ColorToken;
 

@@ -1,6 +1,6 @@
 //! Transcript parts drawn by extensions.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_session::{CustomEntry, CustomMessageEntry, Entry};
 use pi_tui::{BlockId, Document};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessage, InputBlock};
+use pi_protocol::{AgentMessage, AssistantMessage, InputBlock};
 use pi_runtime::ComponentId;
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
 use pi_tui::Component;
@@ -173,7 +173,7 @@ impl HistoryBuilder {
         }
     }
 
-    fn add_user(&mut self, content: &pi_ai::MessageContent) {
+    fn add_user(&mut self, content: &pi_protocol::MessageContent) {
         let text = content.joined_text();
         let Some(call) = SkillCall::parse(&text) else {
             if let Some(block) = UserBlock::new(content) {

@@ -1,6 +1,6 @@
 //! Image sizes and escape sequences for extension components.
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_runtime::HostError;
 use pi_tui::{
     CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,

@@ -10,7 +10,8 @@ use std::process::Stdio;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pi_ai::{Env, HttpSettings};
+use pi_env::Env;
+use pi_http::HttpSettings;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 

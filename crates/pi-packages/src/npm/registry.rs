@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::time::Duration;
 
-use pi_ai::{Download, Env, HttpClient};
+use pi_env::Env;
+use pi_http::{Download, HttpClient};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 

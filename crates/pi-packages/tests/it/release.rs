@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pi_ai::Env;
+use pi_env::Env;
 use pi_packages::{PackageError, ReleaseFeed};
 use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;

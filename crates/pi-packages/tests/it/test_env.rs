@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pi_ai::Env;
 use pi_config::{AgentDir, PackageAddress, SourceScope};
+use pi_env::Env;
 use pi_packages::{
     ConfiguredPackage, InstallProgress, InstallerOptions, PackageError, PackageInstaller,
     ProgressListener, ScriptPolicy,

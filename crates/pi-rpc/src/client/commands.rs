@@ -1,7 +1,7 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_agent::QueueMode;
-use pi_ai::{AgentMessage, ImageContent};
+use pi_core::QueueMode;
+use pi_protocol::{AgentMessage, ImageContent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

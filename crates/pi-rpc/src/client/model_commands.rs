@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ThinkingLevel};
+use pi_protocol::{Model, ThinkingLevel};
 use serde::Deserialize;
 
 use super::{RpcClient, RpcClientError};

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_runtime::{
     BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
     describe_error, export_html, stored_secrets,
@@ -263,7 +263,7 @@ fn done<T, E: Error>(outcome: Result<T, E>) -> CommandResult {
 }
 
 fn data<T: Serialize + ?Sized>(data: &T) -> CommandResult {
-    let text = pi_ai::json::to_string(data).map_err(describe)?;
+    let text = pi_protocol::json::to_string(data).map_err(describe)?;
     Ok(CommandReply::Data(text))
 }
 

@@ -93,7 +93,7 @@ fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), 
     // A session file may contain characters that break readers of JSON lines.
     if line.bytes().any(|byte| byte < 0x20) {
         let entry = session.entry(id.as_str())?;
-        let text = pi_ai::json::to_string(&entry).map_err(SessionError::Serialize)?;
+        let text = pi_protocol::json::to_string(&entry).map_err(SessionError::Serialize)?;
         json.push_str(&text);
     } else {
         json.push_str(line);
@@ -112,7 +112,7 @@ fn push_text(json: &mut String, key: &str, text: &str) {
     json.push_str(",\"");
     json.push_str(key);
     json.push_str("\":");
-    json.push_str(&pi_ai::json::value_to_string(&text.into()));
+    json.push_str(&pi_protocol::json::value_to_string(&text.into()));
 }
 
 #[cfg(test)]

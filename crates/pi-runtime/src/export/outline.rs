@@ -3,7 +3,7 @@
 //! The tree view and the filters need no more than this; the JSON of an entry is parsed in the
 //! browser when it becomes visible.
 
-use pi_ai::{
+use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, InputBlock, StopReason, ToolResultMessage,
 };
 use pi_session::{Entry, EntryBody, EntryId, TreeNode};

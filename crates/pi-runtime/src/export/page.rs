@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pi_ai::Tool;
+use pi_protocol::Tool;
 use pi_session::{Session, SessionError, SessionHeader, SessionTotals, TokenTotals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use pi_ai::json::JsFormatter;
+use pi_protocol::json::JsFormatter;
 use serde::Serialize;
 
 use crate::redaction::Redactor;

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use pi_ai::{AgentMessage, Env};
+use pi_env::Env;
+use pi_protocol::AgentMessage;
 use pi_session::{NewSession, Session, SessionInfoEntry};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;

@@ -10,20 +10,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::ThinkingLevel;
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::ThinkingLevel;
 use serde_json::{Value, json};
 
 use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
 use super::jobs::JobCallback;
 use super::send_message::{SendMessage, SendUserMessage};
 use super::session_json;
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::runtime::SessionRuntime;
-use crate::session::{
-    AgentSession, BashRequest, Persist, Prompt, SessionListener, SessionSubscription,
-};
+use crate::session::{AgentSession, BashRequest, Persist, SessionListener, SessionSubscription};
 use options::{ExtensionAgentOptions, PromptOptions};
+use pi_core::Prompt;
+use pi_core::{SessionEvent, UpdateFormat};
 
 /// The agents of extensions, by number.
 #[derive(Default)]

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
-use pi_agent::UpdateSink;
-use pi_ai::Env;
 use pi_config::AgentDir;
+use pi_core::UpdateSink;
+use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub(super) struct ExtensionBridge {
     runtime: OnceLock<WeakRuntime>,
     registry: Mutex<ExtensionRegistry>,
     pub(super) ui: Arc<dyn ExtensionUi>,
-    pub(super) models: pi_ai::Models,
+    pub(super) models: pi_providers::Models,
     pub(super) cwd: PathBuf,
     pub(super) is_trusted: bool,
     runtime_handle: Handle,

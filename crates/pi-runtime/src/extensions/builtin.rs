@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_agent::{Tool, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
+use pi_core::{Tool, ToolOutput, UpdateSink};
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::json::JsonObject;
 use pi_tools::{
     EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathResolver,
     ProcessError, ProcessOperations, ReadTool, ShellCommand, ShellEnvironment, ShellTool,

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use pi_agent::ToolOutput;
-use pi_ai::{KeySource, ProviderLayer, RefreshOptions, ThinkingLevel};
+use pi_auth::KeySource;
+use pi_core::ToolOutput;
 use pi_ext::HostError;
+use pi_protocol::ThinkingLevel;
+use pi_providers::{ProviderLayer, RefreshOptions};
 use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -396,7 +398,7 @@ fn call_screen(
 
 /// Returns the environment variables for the API key of a built-in provider.
 fn env_keys(provider: &str) -> Value {
-    let known = pi_ai::builtin_provider(provider).and_then(|info| info.key.as_ref());
+    let known = pi_providers::builtin_provider(provider).and_then(|info| info.key.as_ref());
     match known.map(|key| key.source) {
         Some(KeySource::Variables(names)) => names.iter().map(|name| Value::from(*name)).collect(),
         Some(KeySource::Anthropic) => json!(["ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"]),

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_ai::AgentMessage;
 use pi_config::{
     AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore, load_resources,
 };
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::AgentMessage;
 use pi_session::{CompactionSettings, exceeds_threshold, message_tokens};
 use pi_tools::{ImageResizeLimits, TextChange, prepare_image, sniff_image};
 use serde::Deserialize;

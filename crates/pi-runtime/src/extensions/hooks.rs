@@ -17,11 +17,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, RequestHooks, ThinkingLevel};
 use pi_ext::EngineError;
+use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 use super::ExtensionsInner;
 use super::front_end::ExtensionFailure;
 use super::registration::OwnedCommand;
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
     CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,

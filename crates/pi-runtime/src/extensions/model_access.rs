@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use pi_ai::json::JsonObject;
-use pi_ai::transcript::initial_system_message;
-use pi_ai::{
-    AuthKind, AuthOverrides, HeaderOverrides, Message, Model, StreamOptions, ThinkingLevel, Tool,
-};
+use pi_auth::{AuthKind, AuthOverrides};
 use pi_ext::{HostError, HostFuture};
+use pi_http::HeaderOverrides;
+use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::initial_system_message;
+use pi_protocol::{Message, Model, ThinkingLevel, Tool};
+use pi_providers::StreamOptions;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};

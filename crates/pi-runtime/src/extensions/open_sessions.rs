@@ -6,16 +6,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use pi_ai::AgentMessage;
 use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::AgentMessage;
 use pi_session::{
     AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session,
     SessionDirectory, listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
 use super::session_json;
@@ -182,13 +181,12 @@ impl ExtensionBridge {
         Ok(self.spawn_on_runtime(async move {
             let listing = tokio::task::spawn_blocking(move || {
                 let text = listing::MessageText::Collect;
-                let token = CancellationToken::new();
                 match directory {
-                    Some(directory) => listing::list(&directory, text, &mut |_| {}, &token),
+                    Some(directory) => listing::list(&directory, text, &mut |_| {}, &|| false),
                     None => {
                         let root = pi_session::sessions_root(agent_dir.path());
                         let root = chosen.unwrap_or(root);
-                        listing::list_all(&root, text, &mut |_| {}, &token)
+                        listing::list_all(&root, text, &mut |_| {}, &|| false)
                     }
                 }
             });

@@ -4,10 +4,12 @@ use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    AssistantMessage, AssistantStream, Credential, ErrorClass, MessageBuilder, ModelConfig,
-    ModelRequest, ProviderDriver, ProviderError, RefreshContext, StopReason, StreamWriter,
-    ToolCall,
+use pi_auth::Credential;
+use pi_protocol::{
+    AssistantMessage, ErrorClass, MessageBuilder, ProviderError, StopReason, ToolCall,
+};
+use pi_providers::{
+    AssistantStream, ModelConfig, ModelRequest, ProviderDriver, RefreshContext, StreamWriter,
 };
 use secrecy::ExposeSecret;
 use serde::Deserialize;

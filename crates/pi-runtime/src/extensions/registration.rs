@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_ai::ProviderConfig;
 use pi_config::SourceInfo;
+use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(super) struct ToolData {
     pub parameters: Value,
     pub prompt_snippet: Option<String>,
     pub prompt_guidelines: Option<Vec<String>>,
-    pub execution_mode: Option<pi_agent::ExecutionMode>,
+    pub execution_mode: Option<pi_core::ExecutionMode>,
     pub constrained_sampling: Option<Value>,
     pub prepares_arguments: bool,
     pub render_shell: Option<String>,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pi_ai::RefreshOptions;
 use pi_ext::{HostError, HostFuture};
+use pi_providers::RefreshOptions;
 use pi_session::{EntryId, ForkPosition};
 use serde::Deserialize;
 use serde_json::{Value, json};

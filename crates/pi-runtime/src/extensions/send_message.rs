@@ -1,11 +1,11 @@
 //! Messages sent by extensions and their delivery options, as received from JavaScript.
 
-use pi_ai::MessageContent;
+use pi_protocol::MessageContent;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::hooks::CustomMessageDraft;
-use crate::session::{CustomDelivery, CustomMessageOptions, Delivery};
+use pi_core::{CustomDelivery, CustomMessageOptions, Delivery};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,9 +1,9 @@
 //! Sessions, tools and messages as JSON for extensions, built on demand.
 
-use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
-use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, AssistantMessage, Message, Model};
 use pi_ext::HostError;
+use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
+use pi_protocol::transcript::{current_system_message, system_text};
+use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
 use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
 use serde_json::{Value, json};
 
@@ -34,7 +34,9 @@ pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> 
         }
         "messages.partialJson" => {
             let text: String = field(arguments, "text")?;
-            Ok(Value::Object(pi_ai::partial_json::parse_object(&text)))
+            Ok(Value::Object(pi_protocol::partial_json::parse_object(
+                &text,
+            )))
         }
         "messages.system" => {
             let messages: Vec<Message> = field(arguments, "messages")?;
@@ -145,7 +147,7 @@ pub(super) fn scoped_models(session: &AgentSession) -> Value {
     let models = session.scoped_models().into_iter().map(|scoped| {
         json!({
             "model": scoped.model,
-            "thinkingLevel": scoped.thinking.map(pi_ai::ThinkingLevel::as_str),
+            "thinkingLevel": scoped.thinking.map(pi_protocol::ThinkingLevel::as_str),
         })
     });
     Value::Array(models.collect())

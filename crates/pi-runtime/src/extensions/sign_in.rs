@@ -1,14 +1,14 @@
 //! Sign-in to providers of extensions, through the same dialogs as built-in providers.
 //!
 //! The extension's code runs in JavaScript. Its notices and prompts go to the login UI; the
-//! credential it returns is stored and refreshed by `pi-ai` like any other.
+//! credential it returns is stored and refreshed by `pi-auth` like any other.
 
 use std::sync::Weak;
 
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use pi_ai::{
+use pi_auth::{
     LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthCredential,
     OAuthError, OAuthFlow, OAuthRequestAuth,
 };

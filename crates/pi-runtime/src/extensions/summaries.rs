@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, HeaderOverrides, Model, Models, StreamOptions, ThinkingLevel};
 use pi_ext::{HostError, HostFuture};
+use pi_http::HeaderOverrides;
+use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_providers::{Models, StreamOptions};
 use pi_session::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, EntryId,
     MessageSelection, Summarizer, Summary, SummaryInstructions, SummaryRequest,
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::bridge::{ExtensionBridge, host_error, read};
+use crate::summary_options::summary_options;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +105,7 @@ async fn call(
     request: &SummaryRequest,
     cancel: CancellationToken,
 ) -> Result<Summary, HostError> {
-    let options = request.options(job.options(cancel));
+    let options = summary_options(request, job.options(cancel));
     let model = Arc::new(job.model.clone());
     let response = models.stream(&model, request.messages.clone(), options);
     request.read(&*response.result().await).map_err(host_error)

@@ -6,10 +6,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, HeaderOverrides, Model, RequestHooks, ResponseHead, ThinkingLevel};
+use pi_http::{HeaderOverrides, ResponseHead};
+use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +23,6 @@ use super::{
     SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved, TreeProposal,
     TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
-use crate::event::SessionEvent;
 
 /// Calls two sets of hooks in order.
 pub(crate) struct HookChain {
@@ -336,8 +338,9 @@ impl RequestHooks for RequestHookChain {
 
 #[cfg(test)]
 mod tests {
+    use pi_core::InputSource;
+
     use super::*;
-    use crate::session::InputSource;
 
     /// Appends a letter to the input and allows or vetoes switches.
     struct AppendLetter(&'static str, bool);

@@ -1,7 +1,8 @@
 //! Order of precedence of the model choice.
 
-use pi_ai::{
-    Env, FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
+use pi_env::Env;
+use pi_providers::{
+    FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
 };
 use pi_session::{ModelChangeEntry, NewSession, SessionInfoEntry, ThinkingLevelChangeEntry};
 use pi_test_support::{ScriptedReply, ScriptedServer};
@@ -293,7 +294,9 @@ fn prior_choices_are_read_from_the_current_branch() {
     assert_eq!(PriorChoice::from_session(&session).unwrap(), None);
 
     session
-        .append_message(pi_ai::AgentMessage::from(pi_ai::UserMessage::default()))
+        .append_message(pi_protocol::AgentMessage::from(
+            pi_protocol::UserMessage::default(),
+        ))
         .unwrap();
     let prior = PriorChoice::from_session(&session).unwrap().unwrap();
     assert_eq!(prior, prior_choice("one", "a-think", None));

@@ -1,7 +1,9 @@
 //! Known secrets: stored credentials, environment variables, values of `models.json`, and the
 //! output of commands that provide them.
 
-use pi_ai::{CommandReuse, Credential, CredentialStore, Env, Models, ValueTemplate};
+use pi_auth::{CommandReuse, Credential, CredentialStore, ValueTemplate};
+use pi_env::Env;
+use pi_providers::Models;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Redactor, names};

@@ -1,6 +1,8 @@
 //! Known secrets, and a corpus: a key of every provider in every typical position.
 
-use pi_ai::{Credential, Env, InMemoryCredentialStore, KeySource, Models, ModelsOptions};
+use pi_auth::{Credential, InMemoryCredentialStore, KeySource};
+use pi_env::Env;
+use pi_providers::{Models, ModelsOptions};
 use pretty_assertions::assert_eq;
 use std::sync::Arc;
 
@@ -152,7 +154,7 @@ fn variable(source: Option<KeySource>) -> String {
 #[test]
 fn keys_of_all_providers_are_found_in_all_positions() {
     let redaction = Redactor::default().with_pattern_detection();
-    for provider in pi_ai::builtin_providers() {
+    for provider in pi_providers::builtin_providers() {
         let key = specimen(provider.id);
         let name = variable(provider.key.map(|key| key.source));
         let has_look = !key.starts_with("Zq3");
@@ -200,19 +202,20 @@ fn keys_of_all_providers_are_found_in_all_positions() {
 
 #[tokio::test]
 async fn stored_keys_are_found_without_patterns() {
-    let store = InMemoryCredentialStore::new(pi_ai::builtin_providers().iter().map(|provider| {
-        (
-            provider.id.to_owned(),
-            Credential::api_key(specimen(provider.id)),
-        )
-    }));
+    let store =
+        InMemoryCredentialStore::new(pi_providers::builtin_providers().iter().map(|provider| {
+            (
+                provider.id.to_owned(),
+                Credential::api_key(specimen(provider.id)),
+            )
+        }));
     let models = Models::new(ModelsOptions {
         credentials: Arc::new(store),
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
     });
     let redaction = secrets_in_use(&models, &Env::fixed::<&str, &str>([])).await;
-    for provider in pi_ai::builtin_providers() {
+    for provider in pi_providers::builtin_providers() {
         let key = specimen(provider.id);
         let redacted_text = redaction.redact(&format!("x{key}y")).into_owned();
         assert!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{Entry, EntryBody};
 use serde_json::Value;
 

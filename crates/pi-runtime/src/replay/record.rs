@@ -5,7 +5,8 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use pi_ai::{AgentMessage, Env};
+use pi_env::Env;
+use pi_protocol::AgentMessage;
 use pi_session::{AccessMode, EntryBody, OpenSession, Session, SessionError};
 use thiserror::Error;
 

@@ -4,17 +4,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantStream, ErrorClass, FauxModel,
-    FauxProvider, ModelList, ModelRequest, Provider, ProviderError, StopReason, ToolResultMessage,
-    join_text,
+use pi_core::{InputSource, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentMessage, AssistantBlock, AssistantMessage, ErrorClass, ProviderError, StopReason,
+    ToolResultMessage, join_text,
 };
+use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::session::{AgentSession, InputSource};
+use crate::session::AgentSession;
+
 use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";
@@ -176,7 +177,7 @@ pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
     let results = Arc::new(results);
     let tools = names.into_iter().map(|name| RegisteredTool {
         tool: Arc::new(RecordedTool {
-            declaration: pi_ai::Tool {
+            declaration: pi_protocol::Tool {
                 name,
                 description: "Returns the recorded result.".to_owned(),
                 parameters: json!({"type": "object"}),
@@ -194,12 +195,12 @@ pub(super) fn recorded_tools(messages: &[AgentMessage]) -> Vec<RegisteredTool> {
 
 /// A tool that returns recorded results and runs nothing.
 struct RecordedTool {
-    declaration: pi_ai::Tool,
+    declaration: pi_protocol::Tool,
     results: Arc<HashMap<String, Arc<ToolResultMessage>>>,
 }
 
 impl Tool for RecordedTool {
-    fn declaration(&self) -> &pi_ai::Tool {
+    fn declaration(&self) -> &pi_protocol::Tool {
         &self.declaration
     }
 

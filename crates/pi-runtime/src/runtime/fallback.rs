@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_session::{AccessMode, NewSession, OpenSession, Session, SessionDirectory, SessionError};
 
 use super::InitialModel;

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{CredentialStore, Env, Models};
+use pi_auth::CredentialStore;
 use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
+use pi_env::Env;
+use pi_providers::Models;
 
 use crate::extensions::{ExtensionOptions, ExtensionTrustResolver};
 use crate::hooks::{NoSessionHooks, SessionHooks};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_ai::{
+use pi_auth::{
     AllCredentials, AuthError, AuthKind, Credential, CredentialInfo, CredentialStore,
     LockedCredential,
 };
@@ -121,8 +121,9 @@ impl CredentialStore for KeyedCredentials {
 
 #[cfg(test)]
 mod tests {
-    use pi_ai::{AuthOverrides, Authenticator, HttpClient};
-    use pi_ai::{Env, InMemoryCredentialStore, KeySource, ProviderAuth};
+    use pi_auth::{AuthOverrides, Authenticator, InMemoryCredentialStore, KeySource, ProviderAuth};
+    use pi_env::Env;
+    use pi_http::HttpClient;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -3,18 +3,17 @@
 
 use std::sync::Mutex;
 
-use pi_agent::HookError;
-use pi_ai::{AgentMessage, BashExecutionMessage};
+use pi_core::{HookError, Input, Lane, SessionEvent};
+use pi_protocol::BashExecutionMessage;
 use pi_session::SessionError;
 use pi_tools::{ProcessError, ShellResult, UserShell};
 use serde_json::Value;
-use std::sync::Arc;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::prompt::PromptError;
 use super::{AgentSession, lock};
-use crate::event::SessionEvent;
 use crate::hooks::{UserBashVerdict, UserCommand};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,12 +51,13 @@ impl BashGuard {
     fn begin(session: &AgentSession) -> Option<Self> {
         let cancel = CancellationToken::new();
         let mut state = session.state();
-        if state.disposed {
+        if session.machine().is_closed() {
             return None;
         }
         let number = state.next_bash;
         state.next_bash += 1;
         state.bash.push((number, cancel.clone()));
+        session.0.bash_count.send_replace(state.bash.len());
         drop(state);
         Some(Self {
             session: session.clone(),
@@ -71,8 +71,7 @@ impl Drop for BashGuard {
     fn drop(&mut self) {
         let mut state = self.session.state();
         state.bash.retain(|(number, _)| *number != self.number);
-        drop(state);
-        self.session.0.busy.send_modify(|_| {});
+        self.session.0.bash_count.send_replace(state.bash.len());
     }
 }
 
@@ -133,14 +132,14 @@ impl AgentSession {
             UserBashVerdict::Run => {}
             UserBashVerdict::RunWith(processes) => shell.processes = processes,
             UserBashVerdict::Result(result) => {
-                self.record_bash_result(&request, &result)?;
+                self.record_bash_result(&request, &result).await?;
                 return Ok(result);
             }
         }
         let running = BashGuard::begin(self).ok_or(BashError::Closed)?;
         let result = self.run_shell(&shell, &request, &running.cancel).await;
         let recorded = match &result {
-            Ok(result) => self.record_bash_result(&request, result),
+            Ok(result) => self.record_bash_result(&request, result).await,
             Err(_) => Ok(()),
         };
         drop(running);
@@ -174,11 +173,11 @@ impl AgentSession {
 
     /// Stores the result of a command in the session. During a run, it is stored when the run ends,
     /// so that it does not separate a tool call from its result.
-    pub fn record_bash_result(
+    pub async fn record_bash_result(
         &self,
         request: &BashRequest,
         result: &ShellResult,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), BashError> {
         let path = result.full_output_path.as_ref();
         let message = BashExecutionMessage {
             command: request.command.clone(),
@@ -191,30 +190,11 @@ impl AgentSession {
             timestamp: self.0.env.now_ms(),
             ..BashExecutionMessage::default()
         };
-        {
-            let mut state = self.state();
-            if state.run.active {
-                state.pending_bash.push(message);
-                return Ok(());
-            }
-        }
-        self.append_bash(message)
-    }
-
-    fn append_bash(&self, message: BashExecutionMessage) -> Result<(), SessionError> {
-        let message = AgentMessage::BashExecution(message);
-        self.transcript().append_message(message.clone())?;
-        self.extend_context(Arc::new(message));
-        Ok(())
-    }
-
-    /// Appends the results that were held back during the run.
-    pub(super) fn flush_bash_messages(&self) {
-        let pending = std::mem::take(&mut self.state().pending_bash);
-        for message in pending {
-            if let Err(error) = self.append_bash(message) {
-                self.report("bash", None, &error);
-            }
+        let mut lane = Lane::new(self, Input::BashFinished(message));
+        lane.reply().await;
+        match lane.take_error() {
+            Some(PromptError::Session(error)) => Err(error.into()),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -228,13 +208,12 @@ impl AgentSession {
 
     /// Returns whether results are held back until the run ends.
     pub fn has_pending_bash_messages(&self) -> bool {
-        !self.state().pending_bash.is_empty()
+        self.machine().has_waiting_bash()
     }
 
     pub(super) async fn wait_for_bash(&self) {
-        let mut busy = self.0.busy.subscribe();
-        let over = busy.wait_for(|_| !self.is_bash_running());
-        if over.await.is_err() {
+        let mut count = self.0.bash_count.subscribe();
+        if count.wait_for(|count| *count == 0).await.is_err() {
             tracing::debug!("session dropped while waiting for bash");
         }
     }

@@ -5,20 +5,22 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessage, Model};
 use pi_config::{ConfigScope, SettingsError};
+use pi_core::{
+    CompactionJob, CompactionOutcome, ContextCheck, Input, Lane, Rejection, Reply, SessionEvent,
+    SummarySource,
+};
+use pi_protocol::{AgentMessage, AssistantMessage, Model};
 use pi_session::{
     CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryState, SessionError,
-    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
+    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryFailure, RecoveryState,
+    SessionError, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::state::SessionState;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
-use crate::event::{CompactionOutcome, SessionEvent, SummarySource};
 use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
 
 /// Why a session was not compacted; nothing has changed.
@@ -38,57 +40,17 @@ pub enum CompactError {
     Session(#[from] SessionError),
 }
 
-/// A compaction in progress; ends when dropped.
-struct CompactionGuard {
-    session: AgentSession,
-    cancel: CancellationToken,
-    is_manual: bool,
+/// A compaction that has ended.
+pub struct FinishedCompaction {
+    pub(super) result: Result<CompactionOutcome, CompactError>,
+    author: SummaryAuthor,
+    was_canceled: bool,
 }
 
-impl CompactionGuard {
-    fn token_slot(state: &mut SessionState, is_manual: bool) -> &mut Option<CancellationToken> {
-        if is_manual {
-            &mut state.manual_compaction
-        } else {
-            &mut state.auto_compaction
-        }
-    }
-
-    /// Starts a compaction; `None` if one is in progress.
-    fn begin(session: &AgentSession, is_manual: bool) -> Option<Self> {
-        let cancel = CancellationToken::new();
-        {
-            let mut state = session.state();
-            if is_manual && (state.is_busy() || state.disposed) {
-                return None;
-            }
-            let token_slot = Self::token_slot(&mut state, is_manual);
-            if token_slot.is_some() {
-                return None;
-            }
-            *token_slot = Some(cancel.clone());
-        }
-        session.update_busy();
-        Some(Self {
-            session: session.clone(),
-            cancel,
-            is_manual,
-        })
-    }
-}
-
-impl Drop for CompactionGuard {
-    fn drop(&mut self) {
-        *Self::token_slot(&mut self.session.state(), self.is_manual) = None;
-        self.session.update_busy();
-    }
-}
-
-/// Reason and options of a compaction.
+/// A compaction with the user's instructions.
 #[derive(Clone, Copy)]
-struct CompactionJob<'job> {
-    reason: CompactionReason,
-    will_retry: bool,
+struct PlannedCompaction<'job> {
+    job: CompactionJob,
     instructions: Option<&'job str>,
 }
 
@@ -98,47 +60,25 @@ impl AgentSession {
         &self,
         instructions: Option<String>,
     ) -> Result<CompactionOutcome, CompactError> {
-        let compacting = loop {
+        let mut lane = loop {
             self.abort().await;
-            if self.state().disposed {
-                return Err(CompactError::Cancelled);
-            }
-            if let Some(compacting) = CompactionGuard::begin(self, true) {
-                break compacting;
+            self.state().instructions.clone_from(&instructions);
+            let mut lane = Lane::new(self, Input::Compact);
+            match lane.reply().await {
+                // Something else has started in the meantime.
+                Reply::Rejected(Rejection::Busy) => {}
+                Reply::Rejected(_) => return Err(CompactError::Cancelled),
+                _ => break lane,
             }
         };
-        let reason = CompactionReason::Manual;
-        self.publish(SessionEvent::CompactionStart { reason }).await;
-        let job = CompactionJob {
-            reason,
-            will_retry: false,
-            instructions: instructions.as_deref(),
-        };
-        let mut author = SummaryAuthor::Pi;
-        let cancel = compacting.cancel.clone();
-        let result = match self.plan_compaction() {
-            Ok((model, plan)) => {
-                self.run_compaction(&model, &plan, job, &mut author, &cancel)
-                    .await
-            }
-            Err(error) => Err(error),
-        };
-        // Listeners of the end event may send a prompt immediately.
-        drop(compacting);
-        let was_cancelled = cancel.is_cancelled();
-        self.publish_compaction_end(job, &result, was_cancelled, author)
-            .await;
-        result
+        let compaction = lane.take_compaction();
+        lane.detach();
+        compaction.map_or(Err(CompactError::Cancelled), |compaction| compaction.result)
     }
 
     /// Cancels the current compaction, manual or automatic.
     pub fn abort_compaction(&self) {
-        let state = self.state();
-        let tokens = [&state.manual_compaction, &state.auto_compaction];
-        tokens
-            .into_iter()
-            .flatten()
-            .for_each(CancellationToken::cancel);
+        self.0.control.interrupt(Input::AbortCompaction);
     }
 
     pub fn auto_compaction_enabled(&self) -> bool {
@@ -160,19 +100,58 @@ impl AgentSession {
         Ok((model, plan))
     }
 
-    /// Compacts between two turns if the next one would have too little room.
-    pub(super) async fn compact_between_turns(&self) {
+    /// Plans an automatic compaction; returns false if there is nothing to compact.
+    pub(super) fn plan_next_compaction(&self) -> bool {
+        let plan = self.plan_compaction().ok();
+        let is_possible = plan.is_some();
+        self.state().plan = plan;
+        is_possible
+    }
+
+    /// Returns whether the next turn would have too little room.
+    fn is_tight(&self) -> bool {
         let Some(model) = self.model() else {
-            return;
+            return false;
         };
         let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let is_tight = {
-            let mut transcript = self.transcript();
-            let projection = transcript.projection();
-            projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
-        };
-        if is_tight {
-            self.auto_compact(CompactionReason::Threshold, false).await;
+        let mut transcript = self.transcript();
+        let projection = transcript.projection();
+        projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
+    }
+
+    /// Decides whether the context must be compacted.
+    pub(super) fn decide_compaction(&self, check: ContextCheck) -> CompactionDecision {
+        match check {
+            ContextCheck::BetweenTurns if self.is_tight() => CompactionDecision::Compact {
+                reason: CompactionReason::Threshold,
+                omit: Vec::new(),
+                retry: false,
+            },
+            ContextCheck::BetweenTurns => CompactionDecision::Skip,
+            ContextCheck::BeforePrompt { recovery } => match self.last_response() {
+                Some((response, id)) => {
+                    let phase = CompactionPhase::BeforePrompt;
+                    self.context_need(phase, &response, Some(&id), &[], recovery)
+                }
+                None => CompactionDecision::Skip,
+            },
+            ContextCheck::AfterRun {
+                response,
+                tool_results,
+                recovery,
+            } => {
+                let AgentMessage::Assistant(message) = &*response else {
+                    return CompactionDecision::Skip;
+                };
+                let (id, results) = {
+                    let transcript = self.transcript();
+                    let results = tool_results.iter();
+                    let ids = results.filter_map(|result| transcript.entry_of(result));
+                    (transcript.entry_of(&response), ids.collect::<Vec<_>>())
+                };
+                let phase = CompactionPhase::AfterRun;
+                self.context_need(phase, message, id.as_ref(), &results, recovery)
+            }
         }
     }
 
@@ -190,56 +169,18 @@ impl AgentSession {
         })
     }
 
-    /// Compacts if the last response requires it, and retries a response that failed because the
-    /// context was too large. Returns whether the loop runs again.
-    pub(super) async fn check_context(
-        &self,
-        phase: CompactionPhase,
-        response: &AssistantMessage,
-        response_id: Option<&EntryId>,
-        result_ids: &[EntryId],
-    ) -> bool {
-        match self.context_need(phase, response, response_id, result_ids) {
-            CompactionDecision::Skip => false,
-            CompactionDecision::Failed(failure) => {
-                let job = CompactionJob {
-                    reason: CompactionReason::Overflow,
-                    will_retry: false,
-                    instructions: None,
-                };
-                self.publish_compaction_failure(job, Some(failure.to_string()), SummaryAuthor::Pi)
-                    .await;
-                false
-            }
-            CompactionDecision::Compact {
-                reason,
-                omit,
-                retry,
-            } => {
-                if retry {
-                    self.state().run.recovery = RecoveryState::Attempted;
-                    if let Err(error) = self.omit(omit).await {
-                        self.report("compaction", None, &error);
-                        return false;
-                    }
-                }
-                self.auto_compact(reason, retry).await
-            }
-        }
-    }
-
     fn context_need(
         &self,
         phase: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
+        recovery: RecoveryState,
     ) -> CompactionDecision {
         let Some(model) = self.model() else {
             return CompactionDecision::Skip;
         };
         let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let recovery = self.state().run.recovery;
         let mut transcript = self.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
@@ -261,29 +202,41 @@ impl AgentSession {
         .decide()
     }
 
-    /// Compacts automatically. Returns whether the loop runs again.
-    async fn auto_compact(&self, reason: CompactionReason, will_retry: bool) -> bool {
-        let Ok((model, plan)) = self.plan_compaction() else {
-            return false;
-        };
-        let Some(compacting) = CompactionGuard::begin(self, false) else {
-            return false;
-        };
-        self.publish(SessionEvent::CompactionStart { reason }).await;
-        let job = CompactionJob {
-            reason,
-            will_retry,
-            instructions: None,
-        };
+    /// Compacts with the plan of an automatic compaction, or with a new one.
+    pub(super) async fn perform_compaction(
+        &self,
+        job: CompactionJob,
+        cancel: &CancellationToken,
+    ) -> FinishedCompaction {
         let mut author = SummaryAuthor::Pi;
-        let cancel = compacting.cancel.clone();
-        let result = self
-            .run_compaction(&model, &plan, job, &mut author, &cancel)
-            .await;
-        self.publish_compaction_end(job, &result, cancel.is_cancelled(), author)
-            .await;
-        drop(compacting);
-        result.is_ok() && (will_retry || self.0.agent.has_queued_messages())
+        let (plan, instructions) = {
+            let mut state = self.state();
+            let instructions = match job.reason {
+                CompactionReason::Manual => state.instructions.take(),
+                _ => None,
+            };
+            (state.plan.take(), instructions)
+        };
+        let job = PlannedCompaction {
+            job,
+            instructions: instructions.as_deref(),
+        };
+        let plan = match plan.filter(|_| job.job.reason != CompactionReason::Manual) {
+            Some(plan) => Ok(plan),
+            None => self.plan_compaction(),
+        };
+        let result = match plan {
+            Ok((model, plan)) => {
+                self.run_compaction(&model, &plan, job, &mut author, cancel)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        FinishedCompaction {
+            result,
+            author,
+            was_canceled: cancel.is_cancelled(),
+        }
     }
 
     /// Gets the summary and stores it.
@@ -291,7 +244,7 @@ impl AgentSession {
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        job: CompactionJob<'_>,
+        job: PlannedCompaction<'_>,
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
@@ -299,8 +252,8 @@ impl AgentSession {
             plan,
             session: self,
             instructions: job.instructions,
-            reason: job.reason,
-            will_retry: job.will_retry,
+            reason: job.job.reason,
+            will_retry: job.job.will_retry,
             cancel,
         });
         let result = match verdict.await {
@@ -321,7 +274,7 @@ impl AgentSession {
         &self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
-        job: CompactionJob<'_>,
+        job: PlannedCompaction<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactError> {
         let summarizer = Summarizer {
@@ -330,7 +283,9 @@ impl AgentSession {
             now_ms: self.0.env.now_ms(),
         };
         let requests = plan.requests(&summarizer, job.instructions);
-        let source = SummarySource::Compaction { reason: job.reason };
+        let source = SummarySource::Compaction {
+            reason: job.job.reason,
+        };
         let summaries = self.summarize(model, &requests, source, cancel).await;
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
@@ -342,7 +297,7 @@ impl AgentSession {
     async fn store_compaction(
         &self,
         result: CompactionResult,
-        job: CompactionJob<'_>,
+        job: PlannedCompaction<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
         let (entry, estimated_tokens_after) = {
@@ -352,14 +307,13 @@ impl AgentSession {
             let entry = transcript.append(entry)?;
             (entry, transcript.projection()?.messages_tokens())
         };
-        self.refresh_context()?;
         self.0
             .hooks
             .compacted(CompactionCompleted {
                 entry: &entry,
                 author,
-                reason: job.reason,
-                will_retry: job.will_retry,
+                reason: job.job.reason,
+                will_retry: job.job.will_retry,
             })
             .await;
         let EntryBody::Compaction(stored) = &entry.body else {
@@ -375,14 +329,12 @@ impl AgentSession {
         })
     }
 
-    async fn publish_compaction_end(
+    pub(super) async fn publish_compaction_end(
         &self,
-        job: CompactionJob<'_>,
-        result: &Result<CompactionOutcome, CompactError>,
-        was_cancelled: bool,
-        author: SummaryAuthor,
+        job: CompactionJob,
+        compaction: &FinishedCompaction,
     ) {
-        let error_message = match result {
+        let error_message = match &compaction.result {
             Ok(outcome) => {
                 return self
                     .publish(SessionEvent::CompactionEnd {
@@ -395,27 +347,34 @@ impl AgentSession {
                     .await;
             }
             Err(CompactError::Cancelled) => None,
-            Err(_) if was_cancelled => None,
+            Err(_) if compaction.was_canceled => None,
             Err(error) => Some(format!(
                 "{}: {}",
                 failure_prefix(job.reason),
                 describe_error(error)
             )),
         };
-        self.publish_compaction_failure(job, error_message, author)
+        self.publish_compaction_failure(job.reason, error_message, compaction.author)
+            .await;
+    }
+
+    /// Publishes that a response failed again after the context was compacted.
+    pub(super) async fn publish_recovery_failure(&self, failure: RecoveryFailure) {
+        let reason = CompactionReason::Overflow;
+        self.publish_compaction_failure(reason, Some(failure.to_string()), SummaryAuthor::Pi)
             .await;
     }
 
     /// Publishes a failed compaction; without a message it was canceled.
     async fn publish_compaction_failure(
         &self,
-        job: CompactionJob<'_>,
+        reason: CompactionReason,
         error_message: Option<String>,
         author: SummaryAuthor,
     ) {
         let aborted = error_message.is_none();
         self.publish(SessionEvent::CompactionEnd {
-            reason: job.reason,
+            reason,
             result: None,
             aborted,
             will_retry: false,
@@ -425,7 +384,7 @@ impl AgentSession {
         self.0
             .hooks
             .compaction_failed(CompactionFailed {
-                reason: job.reason,
+                reason,
                 error_message,
                 aborted,
                 author,

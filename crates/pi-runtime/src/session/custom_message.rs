@@ -2,35 +2,17 @@
 
 use std::sync::Arc;
 
-use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, ImageContent, InputBlock, MessageContent};
+use pi_core::{
+    AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Lane, Prompt,
+    PromptOutcome, SessionEvent,
+};
+use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
 use pi_session::{CustomEntry, Entry, EntryId, SessionError};
 use serde_json::Value;
 
 use super::AgentSession;
-use super::prompt::{InputSource, Prompt, PromptError, PromptOutcome};
-use super::queue::Delivery;
-use super::state::Deferred;
-use crate::event::SessionEvent;
+use super::prompt::PromptError;
 use crate::hooks::CustomMessageDraft;
-
-/// When an extension's message is delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CustomDelivery {
-    /// With the next turn.
-    Steer,
-    /// When the run would end.
-    FollowUp,
-    /// With the next prompt.
-    NextTurn,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CustomMessageOptions {
-    /// Whether to call the model. If unset, the message joins the current run but starts none.
-    pub trigger_turn: Option<bool>,
-    pub deliver_as: Option<CustomDelivery>,
-}
 
 impl AgentSession {
     /// Adds a message. It joins the current run, starts one, waits for the next prompt or the end
@@ -41,30 +23,15 @@ impl AgentSession {
         sending: CustomMessageOptions,
     ) -> Result<PromptOutcome, PromptError> {
         let message = self.custom_message(draft);
-        if sending.deliver_as == Some(CustomDelivery::NextTurn) {
-            self.state().next_turn.push(message);
-            return Ok(PromptOutcome::Queued);
-        }
-        if self.is_streaming() {
-            match (sending.trigger_turn, sending.deliver_as) {
-                (Some(false), _) => self.state().pending_custom.push(message),
-                (_, Some(CustomDelivery::FollowUp)) => self.0.agent.follow_up(message),
-                _ => self.0.agent.steer(message),
-            }
-            return Ok(PromptOutcome::Queued);
-        }
-        if sending.trigger_turn != Some(true) {
-            self.append_custom(message).await?;
-            return Ok(PromptOutcome::Handled);
-        }
-        if self.state().run.settling {
-            self.state().deferred.push(Deferred::Message(message));
-            return Ok(PromptOutcome::Queued);
-        }
-        self.load_context()?;
-        let claim = self.claim_run().ok_or(PromptError::Busy)?;
-        self.spawn_run(claim, self.with_system_update(message));
-        Ok(PromptOutcome::Started)
+        let input = CustomInput {
+            message,
+            options: sending,
+        };
+        let mut lane = Lane::new(self, Input::SendCustom(input));
+        let reply = lane.reply().await;
+        let outcome = self.prompt_result(reply, &mut lane);
+        lane.detach();
+        outcome
     }
 
     /// Sends a message as the user; always calls the model.
@@ -116,26 +83,20 @@ impl AgentSession {
         Ok(())
     }
 
-    async fn append_custom(&self, message: AgentMessage) -> Result<(), SessionError> {
-        self.transcript().append_message(message.clone())?;
+    /// Stores a message outside of a turn, and publishes it if it is one of an extension.
+    pub(super) async fn append_message(&self, message: AgentMessage) -> Result<(), SessionError> {
         let message = Arc::new(message);
-        self.extend_context(Arc::clone(&message));
-        self.publish_step(AgentEvent::MessageStart {
-            message: Arc::clone(&message),
-        })
-        .await;
-        self.publish_step(AgentEvent::MessageEnd { message }).await;
-        Ok(())
-    }
-
-    /// Appends the messages that waited for the end of the turn.
-    pub(super) async fn flush_custom_messages(&self) {
-        let pending = std::mem::take(&mut self.state().pending_custom);
-        for message in pending {
-            if let Err(error) = self.append_custom(message).await {
-                self.report("message", None, &error);
-            }
+        self.transcript().append_message(&message)?;
+        if !matches!(*message, AgentMessage::Custom(_)) {
+            return Ok(());
         }
+        let start = AgentEvent::MessageStart {
+            message: Arc::clone(&message),
+        };
+        self.publish(SessionEvent::Agent(start)).await;
+        let end = AgentEvent::MessageEnd { message };
+        self.publish(SessionEvent::Agent(end)).await;
+        Ok(())
     }
 }
 

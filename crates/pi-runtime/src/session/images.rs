@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pi_ai::{ImageContent, InputBlock, Message, MessageContent};
+use pi_protocol::{ImageContent, InputBlock, Message, MessageContent};
 use pi_tools::{ImageError, ImageResizeLimits, prepare_image, prepare_result_images};
 use tokio_util::sync::CancellationToken;
 

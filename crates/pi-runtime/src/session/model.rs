@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ModelCost, ScopedModel, ThinkingLevel};
 use pi_config::{ConfigScope, SettingsError};
+use pi_core::SessionEvent;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
 use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
 use serde::Serialize;
 use thiserror::Error;
@@ -14,7 +16,6 @@ use thiserror::Error;
 use super::AgentSession;
 use super::prompt::PromptError;
 use crate::error_text::describe_error;
-use crate::event::SessionEvent;
 use crate::hooks::{ModelSelected, ModelSource};
 
 /// Where a selection is saved.
@@ -64,19 +65,19 @@ pub enum SetModelError {
 impl AgentSession {
     /// `None` until a model is selected.
     pub fn model(&self) -> Option<Arc<Model>> {
-        self.state().model.clone()
+        self.machine().selection().model.clone()
     }
 
     pub fn thinking_level(&self) -> ThinkingLevel {
-        self.state().thinking_level
+        self.machine().selection().thinking_level
     }
 
     pub fn scoped_models(&self) -> Vec<ScopedModel> {
-        self.state().scoped_models.clone()
+        self.machine().selection().scoped_models.clone()
     }
 
     pub fn set_scoped_models(&self, models: Vec<ScopedModel>) {
-        self.state().scoped_models = models;
+        self.machine().selection_mut().scoped_models = models;
     }
 
     /// Selects a model after checking its credentials.
@@ -164,8 +165,8 @@ impl AgentSession {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         })?;
-        let previous = self.state().model.replace(Arc::clone(&model));
-        self.0.agent.set_model(Arc::clone(&model));
+        let current = Some(Arc::clone(&model));
+        let previous = std::mem::replace(&mut self.machine().selection_mut().model, current);
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
@@ -189,12 +190,12 @@ impl AgentSession {
     /// Saves a model as the default, and adds it to the scoped models if there are any.
     fn save_default_model(&self, model: &Arc<Model>) -> Result<(), SettingsError> {
         let is_new_in_scope = {
-            let mut state = self.state();
-            let mut scoped = state.scoped_models.iter();
-            let is_new =
-                !state.scoped_models.is_empty() && !scoped.any(|one| one.model.is_same(model));
+            let mut machine = self.machine();
+            let scoped_models = &mut machine.selection_mut().scoped_models;
+            let is_new = !scoped_models.is_empty()
+                && !scoped_models.iter().any(|one| one.model.is_same(model));
             if is_new {
-                state.scoped_models.push(ScopedModel {
+                scoped_models.push(ScopedModel {
                     model: Arc::clone(model),
                     thinking: None,
                 });
@@ -243,8 +244,7 @@ impl AgentSession {
         self.transcript().append(ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
         })?;
-        self.state().thinking_level = level;
-        self.0.agent.set_thinking_level(level);
+        self.machine().selection_mut().thinking_level = level;
         self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
@@ -288,28 +288,5 @@ impl SetModelError {
     /// Formats the error and its causes on one line.
     pub fn describe(&self) -> String {
         describe_error(self)
-    }
-}
-
-/// Placeholder for the agent until a model is selected; prompts are rejected until then.
-pub(super) fn placeholder_model() -> Model {
-    Model {
-        id: String::new(),
-        name: String::new(),
-        api: String::new(),
-        provider: String::new(),
-        base_url: String::new(),
-        reasoning: false,
-        thinking_level_map: None,
-        input: Vec::new(),
-        input_limits: None,
-        cost: ModelCost::default(),
-        prompt_cache: None,
-        context_window: 0,
-        max_tokens: 0,
-        sampling_params: None,
-        headers: None,
-        compat: None,
-        extra: pi_ai::json::JsonObject::new(),
     }
 }

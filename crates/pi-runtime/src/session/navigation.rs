@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply, SummarySource};
 use pi_session::{
     AbandonedBranch, BranchSummary, BranchSummaryPlan, Entry, EntryId, NavigationTarget,
     SessionError, Summarizer, SummaryAuthor, SummaryError, SummaryInstructions,
@@ -10,7 +11,6 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentSession;
-use crate::event::SummarySource;
 use crate::hooks::{TreeMoved, TreeProposal};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,30 +60,22 @@ struct NavigationGuard {
 }
 
 impl NavigationGuard {
-    fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
-        let cancel = CancellationToken::new();
-        {
-            let mut state = session.state();
-            if state.run.active {
-                return Err(NavigateError::Busy);
-            }
-            if state.is_compacting() {
-                return Err(NavigateError::Compacting);
-            }
-            state.branch_summary = Some(cancel.clone());
+    async fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
+        match Lane::new(session, Input::Navigate).reply().await {
+            Reply::Rejected(Rejection::Compacting) => Err(NavigateError::Compacting),
+            Reply::Rejected(_) => Err(NavigateError::Busy),
+            _ => Ok(Self {
+                session: session.clone(),
+                cancel: session.0.control.begin(CancelScope::Navigation),
+            }),
         }
-        session.update_busy();
-        Ok(Self {
-            session: session.clone(),
-            cancel,
-        })
     }
 }
 
 impl Drop for NavigationGuard {
     fn drop(&mut self) {
-        self.session.state().branch_summary = None;
-        self.session.update_busy();
+        self.session.0.control.forget(CancelScope::Navigation);
+        Lane::new(&self.session, Input::Outcome(Outcome::Navigated)).detach();
     }
 }
 
@@ -95,7 +87,7 @@ impl AgentSession {
         target: &EntryId,
         options: NavigateOptions,
     ) -> Result<NavigateOutcome, NavigateError> {
-        let moving = NavigationGuard::begin(self)?;
+        let moving = NavigationGuard::begin(self).await?;
         let old_leaf = self.with_session(|session| session.leaf_id().cloned());
         if old_leaf.as_ref() == Some(target) {
             return Ok(NavigateOutcome::default());
@@ -137,9 +129,7 @@ impl AgentSession {
     }
 
     pub fn abort_branch_summary(&self) {
-        if let Some(token) = &self.state().branch_summary {
-            token.cancel();
-        }
+        self.0.control.interrupt(Input::AbortNavigation);
     }
 
     /// Returns false if a hook cancels the move.
@@ -249,8 +239,6 @@ impl AgentSession {
             }
             summary
         };
-        self.state().context_loaded = false;
-        self.refresh_context()?;
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0

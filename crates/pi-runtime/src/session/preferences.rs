@@ -1,8 +1,9 @@
 //! Converts settings to the types of the crates that use them.
 
-use pi_agent::QueueMode;
-use pi_ai::{Model, StreamOptions, Timeouts};
 use pi_config::{DeliveryMode, Settings};
+use pi_core::QueueMode;
+use pi_protocol::Model;
+use pi_providers::{StreamOptions, Timeouts};
 use pi_session::CompactionSettings;
 
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {

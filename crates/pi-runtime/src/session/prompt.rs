@@ -6,62 +6,18 @@
 
 use std::future::Future;
 
-use pi_ai::{AgentMessage, AuthError, CustomMessage, ImageContent, Model};
-use pi_session::{CompactionPhase, SessionError};
+use pi_auth::AuthError;
+use pi_core::{
+    ActivityKind, Delivery, Input, InputSource, Lane, PreparedRun, Prompt, PromptInput,
+    PromptOutcome, Rejection, Reply,
+};
+use pi_protocol::{AgentMessage, CustomMessage, ImageContent, Model};
+use pi_session::SessionError;
 use thiserror::Error;
 
 use super::publish::is_publishing;
-use super::queue::{Delivery, EnqueueGuard};
-use super::run::RunClaim;
-use super::state::Deferred;
-use super::{AgentSession, images, preferences};
+use super::{AgentSession, images};
 use crate::hooks::{AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput};
-
-/// A message to send to the model.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prompt {
-    pub text: String,
-    pub images: Vec<ImageContent>,
-    /// How to queue the prompt if a run is in progress; with `None` it is rejected.
-    pub streaming_behavior: Option<Delivery>,
-    /// Whether to run commands and expand skills and templates.
-    pub expand: bool,
-    pub source: InputSource,
-}
-
-impl Prompt {
-    /// Creates a text prompt that is expanded, and is rejected if a run is in progress.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            images: Vec::new(),
-            streaming_behavior: None,
-            expand: true,
-            source: InputSource::default(),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum InputSource {
-    /// A user at the terminal.
-    #[default]
-    Interactive,
-    /// An RPC client.
-    Rpc,
-    Extension,
-    Cli,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptOutcome {
-    /// A run has started.
-    Started,
-    /// The prompt is queued, or deferred until the session has settled.
-    Queued,
-    /// A command or a hook handled it.
-    Handled,
-}
 
 /// Why a prompt was rejected; nothing has changed.
 #[derive(Debug, Error)]
@@ -89,14 +45,10 @@ pub enum PromptError {
     CommandNotQueueable { name: String },
     #[error(transparent)]
     Session(#[from] SessionError),
+    #[error("the prompt was canceled before it was sent")]
+    Canceled,
     #[error("this session was closed; use the one that replaced it")]
     Closed,
-}
-
-/// Result of the checks before a run.
-pub(super) enum Preflight {
-    Start(RunClaim, Vec<AgentMessage>),
-    Done(PromptOutcome),
 }
 
 impl AgentSession {
@@ -115,31 +67,53 @@ impl AgentSession {
     where
         Announcing: Future<Output = ()>,
     {
-        if self.state().run.settling {
+        if self.0.control.activity().kind == ActivityKind::Settling {
             // A listener of `agent_settled` must not wait for itself; any other caller can wait for
             // settling to end.
-            if is_publishing() || prompt.source == InputSource::Extension {
-                self.state().deferred.push(Deferred::Prompt(prompt));
-                announce(PromptOutcome::Queued).await;
-                return Ok(PromptOutcome::Queued);
+            if is_in_hook(prompt.source) {
+                let mut lane = Lane::new(self, Input::DeferPrompt(prompt));
+                let reply = lane.reply().await;
+                let outcome = self.prompt_result(reply, &mut lane)?;
+                announce(outcome).await;
+                lane.detach();
+                return Ok(outcome);
             }
-            self.wait_until_settled().await;
+            self.0.control.wait_until_settled().await;
         }
-        match self.preflight(prompt).await? {
-            Preflight::Start(claim, messages) => {
-                announce(PromptOutcome::Started).await;
-                self.spawn_run(claim, messages);
-                Ok(PromptOutcome::Started)
-            }
-            Preflight::Done(run) => {
-                announce(run).await;
-                Ok(run)
-            }
+        let Some(input) = self.resolve(prompt).await? else {
+            announce(PromptOutcome::Handled).await;
+            return Ok(PromptOutcome::Handled);
+        };
+        let mut lane = Lane::new(self, Input::Prompt(input));
+        let reply = lane.reply().await;
+        let outcome = self.prompt_result(reply, &mut lane);
+        if let Ok(outcome) = outcome {
+            announce(outcome).await;
+        }
+        lane.detach();
+        outcome
+    }
+
+    /// Converts the reply to a prompt or message.
+    pub(super) fn prompt_result(
+        &self,
+        reply: Reply,
+        lane: &mut Lane<Self>,
+    ) -> Result<PromptOutcome, PromptError> {
+        if let Some(error) = lane.take_error() {
+            return Err(error);
+        }
+        match reply {
+            Reply::Started => Ok(PromptOutcome::Started),
+            Reply::Queued => Ok(PromptOutcome::Queued),
+            Reply::Done | Reply::Cleared(_) => Ok(PromptOutcome::Handled),
+            Reply::Rejected(rejection) => Err(rejection_error(rejection)),
         }
     }
 
-    pub(super) async fn preflight(&self, prompt: Prompt) -> Result<Preflight, PromptError> {
-        if self.state().disposed {
+    /// Runs the command in a prompt, or its input hooks and expansion; `None` if that completed it.
+    pub(super) async fn resolve(&self, prompt: Prompt) -> Result<Option<PromptInput>, PromptError> {
+        if self.machine().is_closed() {
             return Err(PromptError::Closed);
         }
         if prompt.expand
@@ -147,58 +121,43 @@ impl AgentSession {
         {
             let arguments = prompt.text.split_once(' ').map_or("", |(_, rest)| rest);
             self.0.hooks.run_command(name, arguments).await;
-            return Ok(Preflight::Done(PromptOutcome::Handled));
+            return Ok(None);
         }
-        if self.state().manual_compaction.is_some() {
+        if self.0.control.activity().kind == ActivityKind::Compacting {
             return Err(PromptError::Compacting);
         }
-        let input = self.run_input_hook(
-            prompt.text,
-            prompt.images,
-            prompt.source,
-            prompt.streaming_behavior,
-        );
+        let (source, delivery) = (prompt.source, prompt.streaming_behavior);
+        let input = self.run_input_hook(prompt.text, prompt.images, source, delivery);
         let Some((text, images)) = input.await else {
-            return Ok(Preflight::Done(PromptOutcome::Handled));
+            return Ok(None);
         };
         let text = if prompt.expand {
             self.expand(text)
         } else {
             text
         };
-        if let Some(guard) = EnqueueGuard::open_in_run(self) {
-            return self
-                .queue_prompt(guard, text, images, prompt.streaming_behavior)
-                .await;
-        }
-        self.prepare_run(text, images, prompt.streaming_behavior)
-            .await
+        Ok(Some(PromptInput {
+            message: self.user_message(&text, images.clone()),
+            text,
+            images,
+            delivery,
+            source,
+            is_in_hook: is_in_hook(source),
+        }))
     }
 
-    async fn queue_prompt(
-        &self,
-        guard: EnqueueGuard,
-        text: String,
-        images: Vec<ImageContent>,
-        delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptError> {
-        let delivery = delivery.ok_or(PromptError::Busy)?;
-        self.enqueue(guard, text, images, delivery).await;
-        Ok(Preflight::Done(PromptOutcome::Queued))
+    /// Checks that the selected model can be used.
+    pub(super) async fn check_model(&self) -> Result<(), PromptError> {
+        let model = self.model().ok_or(PromptError::NoModel)?;
+        self.check_auth(&model).await
     }
 
-    async fn prepare_run(
+    /// Runs the start hooks and builds the first messages of a run.
+    pub(super) async fn prepare_messages(
         &self,
         text: String,
         images: Vec<ImageContent>,
-        delivery: Option<Delivery>,
-    ) -> Result<Preflight, PromptError> {
-        self.load_context()?;
-        self.flush_bash_messages();
-        self.flush_custom_messages().await;
-        let model = self.state().model.clone().ok_or(PromptError::NoModel)?;
-        self.check_auth(&model).await?;
-        self.check_context_before_prompt().await;
+    ) -> PreparedRun {
         let changes = self.run_start_hook(&text, &images).await;
         let (images, notes) = images::fit_prompt_images(images, self.image_limits()).await;
         let text = if notes.is_empty() {
@@ -206,29 +165,12 @@ impl AgentSession {
         } else {
             format!("{text}\n\n{}", notes.join("\n"))
         };
-        let claim = loop {
-            if let Some(claim) = self.claim_run() {
-                break claim;
-            }
-            if self.state().disposed {
-                return Err(PromptError::Closed);
-            }
-            // Another prompt claimed the run first. If that run has already ended, try again.
-            if let Some(guard) = EnqueueGuard::open_in_run(self) {
-                return self.queue_prompt(guard, text, images, delivery).await;
-            }
-        };
         self.apply_start_changes(&changes);
-        let system = self.system_update()?.map(AgentMessage::from);
-        let next_turn = std::mem::take(&mut self.state().next_turn);
         let added = changes.messages.into_iter();
-        let messages = system
-            .into_iter()
-            .chain([self.user_message(&text, images)])
-            .chain(next_turn)
-            .chain(added.map(|draft| self.custom_message(draft)))
-            .collect();
-        Ok(Preflight::Start(claim, messages))
+        PreparedRun {
+            prompt: self.user_message(&text, images),
+            added: added.map(|draft| self.custom_message(draft)).collect(),
+        }
     }
 
     /// Returns the name of the command a text invokes, if it exists.
@@ -299,15 +241,6 @@ impl AgentSession {
         }
     }
 
-    async fn check_context_before_prompt(&self) {
-        let last = self.last_response();
-        if let Some((response, id)) = last {
-            // The prompt itself continues from here, so there is nothing to resume.
-            self.check_context(CompactionPhase::BeforePrompt, &response, Some(&id), &[])
-                .await;
-        }
-    }
-
     async fn run_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
         let start = AgentStart {
             prompt: text.to_owned(),
@@ -327,20 +260,6 @@ impl AgentSession {
         state.run.forced_prompt.clone_from(&changes.forced_prompt);
     }
 
-    /// Updates the request options from the settings.
-    pub(super) fn prepare_requests(&self) {
-        let options = preferences::stream_options(&self.0.settings.settings());
-        let hooks = self.0.hooks.request_hooks();
-        let session_id = self.session_id();
-        self.0.agent.update_stream_options(|current| {
-            *current = pi_ai::StreamOptions {
-                hooks,
-                session_id: Some(session_id),
-                ..options
-            };
-        });
-    }
-
     pub(super) fn custom_message(&self, draft: CustomMessageDraft) -> AgentMessage {
         AgentMessage::Custom(CustomMessage {
             custom_type: draft.custom_type,
@@ -350,5 +269,19 @@ impl AgentSession {
             timestamp: self.0.env.now_ms(),
             ..CustomMessage::default()
         })
+    }
+}
+
+/// Returns whether settling may wait for the caller.
+fn is_in_hook(source: InputSource) -> bool {
+    is_publishing() || source == InputSource::Extension
+}
+
+pub(super) fn rejection_error(rejection: Rejection) -> PromptError {
+    match rejection {
+        Rejection::Closed => PromptError::Closed,
+        Rejection::Busy => PromptError::Busy,
+        Rejection::Compacting => PromptError::Compacting,
+        Rejection::Canceled | Rejection::CheckFailed => PromptError::Canceled,
     }
 }

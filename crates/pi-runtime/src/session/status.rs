@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_agent::{QueueMode, SharedMessage};
-use pi_ai::{AgentMessage, AssistantBlock, Model, StopReason, StreamPhase, ThinkingLevel};
+use pi_core::{ActivityKind, QueueMode, SharedMessage};
+use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
+use pi_providers::StreamPhase;
 use pi_session::{
     AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
     Session, SessionError, SessionTotals, SessionTree, TokenTotals,
@@ -130,15 +131,12 @@ impl ToolInfo {
 impl AgentSession {
     /// Returns the current status. The cost does not depend on the length of the conversation.
     pub fn status(&self) -> SessionStatus {
-        let (is_streaming, is_compacting) = {
-            let state = self.state();
-            (state.run.active, state.is_compacting())
-        };
+        let activity = self.0.control.activity();
         SessionStatus {
             model: self.model(),
             thinking_level: self.thinking_level(),
-            is_streaming,
-            is_compacting,
+            is_streaming: activity.kind == ActivityKind::Running,
+            is_compacting: activity.is_compacting,
             steering_mode: self.steering_mode(),
             follow_up_mode: self.follow_up_mode(),
             session_file: self.session_file(),
@@ -152,25 +150,25 @@ impl AgentSession {
 
     /// Returns whether a run is in progress, including delays between attempts.
     pub fn is_streaming(&self) -> bool {
-        self.state().run.active
+        self.0.control.activity().kind == ActivityKind::Running
     }
 
     /// Watches the phase of the current model request; `None` between requests. For display; not
     /// part of the events.
     pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
-        self.0.agent.request_phase()
+        self.0.control.request_phase()
     }
 
     /// Returns whether a compaction or a move in the tree is in progress.
     pub fn is_compacting(&self) -> bool {
-        self.state().is_compacting()
+        self.0.control.activity().is_compacting
     }
 
     /// Returns whether no run, compaction or move is in progress; true while `agent_settled` is
     /// published.
     pub fn is_idle(&self) -> bool {
-        let state = self.state();
-        !state.run.active && !state.is_compacting()
+        let activity = self.0.control.activity();
+        activity.kind != ActivityKind::Running && !activity.is_compacting
     }
 
     /// Returns the path of the session file; it may not exist yet.
@@ -188,30 +186,27 @@ impl AgentSession {
 
     /// Returns the messages in the model's context.
     pub fn messages(&self) -> Result<Vec<SharedMessage>, SessionError> {
-        self.load_context()?;
-        Ok(self.0.agent.state().messages)
+        Ok(self.transcript().messages()?.to_vec())
     }
 
     /// Returns the model's context as a JSON array. If the conversation is not loaded, it is copied
     /// from the file without parsing.
     pub fn messages_json(&self) -> Result<String, SessionError> {
-        if self.state().context_loaded {
-            let messages = self.0.agent.state().messages;
-            return pi_ai::json::to_string(&messages).map_err(SessionError::Serialize);
+        let mut transcript = self.transcript();
+        if transcript.is_loaded() {
+            return pi_protocol::json::to_string(transcript.messages()?)
+                .map_err(SessionError::Serialize);
         }
-        self.with_session(Session::messages_json)
+        transcript.session().messages_json()
     }
 
     /// Returns the number of messages in the model's context, without loading the conversation.
     pub fn message_count(&self) -> usize {
-        if self.state().context_loaded {
-            return self.0.agent.message_count();
-        }
         self.transcript().message_count().unwrap_or_default()
     }
 
-    pub fn streaming_message(&self) -> Option<pi_ai::LiveMessage> {
-        self.0.agent.state().streaming_message
+    pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {
+        self.machine().streaming().cloned()
     }
 
     /// Returns the text of the last response, if it has any.

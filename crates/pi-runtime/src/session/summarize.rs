@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::retry::is_retryable;
-use pi_ai::{AssistantMessage, HeaderOverrides, Model, RequestHooks, StopReason};
+use pi_core::{SessionEvent, SummarySource};
+use pi_http::HeaderOverrides;
+use pi_protocol::retry::is_retryable;
+use pi_protocol::{AssistantMessage, Model, StopReason};
+use pi_providers::RequestHooks;
 use pi_session::{Summary, SummaryError, SummaryRequest};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AgentSession, preferences};
-use crate::event::{SessionEvent, SummarySource};
+use crate::summary_options::summary_options;
 
 /// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);
@@ -92,7 +95,7 @@ impl AgentSession {
         cancel: &CancellationToken,
     ) -> Arc<AssistantMessage> {
         let base = preferences::stream_options(&self.0.settings.settings());
-        let options = pi_ai::StreamOptions {
+        let options = pi_providers::StreamOptions {
             cancel: cancel.child_token(),
             // A separate ID keeps the request out of the session's routing and prompt cache.
             session_id: Some(Uuid::now_v7().to_string()),
@@ -101,7 +104,7 @@ impl AgentSession {
                 .hooks
                 .request_hooks()
                 .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
-            ..request.options(base)
+            ..summary_options(request, base)
         };
         let messages = request.messages.clone();
         self.0

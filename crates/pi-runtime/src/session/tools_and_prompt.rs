@@ -1,13 +1,13 @@
 //! Tools and system prompt of the model.
 //!
-//! The transcript records both as changes; this file computes their current values. The agent
-//! announces tool changes, the session announces prompt changes.
+//! The transcript records both as changes; this file computes their current values and the message that announces a
+//! change.
 
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
-use pi_ai::transcript::{current_system_message, system_text};
-use pi_ai::{AgentMessage, Message, MessageContent, SystemMessage};
+use pi_core::SharedMessage;
+use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
+use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
 use pi_session::{PromptSections, SessionError, section_changes};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
@@ -16,7 +16,7 @@ use super::{AgentSession, lock};
 
 impl AgentSession {
     pub fn active_tool_names(&self) -> Vec<String> {
-        self.state().active_tools.clone()
+        self.machine().selection().active_tools.clone()
     }
 
     pub fn all_tools(&self) -> Vec<ToolInfo> {
@@ -26,24 +26,21 @@ impl AgentSession {
 
     /// Restricts the model to these tools from the next turn on; unknown names are ignored.
     pub fn set_active_tools(&self, names: &[String]) {
-        let tools = {
-            let mut state = self.state();
-            state.active_tools = state.tools.filter_known(names);
-            state.tools.select(&state.active_tools)
-        };
-        self.0.agent.set_tools(tools);
+        let state = self.state();
+        let active = state.tools.filter_known(names);
+        let sequential = state.tools.sequential(&active);
+        let mut machine = self.machine();
+        let selection = machine.selection_mut();
+        selection.active_tools = active;
+        selection.sequential_tools = sequential;
     }
 
     /// Adds a tool or replaces the one with the same name, and activates it.
     pub fn register_tool(&self, tool: crate::toolset::RegisteredTool) {
-        let names = {
-            let mut state = self.state();
-            let name = tool.name().to_owned();
-            state.tools.register(tool);
-            let active = state.active_tools.iter().cloned();
-            active.chain([name]).collect::<Vec<_>>()
-        };
-        self.set_active_tools(&names);
+        let name = tool.name().to_owned();
+        self.state().tools.register(tool);
+        let active = self.active_tool_names();
+        self.set_active_tools(&active.into_iter().chain([name]).collect::<Vec<_>>());
     }
 
     /// Returns the current system prompt, including changes not announced to the model yet.
@@ -59,11 +56,10 @@ impl AgentSession {
 
     /// Returns the prompt without a hook's changes for the run.
     pub(super) fn base_sections(&self) -> PromptSections {
+        let active = self.active_tool_names();
         let state = self.state();
         let prompt_inputs = lock(&self.0.prompt_inputs);
-        prompt_inputs
-            .prompt
-            .sections(&state.tools, &state.active_tools)
+        prompt_inputs.prompt.sections(&state.tools, &active)
     }
 
     fn sections(&self) -> PromptSections {
@@ -71,26 +67,33 @@ impl AgentSession {
         overridden.unwrap_or_else(|| self.base_sections())
     }
 
-    /// Returns the message that announces prompt changes to the model; `None` if there are none.
+    /// Returns the message that announces changes of prompt and tools to the model; `None` if there are none.
     pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
-        let announced = self.transcript().projection()?.declared_sections();
-        let changes = section_changes(&announced, &self.sections().rendered());
-        Ok(changes.map(|sections| SystemMessage {
+        let active = self.active_tool_names();
+        let tools = self.state().tools.select(&active);
+        let sections = self.sections().rendered();
+        let mut transcript = self.transcript();
+        let sections = section_changes(&transcript.projection()?.declared_sections(), &sections);
+        let declared = transcript
+            .messages()?
+            .iter()
+            .filter_map(|message| match &**message {
+                AgentMessage::System(system) => Some(&**system),
+                _ => None,
+            });
+        let current: Vec<_> = tools.iter().map(|tool| tool.declaration()).collect();
+        let changes = ToolChanges::between(&active_tools(declared), &current);
+        if sections.is_none() && changes.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(SystemMessage {
             content: MessageContent::Text(String::new()),
-            sections: Some(sections),
+            sections,
+            tools_added: (!changes.added.is_empty()).then_some(changes.added),
+            tools_removed: (!changes.removed.is_empty()).then_some(changes.removed),
             timestamp: self.0.env.now_ms(),
             ..SystemMessage::default()
         }))
-    }
-
-    /// Prepends pending prompt changes to a message that starts a run.
-    pub(super) fn with_system_update(&self, message: AgentMessage) -> Vec<AgentMessage> {
-        let update = self.system_update().unwrap_or_else(|error| {
-            self.report("run", None, &error);
-            None
-        });
-        let update = update.map(AgentMessage::from);
-        update.into_iter().chain([message]).collect()
     }
 
     /// Replaces all system messages with the text a hook set for the run.
@@ -102,7 +105,7 @@ impl AgentSession {
         let systems: Vec<Message> = messages
             .iter()
             .filter(|message| is_system(message))
-            .filter_map(|message| pi_agent::model_message(message))
+            .filter_map(|message| pi_core::model_message(message))
             .collect();
         let current = current_system_message(&systems);
         let head = SystemMessage {
@@ -134,15 +137,15 @@ impl AgentSession {
             let path = session.path().map(ToOwned::to_owned);
             (session.id().to_owned(), path)
         });
+        let (model, level) = (self.model(), self.thinking_level());
         let state = self.state();
-        state.tools.set_image_policy_for(state.model.as_deref());
-        let reasoning_level = state.thinking_level.as_str().to_owned();
+        state.tools.set_image_policy_for(model.as_deref());
         state.tools.session_variables().set(Some(SessionVariables {
             session_id,
             session_file,
-            provider: state.model.as_ref().map(|model| model.provider.clone()),
-            model: state.model.as_ref().map(|model| model.id.clone()),
-            reasoning_level: Some(reasoning_level),
+            provider: model.as_ref().map(|model| model.provider.clone()),
+            model: model.as_ref().map(|model| model.id.clone()),
+            reasoning_level: Some(level.as_str().to_owned()),
         }));
     }
 

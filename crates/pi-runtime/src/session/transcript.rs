@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use pi_agent::SharedMessage;
-use pi_ai::AgentMessage;
+use pi_core::SharedMessage;
+use pi_protocol::AgentMessage;
 use pi_session::{
     BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
     SessionTotals,
@@ -17,6 +17,8 @@ use pi_session::{
 pub(crate) struct Transcript {
     session: Session,
     projection: Option<Projection>,
+    /// The messages of the projection, shared with requests and events.
+    messages: Option<Vec<SharedMessage>>,
     totals: SessionTotals,
     /// Number of messages in the model's context, if computed and still valid.
     count: Option<usize>,
@@ -29,6 +31,7 @@ impl Transcript {
         Self {
             session,
             projection: None,
+            messages: None,
             totals: SessionTotals::default(),
             count: None,
             recorded: Vec::new(),
@@ -49,23 +52,23 @@ impl Transcript {
         body: impl Into<EntryBody>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.append(body)?;
-        self.apply_entry(&entry);
+        self.apply_entry(&entry, None);
         Ok(entry)
     }
 
     /// Appends a message as the entry for its role.
     pub(crate) fn append_message(
         &mut self,
-        message: AgentMessage,
+        message: &SharedMessage,
     ) -> Result<Arc<Entry>, SessionError> {
-        let entry = self.session.append_message(message)?;
-        self.apply_entry(&entry);
+        let entry = self.session.append_message(AgentMessage::clone(message))?;
+        self.apply_entry(&entry, Some(message));
         Ok(entry)
     }
 
     pub(crate) fn set_name(&mut self, name: &str) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_name(name)?;
-        self.apply_entry(&entry);
+        self.apply_entry(&entry, None);
         Ok(entry)
     }
 
@@ -75,7 +78,7 @@ impl Transcript {
         label: Option<&str>,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.set_label(target, label)?;
-        self.apply_entry(&entry);
+        self.apply_entry(&entry, None);
         Ok(entry)
     }
 
@@ -85,8 +88,7 @@ impl Transcript {
             Some(leaf) => self.session.branch(leaf)?,
             None => self.session.reset_leaf(),
         }
-        self.projection = None;
-        self.count = None;
+        self.forget_views();
         Ok(())
     }
 
@@ -97,15 +99,26 @@ impl Transcript {
         summary: BranchSummary,
     ) -> Result<Arc<Entry>, SessionError> {
         let entry = self.session.branch_with_summary(leaf, summary)?;
-        self.projection = None;
-        self.count = None;
+        self.forget_views();
         self.count(&entry);
         Ok(entry)
     }
 
-    fn apply_entry(&mut self, entry: &Arc<Entry>) {
+    /// Drops the views of the conversation; they are rebuilt on the next use.
+    pub(crate) fn forget_views(&mut self) {
+        self.projection = None;
+        self.messages = None;
+        self.count = None;
+    }
+
+    /// Updates the views for an appended entry, and for the message it stores.
+    fn apply_entry(&mut self, entry: &Arc<Entry>, message: Option<&SharedMessage>) {
         if !is_metadata(&entry.body) {
             self.count = None;
+            match (&mut self.messages, message) {
+                (Some(messages), Some(message)) => messages.push(Arc::clone(message)),
+                _ => self.messages = None,
+            }
         }
         self.count(entry);
         let follows = self
@@ -154,6 +167,9 @@ impl Transcript {
 
     /// Returns the number of messages in the model's context, without reading them.
     pub(crate) fn message_count(&mut self) -> Result<usize, SessionError> {
+        if let Some(messages) = &self.messages {
+            return Ok(messages.len());
+        }
         let count = match self.count {
             Some(count) => count,
             None => self.session.context_outline()?.messages,
@@ -162,10 +178,21 @@ impl Transcript {
         Ok(count)
     }
 
-    /// Returns the model's context as agent messages.
-    pub(crate) fn messages(&mut self) -> Result<Vec<SharedMessage>, SessionError> {
-        let projection = self.projection()?;
-        Ok(projection.messages().cloned().map(Arc::new).collect())
+    /// Whether the conversation was read from the file.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.messages.is_some()
+    }
+
+    /// Returns the model's context as messages.
+    pub(crate) fn messages(&mut self) -> Result<&[SharedMessage], SessionError> {
+        let messages = match self.messages.take() {
+            Some(messages) => messages,
+            None => {
+                let projection = self.projection()?;
+                projection.messages().cloned().map(Arc::new).collect()
+            }
+        };
+        Ok(self.messages.insert(messages))
     }
 
     /// Returns the totals over all entries.

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use pi_agent::{FinishedTurn, TurnDecision};
-use pi_ai::{AgentMessage, Message};
+use pi_core::{FinishedTurn, SessionEvent, TurnDecision};
+use pi_protocol::{AgentMessage, Message};
 use pi_session::{
     CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
     EntryBody, NewSession, Projection, Session, SessionError, SummaryAuthor, to_model_messages,
 };
 
 use super::AgentSession;
-use crate::event::SessionEvent;
 use crate::hooks::{
     BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
@@ -46,7 +45,7 @@ impl BoundaryView<'_> {
 
 impl AgentSession {
     /// Runs the hooks at the end of a turn.
-    pub(super) async fn finish_turn(&self, turn: &FinishedTurn) -> TurnDecision {
+    pub(super) async fn run_turn_end_hook(&self, turn: &FinishedTurn) -> TurnDecision {
         let (message_entry_id, tool_result_entry_ids) = {
             let transcript = self.transcript();
             let results = turn.tool_results.iter();
@@ -56,7 +55,7 @@ impl AgentSession {
         let Some(message_entry_id) = message_entry_id else {
             return TurnDecision::Default;
         };
-        let outcome = self.state().run.outcome;
+        let outcome = self.machine().last_outcome();
         let decision = self.0.hooks.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
@@ -73,21 +72,13 @@ impl AgentSession {
         }
     }
 
-    /// Runs the hooks before settling; returns whether the loop runs again.
-    pub(super) async fn before_settle(&self) -> bool {
-        if self.is_abort_requested() {
-            return false;
-        }
-        let outcome = self.state().run.outcome;
+    /// Runs the hooks before settling; returns whether they want another turn.
+    pub(super) async fn run_settle_hook(&self) -> bool {
+        let outcome = self.machine().last_outcome();
         let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
         let decision = self.0.hooks.before_settle(boundary).await;
-        let proceed = self.follow_decision(BoundaryPoint::Settle, decision).await;
-        self.flush_custom_messages().await;
-        if self.is_abort_requested() {
-            return false;
-        }
-        proceed || self.0.agent.has_queued_messages()
+        self.follow_decision(BoundaryPoint::Settle, decision).await
     }
 
     fn view(&self, point: BoundaryPoint) -> BoundaryView<'_> {
@@ -107,7 +98,6 @@ impl AgentSession {
                 .and_then(|()| self.append_drafts(decision.entries));
             match applied {
                 Ok(entries) => {
-                    self.refresh_context_or_report(point.event());
                     for entry in entries {
                         self.publish(SessionEvent::EntryAppended { entry }).await;
                     }
@@ -151,8 +141,12 @@ impl AgentSession {
         let projection = self.preview(drafts)?;
         let messages: Vec<AgentMessage> = projection.messages().cloned().collect();
         let model_messages = to_model_messages(&messages);
-        let has_queued = self.0.agent.has_queued_messages();
-        let pending_custom = self.state().pending_custom.clone();
+        let (has_queued, mut pending, pending_custom) = {
+            let machine = self.machine();
+            let queue = machine.queue();
+            let custom: Vec<_> = machine.waiting_custom().cloned().collect();
+            (queue.has_waiting(), queue.peek(), custom)
+        };
         let is_response_last = matches!(model_messages.last(), Some(Message::Assistant(_)));
         let has_conversation = model_messages
             .iter()
@@ -163,7 +157,6 @@ impl AgentSession {
         };
         let can_continue =
             (has_conversation && !is_response_last) || !pending_custom.is_empty() || queue_counts;
-        let mut pending = self.0.agent.peek_queued_messages();
         pending.extend(pending_custom);
         let entries = projection.entries().iter();
         Ok(BoundaryContext {

@@ -1,6 +1,6 @@
 //! Combinations of flags, and resolution of names.
 
-use pi_ai::{AgentMessage, AssistantMessage, StopReason};
+use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 

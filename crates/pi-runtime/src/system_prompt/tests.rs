@@ -18,13 +18,13 @@ fn parts() -> SystemPromptParts {
     }
 }
 
-fn rendered(parts: &SystemPromptParts, active: &[&str]) -> pi_ai::json::JsonObject {
+fn rendered(parts: &SystemPromptParts, active: &[&str]) -> pi_protocol::json::JsonObject {
     let tools = Toolset::new(ToolsetOptions::new("/project"));
     let active: Vec<String> = active.iter().map(|&name| name.to_owned()).collect();
     parts.sections(&tools, &active).rendered()
 }
 
-fn text<'a>(sections: &'a pi_ai::json::JsonObject, name: &str) -> &'a str {
+fn text<'a>(sections: &'a pi_protocol::json::JsonObject, name: &str) -> &'a str {
     sections.get(name).and_then(Value::as_str).unwrap_or("")
 }
 

@@ -1,9 +1,9 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ToolError, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
-use pi_ai::{InputLimits, Tool as ToolDeclaration};
+use pi_core::{ToolError, ToolOutput, UpdateSink};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{InputLimits, Tool as ToolDeclaration};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -154,7 +154,7 @@ fn a_reload_keeps_active_tools_and_adds_custom_ones() {
 fn images_follow_the_model() {
     let set = toolset(ToolSelection::default(), None);
     assert_eq!(set.image_policy(), ImagePolicy::default());
-    let mut model = pi_ai::FauxProvider::new().model();
+    let mut model = pi_providers::FauxProvider::new().model();
     model.input = vec![Modality::Text];
     model.input_limits = Some(
         serde_json::from_value::<InputLimits>(json!({"images": {"resize": {"maxWidth": 100}}}))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_runtime::{ExportTheme, HtmlOptions, export_html};
 use pi_session::{
     BranchSummary, CompactionEntry, CustomMessageEntry, EntryId, LabelEntry, ModelChangeEntry,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{
-    FauxResponse, HttpClient, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError,
-};
+use pi_auth::{LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
+use pi_http::HttpClient;
+use pi_providers::FauxResponse;
 use pi_runtime::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookFailure,
     InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_ai::{Models, ProviderLayer, Registration};
+use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
     ModelFlags, Prompt, ReplaceError, RuntimeOptions, SessionChoice, SessionHooks, SessionRuntime,
     SessionShutdown, SessionStart, SessionSwitch,
@@ -384,7 +384,7 @@ async fn a_run_in_progress_is_ended_and_stored_before_the_next_session() {
     let old = runtime.session();
     prompt(&old, "one").await;
     let file = old.session_file().unwrap();
-    env.faux.push(pi_ai::FauxResponse::stall());
+    env.faux.push(pi_providers::FauxResponse::stall());
     old.prompt(Prompt::text("two")).await.unwrap();
     runtime.new_session(None).await.unwrap();
     assert!(old.is_idle());

@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 
-use pi_ai::{FauxResponse, builtin_providers};
+use pi_providers::{FauxResponse, builtin_providers};
 use pi_runtime::{
     BugReport, HtmlOptions, JsonlOptions, SessionRuntime, SharePage, export_html, export_jsonl,
     secrets_in_use, stored_secrets,

@@ -252,7 +252,7 @@ async fn shell_commands_get_the_process_marks_and_session_variables() {
     .unwrap();
     let session = runtime.session();
     let shown = "echo $AI_AGENT $PI_CODING_AGENT $PI_OFFLINE $PI_SESSION_ID $PI_PROVIDER/$PI_MODEL";
-    let call = pi_ai::FauxResponse::tool_call("bash", json!({"command": shown}));
+    let call = pi_providers::FauxResponse::tool_call("bash", json!({"command": shown}));
     env.faux.push(call);
     prompt(&session, "go").await;
     let messages = format!("{:?}", session.messages().unwrap());

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_ai::{Env, FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_config::AgentDir;
+use pi_env::Env;
+use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_runtime::{AgentSession, Prompt, RuntimeOptions};
 use pi_test_support::TempHome;
 

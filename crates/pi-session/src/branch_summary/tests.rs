@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use pi_ai::{AssistantMessage, CacheRetention, ThinkingLevel};
+use pi_protocol::{AssistantMessage, CacheRetention, ThinkingLevel};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -250,7 +250,7 @@ fn the_stored_summary_starts_with_a_lead() {
         }
     );
     let aborted = AssistantMessage {
-        stop_reason: pi_ai::StopReason::Aborted,
+        stop_reason: pi_protocol::StopReason::Aborted,
         ..read
     };
     assert_eq!(request.read(&aborted), Err(SummaryError::Aborted));

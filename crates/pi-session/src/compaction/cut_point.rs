@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use super::estimate::message_tokens;
 use crate::context::ProjectedEntry;

@@ -2,11 +2,11 @@
 //! only later messages are estimated. If an edit or a compaction followed that response, everything
 //! is estimated.
 
-use pi_ai::estimate::{
+use pi_protocol::estimate::{
     ContextEstimate, assistant_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
 };
-use pi_ai::json::utf16_length;
-use pi_ai::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
+use pi_protocol::json::utf16_length;
+use pi_protocol::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
 
 use super::settings::CompactionSettings;
 use crate::context::{ProjectedEntry, Projection};
@@ -39,7 +39,7 @@ fn system_tokens(system: &SystemMessage) -> u64 {
     let sections = system.sections.iter().flatten();
     let texts = sections.filter_map(|(_, section)| section.as_str());
     let tools = system.tools_added.as_ref().map_or(0, |tools| {
-        pi_ai::json::to_string(tools).map_or(0, |text| characters(&text))
+        pi_protocol::json::to_string(tools).map_or(0, |text| characters(&text))
     });
     character_tokens(content + texts.map(characters).sum::<u64>() + tools)
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, ToolCall};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, ToolCall};
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

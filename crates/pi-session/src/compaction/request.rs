@@ -2,10 +2,10 @@
 //! as it sees fit, and passes the response back. A response that is not a complete summary is an
 //! error: a partial summary would permanently lose the rest of the conversation.
 
-use pi_ai::transcript::initial_system_message;
-use pi_ai::{
+use pi_protocol::transcript::initial_system_message;
+use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, InputBlock, Message,
-    MessageContent, Model, StopReason, StreamOptions, ThinkingLevel, Usage, UserMessage,
+    MessageContent, Model, StopReason, ThinkingLevel, Usage, UserMessage,
 };
 use thiserror::Error;
 
@@ -40,7 +40,8 @@ pub struct SummaryRequest {
     pub messages: Vec<Message>,
     /// Maximum length of the summary; `None` uses the model's limit.
     pub max_tokens: Option<u64>,
-    /// Always disabled: a summary prompt is never sent twice.
+    /// Always disabled: a summary prompt is never sent twice. The caller must also use a separate
+    /// session ID for every request, so that it does not affect the routing of the session.
     pub cache_retention: CacheRetention,
     pub reasoning: ThinkingLevel,
 }
@@ -130,19 +131,6 @@ impl SummaryRequest {
             self.reasoning = summarizer.thinking_level;
         }
         self
-    }
-
-    /// Returns the request options: the caller's credentials, timeouts and hooks plus the settings
-    /// of the summary. The caller must use a separate session ID for every request, so that it does
-    /// not affect the routing of the session.
-    pub fn options(&self, base: StreamOptions) -> StreamOptions {
-        StreamOptions {
-            max_tokens: self.max_tokens,
-            cache_retention: Some(self.cache_retention),
-            reasoning: self.reasoning,
-            tool_choice: None,
-            ..base
-        }
     }
 
     /// Parses the response to the request.

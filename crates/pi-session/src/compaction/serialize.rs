@@ -1,7 +1,7 @@
 //! Serializes a conversation as text, so that a model summarizes it instead of continuing it.
 
-use pi_ai::json::{utf16_length, value_to_string};
-use pi_ai::{
+use pi_protocol::json::{utf16_length, value_to_string};
+use pi_protocol::{
     AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, ToolCall,
     ToolResultMessage,
 };

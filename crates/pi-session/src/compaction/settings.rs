@@ -1,7 +1,7 @@
 //! Compaction settings, including per-model overrides. They are validated when used, not when the
 //! settings file is read: an invalid override of one model must not affect sessions with another.
 
-use pi_ai::json::{JsonObject, value_to_string};
+use pi_protocol::json::{JsonObject, value_to_string};
 use serde_json::Value;
 use thiserror::Error;
 

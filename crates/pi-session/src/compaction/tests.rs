@@ -3,8 +3,8 @@
 mod properties;
 mod reference;
 
-use pi_ai::estimate::ContextEstimate;
-use pi_ai::{AssistantMessage, CacheRetention, Message, Model, StreamOptions, ThinkingLevel};
+use pi_protocol::estimate::ContextEstimate;
+use pi_protocol::{AssistantMessage, CacheRetention, Message, Model, ThinkingLevel};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -371,14 +371,9 @@ fn the_history_is_requested_before_the_turn_prefix() {
     assert!(text(&requests[0]).ends_with("the names"));
     assert!(text(&requests[1]).contains("<conversation>\n[User]: ask\n</conversation>"));
     assert!(!text(&requests[1]).contains("the names"));
-    let options = requests[0].options(StreamOptions {
-        session_id: Some("own".into()),
-        ..StreamOptions::default()
-    });
-    assert_eq!(options.cache_retention, Some(CacheRetention::None));
-    assert_eq!(options.max_tokens, Some(13_107));
-    assert_eq!(options.reasoning, ThinkingLevel::Medium);
-    assert_eq!(options.session_id.as_deref(), Some("own"));
+    assert_eq!(requests[0].cache_retention, CacheRetention::None);
+    assert_eq!(requests[0].max_tokens, Some(13_107));
+    assert_eq!(requests[0].reasoning, ThinkingLevel::Medium);
 }
 
 #[test]
@@ -555,7 +550,7 @@ fn the_entry_contains_the_current_prompt_and_tools() {
         .into_entry(&path.projection(), SummaryAuthor::Extension, 99);
     let body = EntryBody::Compaction(entry);
     assert_eq!(
-        pi_ai::json::to_string(&body).unwrap(),
+        pi_protocol::json::to_string(&body).unwrap(),
         r#"{"summary":"s","tokensBefore":5,"fromHook":true,"systemMessage":{"role":"system","content":"","sections":{"b":"2","c":"3"},"toolsAdded":[{"name":"t","description":"","parameters":{}}],"timestamp":99}}"#
     );
     let bare = result.into_entry(

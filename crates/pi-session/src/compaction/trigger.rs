@@ -2,8 +2,8 @@
 //! before the next response of a run, before a new prompt, and after a run. The loop skips the
 //! first check if the run ends with its batch of tools and nothing is queued.
 
-use pi_ai::overflow::{is_context_overflow, is_recoverable_length};
-use pi_ai::{AgentMessage, AssistantMessage, Model, StopReason};
+use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
+use pi_protocol::{AgentMessage, AssistantMessage, Model, StopReason};
 use thiserror::Error;
 
 use super::estimate::exceeds_threshold;
@@ -61,8 +61,9 @@ pub enum RecoveryFailure {
 }
 
 /// Whether a compaction was already tried to recover the response to the last user message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryState {
+    #[default]
     NotAttempted,
     Attempted,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantBlock, InputBlock, MessageContent};
+use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, MessageContent};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

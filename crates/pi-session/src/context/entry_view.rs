@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage};
+use pi_protocol::{AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage};
 
 use super::{ProjectedEntry, edit};
 use crate::entry::{ContextEditEntry, Entry, EntryBody, EntryId};

@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use pi_ai::transcript::current_tools;
-use pi_ai::{AgentMessage, Message};
+use pi_protocol::transcript::current_tools;
+use pi_protocol::{AgentMessage, Message};
 
 use super::source::EntrySource;
 use crate::entry::{CompactionEntry, EntryBody, EntryId};

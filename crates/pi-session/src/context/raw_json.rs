@@ -116,8 +116,8 @@ impl JsonMessageList {
         self.json.push_str(message);
     }
 
-    fn push_serialized(&mut self, message: &pi_ai::AgentMessage) -> Result<(), SessionError> {
-        let message = pi_ai::json::to_string(message).map_err(SessionError::Serialize)?;
+    fn push_serialized(&mut self, message: &pi_protocol::AgentMessage) -> Result<(), SessionError> {
+        let message = pi_protocol::json::to_string(message).map_err(SessionError::Serialize)?;
         self.push(&message);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! everything before it, so if nothing later changed the context, a long conversation need not be
 //! read.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use super::entry_view::ContextEdits;
 use super::source::EntrySource;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use super::Projection;
 use super::entry_view::{ContextEdits, hide_older_compactions, hide_orphaned_results};

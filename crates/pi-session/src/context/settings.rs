@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 
 use super::source::{EntrySource, PathEntries};
 use crate::entry::{Entry, EntryBody, EntryId};

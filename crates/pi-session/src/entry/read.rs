@@ -2,8 +2,8 @@
 //! Messages, which make up most of every session, take a fast path; anything unusual falls back to
 //! the lenient parser.
 
-use pi_ai::AgentMessage;
-use pi_ai::json::JsonObject;
+use pi_protocol::AgentMessage;
+use pi_protocol::json::JsonObject;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ impl Entry {
         {
             return Ok(message.into());
         }
-        pi_ai::json::from_str_lenient(line)
+        pi_protocol::json::from_str_lenient(line)
     }
 }
 

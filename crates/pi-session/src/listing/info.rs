@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
+use super::progress::IsCanceled;
 use crate::entry::{Entry, EntryBody};
 use crate::header::SessionHeader;
 use crate::kind::{EntryKind, MessageRole};
@@ -57,13 +57,13 @@ impl SessionInfo {
 
     /// Reads a file; `None` if it is not a session.
     pub fn read(path: &Path, text: MessageText) -> Option<Self> {
-        Self::read_until(path, text, &CancellationToken::new())
+        Self::read_until(path, text, &|| false)
     }
 
     pub(crate) fn read_until(
         path: &Path,
         text: MessageText,
-        token: &CancellationToken,
+        is_canceled: IsCanceled<'_>,
     ) -> Option<Self> {
         let file = DiskStorage.open(path, AccessMode::Read).ok()?;
         let length = file.length().ok()?;
@@ -71,7 +71,7 @@ impl SessionInfo {
         let mut builder = SessionInfoBuilder::new(text);
         let mut header: Option<SessionHeader> = None;
         each_line(&*file, 0, length, |line| {
-            if token.is_cancelled() {
+            if is_canceled() {
                 header = None;
                 return LineFlow::Stop;
             }
@@ -217,7 +217,7 @@ fn message_text(line: &[u8]) -> String {
         text: Cow<'line, str>,
     }
     let line = String::from_utf8_lossy(line);
-    let Ok(line) = pi_ai::json::from_str_lenient::<TextLine<'_>>(&line) else {
+    let Ok(line) = pi_protocol::json::from_str_lenient::<TextLine<'_>>(&line) else {
         return String::new();
     };
     match line.message.content {

@@ -6,7 +6,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use thiserror::Error;
-use tokio_util::sync::CancellationToken;
 
 use super::{MessageText, SessionInfo, all_session_files, session_files, with_modified_time};
 use crate::directory::SessionDirectory;
@@ -34,18 +33,28 @@ pub struct ListProgress {
 #[error("listing canceled")]
 pub struct ListingCanceled;
 
+/// Returns whether a listing is to stop; called from several threads before every line.
+pub type IsCanceled<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// Lists the sessions of a directory, newest first.
 pub fn list(
     directory: &SessionDirectory,
     text: MessageText,
     on_progress: &mut dyn FnMut(ListProgress),
-    token: &CancellationToken,
+    is_canceled: IsCanceled<'_>,
 ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let mut files = session_files(directory.path());
     // File names start with the creation time: read the newest first.
     files.sort_by(|one, other| other.file_name().cmp(&one.file_name()));
     let include = |info: &SessionInfo| directory.accepts_cwd(&info.cwd);
-    read_all(&files, text, REPORT_EVERY, &include, on_progress, token)
+    read_all(
+        &files,
+        text,
+        REPORT_EVERY,
+        &include,
+        on_progress,
+        is_canceled,
+    )
 }
 
 /// Lists the sessions of all working directories below a root, newest first.
@@ -53,7 +62,7 @@ pub fn list_all(
     root: &Path,
     text: MessageText,
     on_progress: &mut dyn FnMut(ListProgress),
-    token: &CancellationToken,
+    is_canceled: IsCanceled<'_>,
 ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let mut files = with_modified_time(all_session_files(root));
     files.sort_by(|(one, written), (other, other_written)| {
@@ -67,7 +76,7 @@ pub fn list_all(
         REPORT_EVERY_ALL,
         &|_| true,
         on_progress,
-        token,
+        is_canceled,
     )
 }
 
@@ -77,7 +86,7 @@ fn read_all(
     report_every: usize,
     include: &dyn Fn(&SessionInfo) -> bool,
     on_progress: &mut dyn FnMut(ListProgress),
-    token: &CancellationToken,
+    is_canceled: IsCanceled<'_>,
 ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
     let total = files.len();
     let next = AtomicUsize::new(0);
@@ -89,8 +98,8 @@ fn read_all(
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let info = SessionInfo::read_until(path, text, token);
-                    if token.is_cancelled() || sender.send(info).is_err() {
+                    let info = SessionInfo::read_until(path, text, is_canceled);
+                    if is_canceled() || sender.send(info).is_err() {
                         return;
                     }
                 }
@@ -107,7 +116,7 @@ fn read_all(
             });
         }
     });
-    if token.is_cancelled() {
+    if is_canceled() {
         return Err(ListingCanceled);
     }
     Ok(newest_first(sessions))

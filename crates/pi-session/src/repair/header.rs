@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pi_ai::Env;
+use pi_env::Env;
 
 use crate::check::file_scan::{FileScan, SegmentKind};
 use crate::check::text_after;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
 use crate::check::FileInspection;

@@ -65,7 +65,7 @@ fn changes_contain_new_texts_and_nulls() {
     let previous = object(json!({"a": "1", "b": "2", "c": "3"}));
     let current = object(json!({"d": "4", "c": "3", "a": "9"}));
     let changes = section_changes(&previous, &current).unwrap();
-    let text = pi_ai::json::to_string(&changes).unwrap();
+    let text = pi_protocol::json::to_string(&changes).unwrap();
     assert_eq!(text, r#"{"d":"4","a":"9","b":null}"#);
     assert_eq!(section_changes(&current, &current), None);
 }

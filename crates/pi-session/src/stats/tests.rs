@@ -71,7 +71,7 @@ fn all_billed_usage_is_counted() {
         ]
     );
     assert_eq!(
-        pi_ai::json::to_string(&totals.tokens).unwrap(),
+        pi_protocol::json::to_string(&totals.tokens).unwrap(),
         r#"{"input":210,"output":12,"cacheRead":18,"cacheWrite":24,"total":264}"#
     );
 }
@@ -166,12 +166,12 @@ fn context_usage_is_unknown_between_a_compaction_and_the_next_response() {
     let projection = TestPath::of([response_with_tokens("a", 71)]).projection();
     assert_eq!(ContextUsage::of(&projection, 0), None);
     assert_eq!(
-        pi_ai::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
+        pi_protocol::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
         r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
     );
     let compacted = TestPath::of([compaction("s", "e0")]).projection();
     assert_eq!(
-        pi_ai::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
+        pi_protocol::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
         r#"{"tokens":null,"contextWindow":200,"percent":null}"#
     );
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use pi_ai::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Usage};
 use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 

@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use pi_ai::json::JsonObject;
-use pi_ai::{AgentMessage, StopReason};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, StopReason};
 use serde_json::{Value, json};
 
 use super::open::repair_tail;

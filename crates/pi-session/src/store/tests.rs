@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_ai::{AgentMessage, AssistantMessage, Env, ToolResultMessage, UserMessage};
+use pi_env::Env;
+use pi_protocol::{AgentMessage, AssistantMessage, ToolResultMessage, UserMessage};
 use serde_json::json;
 
 use super::*;
@@ -70,8 +71,8 @@ fn user(text: &str) -> EntryBody {
 
 fn assistant(text: &str) -> EntryBody {
     EntryBody::Message(AgentMessage::from(AssistantMessage {
-        content: vec![pi_ai::AssistantBlock::text(text)],
-        stop_reason: pi_ai::StopReason::Stop,
+        content: vec![pi_protocol::AssistantBlock::text(text)],
+        stop_reason: pi_protocol::StopReason::Stop,
         timestamp: 2,
         ..AssistantMessage::default()
     }))
@@ -80,7 +81,7 @@ fn assistant(text: &str) -> EntryBody {
 fn tool_result(text: &str) -> EntryBody {
     EntryBody::Message(AgentMessage::from(ToolResultMessage {
         tool_call_id: "call".to_owned(),
-        content: vec![pi_ai::InputBlock::text(text)],
+        content: vec![pi_protocol::InputBlock::text(text)],
         timestamp: 3,
         ..ToolResultMessage::default()
     }))
@@ -106,7 +107,7 @@ fn one_of_each(target: &EntryId, text: &str) -> Vec<EntryBody> {
             kind: name.clone(),
             provider: "p".to_owned(),
             model: "m".to_owned(),
-            usage: pi_ai::Usage::default(),
+            usage: pi_protocol::Usage::default(),
             note: None,
         }
         .into(),

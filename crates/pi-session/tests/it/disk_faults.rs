@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_session::{NewSession, Session, SessionCheck, SessionRepair};
 use pi_test_support::{
     DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,

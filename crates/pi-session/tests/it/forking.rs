@@ -10,7 +10,7 @@ use crate::temp_files::{
     HEADER, TempFiles, assistant, branch, create, open, read, user, user_line,
 };
 
-fn append(session: &mut Session, message: pi_ai::AgentMessage) -> EntryId {
+fn append(session: &mut Session, message: pi_protocol::AgentMessage) -> EntryId {
     session.append_message(message).unwrap().id.clone()
 }
 

@@ -1,13 +1,13 @@
 //! Listing and finding sessions.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pi_session::listing::{
     self, FoundSession, ListProgress, ListingCanceled, MessageText, SearchScope, SessionInfo,
 };
 use pi_session::{SessionDirectory, sessions_root};
 use pretty_assertions::assert_eq;
-use tokio_util::sync::CancellationToken;
 
 use crate::temp_files::TempFiles;
 
@@ -33,7 +33,7 @@ fn list(directory: &SessionDirectory) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<
         directory,
         MessageText::Skip,
         &mut |progress| seen.push(progress),
-        &CancellationToken::new(),
+        &|| false,
     );
     (sessions.unwrap(), seen)
 }
@@ -152,12 +152,7 @@ fn sessions_of_all_directories_are_listed() {
     session(&temp, &temp.sessions("/two"), "b", "/two", 3);
     session(&temp, &temp.sessions("/three"), "c", "/three", 2);
     let root = sessions_root(&temp.path().join("agent"));
-    let sessions = listing::list_all(
-        &root,
-        MessageText::Skip,
-        &mut |_| (),
-        &CancellationToken::new(),
-    );
+    let sessions = listing::list_all(&root, MessageText::Skip, &mut |_| (), &|| false);
     assert_eq!(ids(&sessions.unwrap()), ["b", "c", "a"]);
 }
 
@@ -168,16 +163,16 @@ fn a_listing_can_be_canceled() {
     for number in 0..40 {
         session(&temp, &directory, &format!("s{number}"), "/project", 1);
     }
-    let token = CancellationToken::new();
+    let canceled = AtomicBool::new(false);
     let result = listing::list(
         &directory,
         MessageText::Skip,
         &mut |progress| {
             if progress.loaded == 3 {
-                token.cancel();
+                canceled.store(true, Ordering::Relaxed);
             }
         },
-        &token,
+        &|| canceled.load(Ordering::Relaxed),
     );
     assert_eq!(result, Err(ListingCanceled));
 }

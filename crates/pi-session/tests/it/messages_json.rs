@@ -1,6 +1,6 @@
 //! Context messages as JSON: copied from the file where possible, and equal to the parsed messages.
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use pi_session::Session;
 use pretty_assertions::assert_eq;
 

@@ -36,7 +36,7 @@ fn the_first_format_gets_ids_and_a_chain_of_parents() {
     assert!(read(&path).lines().next().unwrap().starts_with(
         r#"{"type":"session","version":3,"id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/p","provider":"mock"}"#
     ));
-    let hooked = pi_ai::json::to_string(&*entries[1]).unwrap();
+    let hooked = pi_protocol::json::to_string(&*entries[1]).unwrap();
     assert!(
         hooked.contains(r#""role":"custom","customType":"n""#),
         "{hooked}"

@@ -143,7 +143,7 @@ fn text_accepted_by_javascript_is_accepted() {
     let entries = session.branch_entries().unwrap();
     let texts: Vec<String> = entries
         .iter()
-        .map(|entry| pi_ai::json::to_string(&**entry).unwrap())
+        .map(|entry| pi_protocol::json::to_string(&**entry).unwrap())
         .collect();
     assert!(texts[0].contains("half \u{fffd} of it"), "{}", texts[0]);
     assert!(texts[1].contains("\u{fffd}") && texts[2].contains("\u{2028}"));
@@ -298,7 +298,7 @@ fn a_custom_path_is_used() {
 fn continuing_opens_the_most_recently_written_file() {
     let temp = TempFiles::new();
     let directory = temp.sessions("/project");
-    let fresh = Session::continue_recent(&directory, &pi_ai::Env::process()).unwrap();
+    let fresh = Session::continue_recent(&directory, &pi_env::Env::process()).unwrap();
     assert!(!fresh.is_saved());
     let mut first = create(&directory);
     first.append_message(assistant("one")).unwrap();
@@ -318,7 +318,7 @@ fn continuing_opens_the_most_recently_written_file() {
     );
     let id = first.id().to_owned();
     drop((first, second));
-    let continued = Session::continue_recent(&directory, &pi_ai::Env::process()).unwrap();
+    let continued = Session::continue_recent(&directory, &pi_env::Env::process()).unwrap();
     assert_eq!(continued.id(), id);
 }
 

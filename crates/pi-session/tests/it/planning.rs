@@ -1,6 +1,6 @@
 //! Projecting, compacting and branching a session in a real file.
 
-use pi_ai::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
+use pi_protocol::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
 use pi_session::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, Entry, EntryBody,
     NavigationTarget, Session, Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,

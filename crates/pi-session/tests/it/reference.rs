@@ -44,7 +44,7 @@ fn every_entry_is_known_and_round_trips() {
             !matches!(entry.body, pi_session::EntryBody::Unknown(_)),
             "{line}"
         );
-        let raw_json = pi_ai::json::to_string(&*entry).unwrap();
+        let raw_json = pi_protocol::json::to_string(&*entry).unwrap();
         // A lone surrogate cannot be represented in Rust; the file keeps it.
         let line = line.replace("\\ud83d", "\u{fffd}");
         let custom = entry.body.type_name().starts_with("custom");

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_session::{ForkPosition, ProblemKind, RepairError, Session, SessionCheck, SessionRepair};
 use pretty_assertions::assert_eq;
 

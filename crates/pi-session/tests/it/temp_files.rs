@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use pi_ai::{AgentMessage, AssistantBlock, AssistantMessage, StopReason, UserMessage};
+use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, StopReason, UserMessage};
 use pi_session::{NewSession, OpenSession, Session, SessionDirectory, SessionError};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pi_ai::{AgentMessage, AssistantMessage, CustomMessage};
+use pi_protocol::{AgentMessage, AssistantMessage, CustomMessage};
 use pi_session::{
     BranchSummary, CompactionEntry, ContextEditEntry, ContextReplacement, EntryBody, EntryId,
     EntryKind, MessageRole, ModelChangeEntry, NewSession, Session, SessionError,
@@ -173,7 +173,7 @@ fn edits_require_a_visible_target_on_the_active_branch() {
         target_id: target.clone(),
         replacement: content.map(|content| ContextReplacement {
             content,
-            extra: pi_ai::json::JsonObject::new(),
+            extra: pi_protocol::json::JsonObject::new(),
         }),
     };
     let error = session.append(edit(&response, None)).unwrap_err();
@@ -220,8 +220,8 @@ fn messages_become_entries_that_match_their_roles() {
     let pending = AgentMessage::from(AssistantMessage::default());
     for message in [
         pending,
-        AgentMessage::BranchSummary(pi_ai::BranchSummaryMessage::default()),
-        AgentMessage::CompactionSummary(pi_ai::CompactionSummaryMessage::default()),
+        AgentMessage::BranchSummary(pi_protocol::BranchSummaryMessage::default()),
+        AgentMessage::CompactionSummary(pi_protocol::CompactionSummaryMessage::default()),
     ] {
         let error = session.append_message(message).unwrap_err();
         assert!(matches!(error, SessionError::NotAMessage { .. }), "{error}");

@@ -1,7 +1,7 @@
 //! Repairs common mistakes in edit arguments: edits as a JSON string, a single edit without an
 //! array, and the legacy form with top-level texts.
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 
 /// Returns the arguments in the shape of the schema, if the intent is unambiguous.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use pi_agent::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{ToolError, ToolOutput, UpdateSink};
 use pi_tools::{
     LocalShell, SessionVariables, SharedSessionVariables, ShellCommand, ShellEnvironment,
     ShellTool, ShellToolOptions, SpawnHook,

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use pi_agent::Tool;
-use pi_ai::{ConstrainedSampling, Strictness};
+use pi_core::Tool;
+use pi_protocol::{ConstrainedSampling, Strictness};
 use pi_tools::{EditTool, LsTool, ReadTool, WriteTool};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pi_agent::Tool;
+use pi_core::Tool;
 use pi_tools::{ExitCode, LocalShell, ProcessError, ProcessOperations, ShellCommand};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -290,7 +290,7 @@ async fn concurrent_commands_do_not_affect_each_other() {
 
 #[test]
 fn two_gigabytes_of_output_use_little_memory() {
-    use pi_agent::UpdateSink;
+    use pi_core::UpdateSink;
     use pi_tools::{ShellTool, ShellToolOptions};
     use serde_json::json;
 

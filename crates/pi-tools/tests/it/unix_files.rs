@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_agent::Tool;
+use pi_core::Tool;
 use pi_tools::{
     DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, FindTool, GrepTool,
     LocalFiles, LsTool, OpenFile, PathResolver, ReadTool, ToolContext, WriteTool,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentEvent, ToolOutput};
-use pi_ai::{AgentMessage, AssistantMessageEvent, InputBlock, StopReason};
+use pi_core::{AgentEvent, ToolOutput};
+use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, StopReason};
 use pi_runtime::{SessionEvent, SessionListener};
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 //!
 //! The tool results are real. If a command fails, the model reports it instead of continuing.
 
-use pi_ai::{FauxCall, FauxModel, FauxProvider, FauxResponse, Message};
+use pi_protocol::Message;
+use pi_providers::{FauxCall, FauxModel, FauxProvider, FauxResponse};
 use serde_json::json;
 
 /// Shown wherever pi shows the model.

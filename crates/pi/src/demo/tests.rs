@@ -56,7 +56,7 @@ async fn the_session_of_the_demo_can_be_opened() {
     let answers = last
         .iter()
         .filter_map(|entry| match entry.body.as_message() {
-            Some(pi_ai::AgentMessage::Assistant(answer)) => Some(answer),
+            Some(pi_protocol::AgentMessage::Assistant(answer)) => Some(answer),
             _ => None,
         });
     let providers: Vec<_> = answers.map(|answer| answer.provider.clone()).collect();

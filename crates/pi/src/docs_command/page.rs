@@ -1,6 +1,6 @@
 //! Renders a page for a terminal in palette colors, which fit light and dark backgrounds.
 
-use pi_ai::Env;
+use pi_env::Env;
 use pi_markdown::{Markdown, MarkdownTheme, SyntaxStyles};
 use pi_tui::{
     CapabilityOverrides, Color, Component as _, Style, TerminalCapabilities, TerminalEnvironment,

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use pi_ai::Env;
+use pi_env::Env;
 
 /// The variable that git and man use.
 const PAGER: &str = "PAGER";

@@ -108,7 +108,7 @@ impl FsckOutcome {
                 Self::Checked(_) | Self::Repaired(_) => None,
             },
         };
-        Ok(pi_ai::json::to_string(&line)? + "\n")
+        Ok(pi_protocol::json::to_string(&line)? + "\n")
     }
 
     /// Formats the outcome; an intact file is omitted unless it was named.

@@ -1,7 +1,7 @@
 //! The update check and self-update of pi.
 
-use pi_ai::{Env, env_vars};
 use pi_config::SettingsStore;
+use pi_env::{Env, env_vars};
 use pi_packages::{ReleaseFeed, ReleaseInfo};
 
 use super::{Packages, package_failure};

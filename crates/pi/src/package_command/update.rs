@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use pi_ai::{NetworkAccess, RefreshOptions, env_vars};
 use pi_config::{PackageAddress, SourceScope};
+use pi_env::env_vars;
 use pi_packages::ConfiguredPackage;
+use pi_providers::{NetworkAccess, RefreshOptions};
 use pi_runtime::{ServiceOptions, Services};
 use tokio_util::sync::CancellationToken;
 

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_ai::Env;
 use pi_config::{
     AgentDir, ConfigDiagnostic, ConfigScope, DiagnosticLevel, MissingPackage, PackageAddress,
     PackageLocations, SettingsStore, SourceScope,
 };
+use pi_env::Env;
 use pi_packages::{ConfiguredPackage, InstallerOptions, PackageInstaller, ScriptPolicy};
 use pi_runtime::MissingPackageInstaller;
 

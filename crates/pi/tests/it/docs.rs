@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use pi_ai::ProviderConfig;
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, parse_models_file, read_keybindings};
+use pi_providers::ProviderConfig;
 use pi_test_support::TempHome;
 use pi_tui::{ColorMode, KeyId, Theme};
 use pretty_assertions::assert_eq;

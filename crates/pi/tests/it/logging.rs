@@ -59,7 +59,7 @@ async fn a_filter_selects_one_session() {
 #[tokio::test]
 async fn levels_apply_per_crate() {
     let context = TestContext::new([text_reply("one")]).await;
-    let lines = logged_run(&context, "first-session", "error,pi_agent=debug").await;
+    let lines = logged_run(&context, "first-session", "error,pi_core=debug").await;
     find(&lines, "turn started");
     assert!(
         !lines.iter().any(|line| line.ends_with("request started")),
@@ -73,7 +73,7 @@ async fn an_invalid_filter_is_reported() {
     let mut command = context.command(&["--model", "mock/alpha", "-p", "hi"]);
     command
         .env("PI_LOG", context.home.path().join("pi.log"))
-        .env("PI_LOG_LEVEL", "pi_agent=loud");
+        .env("PI_LOG_LEVEL", "pi_core=loud");
     let output = tokio::time::timeout(TEST_TIMEOUT, command.output()).await;
     let output = PiOutput::new(output.expect("pi timed out").unwrap());
     assert_eq!(output.code, Some(0), "{output:?}");

@@ -141,7 +141,7 @@ async fn messages_are_equal_in_the_live_session_and_after_loading() {
         .prompt_and_wait("one", Vec::new(), TEST_TIMEOUT)
         .await
         .unwrap();
-    let live = pi_ai::json::to_string(&first.messages().await.unwrap()).unwrap();
+    let live = pi_protocol::json::to_string(&first.messages().await.unwrap()).unwrap();
     let live: Value = serde_json::from_str(&live).unwrap();
     let roles = live.as_array().unwrap().iter();
     assert_eq!(

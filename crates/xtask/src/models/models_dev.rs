@@ -13,8 +13,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
-use pi_ai::api;
-use pi_ai::json::JsonObject;
+use pi_protocol::api;
+use pi_protocol::json::JsonObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

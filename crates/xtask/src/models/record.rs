@@ -1,8 +1,8 @@
 //! A catalog record and its serialized form.
 
 use anyhow::{Context as _, Result, ensure};
-use pi_ai::Model;
-use pi_ai::json::JsonObject;
+use pi_protocol::Model;
+use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
 /// The fields of one model, without its provider, which is the file name.
@@ -38,14 +38,14 @@ impl ModelRecord {
         (self.text("api"), self.text("id"))
     }
 
-    /// Rejects records that pi-ai cannot parse or reach.
+    /// Rejects records that pi-providers cannot parse or reach.
     fn validate(&self, provider: &str) -> Result<()> {
         let mut fields = self.0.clone();
         fields.insert("provider".to_owned(), provider.into());
         let model: Model = serde_json::from_value(Value::Object(fields))?;
         ensure!(!model.id.is_empty(), "the ID is empty");
         ensure!(
-            pi_ai::api::ALL.contains(&model.api.as_str()),
+            pi_protocol::api::ALL.contains(&model.api.as_str()),
             "unknown API `{}`",
             model.api
         );
@@ -64,7 +64,7 @@ fn drop_vendor_identity(fields: &mut JsonObject) {
     let Some(Value::Object(headers)) = fields.get_mut("headers") else {
         return;
     };
-    headers.retain(|name, _| !pi_ai::is_client_identity_header(name));
+    headers.retain(|name, _| !pi_providers::is_client_identity_header(name));
     if headers.is_empty() {
         fields.shift_remove("headers");
     }
@@ -77,7 +77,7 @@ pub(super) fn render(provider: &str, records: &[ModelRecord]) -> Result<String> 
         record
             .validate(provider)
             .with_context(|| format!("{provider}/{}", record.text("id")))?;
-        lines.push(pi_ai::json::to_string(record.fields())?);
+        lines.push(pi_protocol::json::to_string(record.fields())?);
     }
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }

@@ -174,9 +174,9 @@ fn invalid_arguments_are_explained() {
 
 #[test]
 fn the_embedded_catalog_is_generator_output() {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-ai/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-providers/data");
     let catalog = read_catalog(&data.join("models")).unwrap();
-    assert_eq!(catalog.len(), pi_ai::builtin_providers().len());
+    assert_eq!(catalog.len(), pi_providers::builtin_providers().len());
     for (provider, records) in &catalog {
         let path = data.join(format!("models/{provider}.json"));
         let text = fs::read_to_string(path).unwrap();

@@ -1,6 +1,6 @@
 //! File edits: a preview of the change, then the resulting diff.
 
-use pi_ai::json::JsonObject;
+use pi_protocol::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A list of providers with their authentication status.
 
-use pi_ai::{AuthKind, AuthSource, AuthStatus};
+use pi_auth::{AuthKind, AuthSource, AuthStatus};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
     sort_by_score,

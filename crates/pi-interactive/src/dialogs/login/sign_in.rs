@@ -3,7 +3,7 @@
 //! URLs come from the provider's server. They are shown as text; only web URLs become links or are opened in
 //! the browser.
 
-use pi_ai::{LoginEvent, LoginPrompt};
+use pi_auth::{LoginEvent, LoginPrompt};
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
     wrap_text,

@@ -1,4 +1,4 @@
-use pi_ai::{AuthSource, LoginEvent, LoginPrompt};
+use pi_auth::{AuthSource, LoginEvent, LoginPrompt};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -229,11 +229,11 @@ fn a_choice_is_answered_with_its_id() {
     tester.on_update(DialogUpdate::SignInPrompt(LoginPrompt::Select {
         message: "Which account?".to_owned(),
         choices: vec![
-            pi_ai::LoginChoice {
+            pi_auth::LoginChoice {
                 id: "work",
                 label: "Work".to_owned(),
             },
-            pi_ai::LoginChoice {
+            pi_auth::LoginChoice {
                 id: "home",
                 label: "Home".to_owned(),
             },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_ai::{Model, ThinkingLevel};
+use pi_protocol::{Model, ThinkingLevel};
 
 /// A model in the scope, or one that could be added.
 #[derive(Clone, Debug, PartialEq)]

@@ -72,7 +72,10 @@ fn the_order_changes_and_is_saved() {
 fn unavailable_models_are_kept_when_saving() {
     let mut tester = tester(Some(vec![
         EnabledModel::missing("gone/model".to_owned()),
-        EnabledModel::available(model("acme", "beta"), Some(pi_ai::ThinkingLevel::High)),
+        EnabledModel::available(
+            model("acme", "beta"),
+            Some(pi_protocol::ThinkingLevel::High),
+        ),
     ]));
     assert!(tester.screen().contains("gone/model [unavailable]"));
     tester.press("ctrl+s");

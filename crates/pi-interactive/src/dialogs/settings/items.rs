@@ -1,12 +1,11 @@
 //! The items of the settings dialog: labels, descriptions and values.
 
-use pi_ai::TransportPreference;
 use pi_config::{
     CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
     MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode,
     TuiMode,
 };
-
+use pi_protocol::TransportPreference;
 use pi_tui::FuzzyQuery;
 
 use super::super::plain_text::one_line;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pi_ai::{Model, ThinkingLevel};
+use pi_protocol::{Model, ThinkingLevel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
     action, sort_by_score,

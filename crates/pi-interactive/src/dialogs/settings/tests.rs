@@ -1,4 +1,4 @@
-use pi_ai::ThinkingLevel;
+use pi_protocol::ThinkingLevel;
 use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 

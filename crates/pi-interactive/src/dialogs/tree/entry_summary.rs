@@ -1,6 +1,6 @@
 //! One-line summaries of session entries.
 
-use pi_ai::{AgentMessage, AssistantBlock, StopReason, ToolCall, join_text};
+use pi_protocol::{AgentMessage, AssistantBlock, StopReason, ToolCall, join_text};
 use pi_session::{Entry, EntryBody};
 use pi_tui::ColorToken;
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use pi_ai::{ImageContent, ThinkingLevel};
 use pi_config::{AgentDir, ResourceFlags};
+use pi_protocol::{ImageContent, ThinkingLevel};
 use serde::Deserialize;
 
 use super::super::bridge::ExtensionBridge;
@@ -13,9 +13,9 @@ use super::super::send_message::parse_delivery;
 use super::tool;
 use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
-use crate::session::{InputSource, Prompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
+use pi_core::{InputSource, Prompt};
 
 #[derive(Deserialize)]
 pub(super) struct ModelName {

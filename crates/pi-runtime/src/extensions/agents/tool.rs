@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::Tool as ToolDeclaration;
-use pi_ai::json::JsonObject;
+use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_protocol::Tool as ToolDeclaration;
+use pi_protocol::json::JsonObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 

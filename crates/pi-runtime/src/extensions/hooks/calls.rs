@@ -1,9 +1,9 @@
 //! Hooks for tool calls and messages.
 
-use pi_agent::{
+use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

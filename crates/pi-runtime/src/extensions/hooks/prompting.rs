@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_agent::{HookError, SharedMessage};
-use pi_ai::transcript::current_system_message;
-use pi_ai::{AgentMessage, SystemMessage};
+use pi_core::{Delivery, HookError, InputSource, SharedMessage};
+use pi_protocol::transcript::current_system_message;
+use pi_protocol::{AgentMessage, SystemMessage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -12,7 +12,6 @@ use super::ExtensionHooks;
 use super::results::StartData;
 use crate::extensions::front_end::ExtensionFailure;
 use crate::hooks::{AgentStart, AgentStartChanges, InputVerdict, UserInput};
-use crate::session::{Delivery, InputSource};
 
 impl ExtensionHooks {
     pub(super) async fn handle_input(&self, input: UserInput) -> InputVerdict {
@@ -45,7 +44,7 @@ impl ExtensionHooks {
 
     pub(super) async fn handle_before_agent_start(&self, start: AgentStart) -> AgentStartChanges {
         let result = self.emit("before_agent_start", || {
-            let prompt = pi_ai::transcript::system_text(&SystemMessage {
+            let prompt = pi_protocol::transcript::system_text(&SystemMessage {
                 sections: Some(start.sections.rendered()),
                 ..SystemMessage::default()
             });
@@ -87,7 +86,7 @@ impl ExtensionHooks {
                 // The combined effect of the system messages, before the replaced conversation.
                 let systems = messages.iter().filter(|message| is_system(message));
                 let systems: Vec<_> = systems
-                    .filter_map(|message| pi_agent::model_message(message))
+                    .filter_map(|message| pi_core::model_message(message))
                     .collect();
                 let head = current_system_message(&systems).map(AgentMessage::from);
                 messages = head.map(Arc::new).into_iter().chain(changed).collect();

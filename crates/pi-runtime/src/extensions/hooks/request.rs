@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_ai::{HeaderOverrides, Model, RequestHooks, ResponseHead};
+use pi_http::{HeaderOverrides, ResponseHead};
+use pi_protocol::Model;
+use pi_providers::RequestHooks;
 use serde_json::{Value, json};
 
 use super::{ExtensionsInner, typed};

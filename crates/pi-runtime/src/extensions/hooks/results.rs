@@ -17,8 +17,8 @@ pub(super) struct StartData {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ResultData {
-    pub(super) content: Option<Vec<pi_ai::InputBlock>>,
+    pub(super) content: Option<Vec<pi_protocol::InputBlock>>,
     pub(super) details: Option<Value>,
     pub(super) is_error: Option<bool>,
-    pub(super) usage: Option<pi_ai::Usage>,
+    pub(super) usage: Option<pi_protocol::Usage>,
 }

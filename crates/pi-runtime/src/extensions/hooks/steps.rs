@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_agent::AgentEvent;
-use pi_ai::AgentMessage;
+use pi_core::AgentEvent;
+use pi_protocol::AgentMessage;
 use serde_json::json;
 
 use super::ExtensionHooks;
@@ -31,6 +31,7 @@ impl ExtensionHooks {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => {
                 self.emit("message_update", || {
                     json!({

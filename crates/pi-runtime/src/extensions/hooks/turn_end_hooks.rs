@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pi_agent::HookError;
+use pi_core::{ActivityOutcome, HookError};
 use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
@@ -14,8 +14,8 @@ use crate::extensions::builtin::JavaScriptShell;
 use crate::extensions::front_end::ExtensionFailure;
 use crate::extensions::send_message::DraftData;
 use crate::hooks::{
-    ActivityOutcome, BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft,
-    SettleBoundary, TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
+    BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft, SettleBoundary,
+    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
 };
 use crate::session::BoundaryView;
 
@@ -40,7 +40,7 @@ enum EntryDraftData {
         summary: String,
         first_kept_entry_id: Option<String>,
         details: Option<Value>,
-        usage: Option<pi_ai::Usage>,
+        usage: Option<pi_protocol::Usage>,
     },
 }
 
@@ -78,7 +78,7 @@ struct CompactionData {
     first_kept_entry_id: Option<String>,
     tokens_before: Option<u64>,
     details: Option<Value>,
-    usage: Option<pi_ai::Usage>,
+    usage: Option<pi_protocol::Usage>,
 }
 
 #[derive(Deserialize, Default)]
@@ -96,7 +96,7 @@ struct TreeData {
 struct SummaryData {
     summary: String,
     details: Option<Value>,
-    usage: Option<pi_ai::Usage>,
+    usage: Option<pi_protocol::Usage>,
 }
 
 #[derive(Deserialize)]

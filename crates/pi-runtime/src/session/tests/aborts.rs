@@ -1,13 +1,14 @@
 //! Cancellation in every phase: the session always settles, and its transcript can be continued.
 
-use pi_ai::{FauxGate, FauxResponse};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{
     HarnessOptions, SessionHarness, echo, endless, long, overloaded, small_model, tight,
 };
-use crate::session::{BashRequest, InputSource, NavigateOptions, Prompt};
+use crate::session::{BashRequest, NavigateOptions};
+use pi_core::{InputSource, Prompt};
 
 /// Sends a prompt, waits for a line, aborts, and returns the lines from that one on.
 async fn abort_at(harness: &SessionHarness, line: &str) -> Vec<String> {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_agent::ToolOutput;
-use pi_ai::{FauxResponse, ProviderError, StopReason};
+use pi_core::{Prompt, ToolOutput};
+use pi_protocol::{ProviderError, StopReason};
+use pi_providers::FauxResponse;
 use pi_session::{CompactionResult, NothingToCompact};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -13,7 +14,7 @@ use super::harness::{
     HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
 };
 use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
-use crate::session::{CompactError, Prompt, PromptError};
+use crate::session::{CompactError, PromptError};
 
 fn small() -> SessionHarness {
     SessionHarness::with_options(HarnessOptions {

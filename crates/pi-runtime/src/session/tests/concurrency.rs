@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_ai::{FauxProvider, FauxResponse};
+use pi_providers::{FauxProvider, FauxResponse};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 
 use super::harness::SessionHarness;
-use crate::session::{Delivery, Prompt, PromptError, PromptOutcome};
+use crate::session::PromptError;
+use pi_core::{Delivery, Prompt, PromptOutcome};
 
 fn script_responses(faux: &FauxProvider, count: usize) {
     faux.extend((0..count).map(|_| FauxResponse::text("ok")));

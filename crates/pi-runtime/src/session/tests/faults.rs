@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::AgentEvent;
-use pi_ai::{AgentMessage, FauxResponse};
+use pi_core::{AgentEvent, SessionEvent};
+use pi_protocol::AgentMessage;
+use pi_providers::FauxResponse;
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
-use crate::event::SessionEvent;
 use crate::session::{AgentSession, SessionListener};
 
 /// Moves the file away when the nth message of a run starts, simulating a full disk.

@@ -4,23 +4,21 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_ai::json::JsonObject;
-use pi_ai::{
-    Env, ErrorClass, FauxModel, FauxProvider, Models, ModelsOptions, ProviderError, Registration,
-    ThinkingLevel, Tool as ToolDeclaration,
-};
 use pi_config::{Settings, SettingsStore};
+use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
+use pi_env::Env;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
+use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{SessionEvent, UpdateFormat};
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
-    AgentSession, NoExpansion, Prompt, SessionListener, SessionParts, SessionSubscription,
+    AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
 use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};

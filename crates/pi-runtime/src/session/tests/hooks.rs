@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+use pi_core::{
+    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    ToolResultUpdate,
 };
-use pi_ai::{AgentMessage, AssistantBlock, FauxResponse, InputBlock, Message};
+use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
+use pi_providers::FauxResponse;
 use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
@@ -14,7 +16,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::{HarnessOptions, SessionHarness, line};
-use crate::event::SessionEvent;
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
     InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
@@ -81,7 +82,7 @@ impl SessionHooks for LoggingHooks {
         call: &'a FinishedToolCall,
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
-        let text = pi_ai::join_text(&call.output.content);
+        let text = pi_protocol::join_text(&call.output.content);
         self.note(format!("tool_result {text}"));
         ready(Ok(ToolResultUpdate {
             content: Some(vec![InputBlock::text(format!("{text}!"))]),
@@ -304,7 +305,7 @@ async fn invalid_drafts_are_discarded_and_the_run_ends_without_a_message() {
                 target_id: "nowhere".into(),
                 replacement: Some(ContextReplacement {
                     content: json!("x"),
-                    extra: pi_ai::json::JsonObject::new(),
+                    extra: pi_protocol::json::JsonObject::new(),
                 }),
             },
         ],

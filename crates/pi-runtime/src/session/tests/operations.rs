@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use pi_agent::QueueMode;
-use pi_ai::{FauxGate, FauxModel, FauxResponse, ThinkingLevel};
+use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome, QueueMode};
+use pi_protocol::ThinkingLevel;
+use pi_providers::{FauxGate, FauxModel, FauxResponse};
 use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::CustomMessageDraft;
-use crate::session::{
-    BashRequest, CustomDelivery, CustomMessageOptions, CycleDirection, NavigateError,
-    NavigateOptions, Persist, Prompt, PromptOutcome,
-};
+use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
 fn thinking(id: &str) -> FauxModel {
     FauxModel {
@@ -128,7 +126,7 @@ async fn bash_output_is_published_and_stored_for_the_model() {
     let users = sent
         .messages
         .iter()
-        .filter(|one| matches!(one, pi_ai::Message::User(_)));
+        .filter(|one| matches!(one, pi_protocol::Message::User(_)));
     assert_eq!(users.count(), 2);
 }
 

@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_agent::{AgentEvent, ToolOutput};
-use pi_ai::{FauxGate, FauxResponse};
+use pi_core::{AgentEvent, Delivery, InputSource, Prompt, PromptOutcome, SessionEvent, ToolOutput};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::sync::Notify;
 
 use super::harness::{HarnessOptions, SessionHarness, one_turn, tool};
-use crate::event::SessionEvent;
-use crate::session::{AgentSession, Delivery, InputSource, Prompt, PromptOutcome, SessionListener};
+use crate::session::{AgentSession, SessionListener};
 
 #[tokio::test]
 async fn only_the_first_prompt_emits_the_system_message() {

@@ -4,24 +4,26 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use futures_util::future::BoxFuture;
-use pi_ai::{FauxGate, FauxResponse, ImageContent, Message};
+use pi_protocol::{ImageContent, Message};
+use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 
 use super::harness::{HarnessOptions, SessionHarness};
 use crate::hooks::{InputVerdict, SessionHooks, UserInput};
-use crate::session::{InputSource, Prompt, PromptError, PromptOutcome};
+use crate::session::PromptError;
+use pi_core::{InputSource, Prompt, PromptOutcome};
 
 #[tokio::test]
 async fn a_prompt_without_a_model_or_after_dispose_is_rejected() {
     let harness = SessionHarness::new();
     let before = harness.entries();
-    harness.session.state().model = None;
+    harness.session.machine().selection_mut().model = None;
     let refused = harness.session.prompt(Prompt::text("hi")).await;
     assert!(matches!(refused, Err(PromptError::NoModel)));
     assert!(harness.session.is_idle());
     let mut stranger = harness.faux.model();
     stranger.provider = "stranger".to_owned();
-    harness.session.state().model = Some(Arc::new(stranger));
+    harness.session.machine().selection_mut().model = Some(Arc::new(stranger));
     let refused = harness.session.prompt(Prompt::text("hi")).await;
     assert!(matches!(refused, Err(PromptError::UnknownProvider { .. })));
     harness.session.dispose().await;

@@ -1,11 +1,12 @@
 //! Retries of failed turns.
 
-use pi_ai::{FauxResponse, ProviderError};
 use pi_config::Settings;
+use pi_protocol::ProviderError;
+use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 
 use super::harness::{HarnessOptions, SessionHarness, one_turn, overloaded};
-use crate::session::Prompt;
+use pi_core::Prompt;
 
 fn retried(lines: &mut Vec<String>, more: &[&str]) {
     lines.extend(more.iter().map(|line| (*line).to_owned()));

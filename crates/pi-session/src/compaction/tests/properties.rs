@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_ai::AgentMessage;
+use pi_protocol::AgentMessage;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};

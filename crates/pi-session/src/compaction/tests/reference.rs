@@ -98,7 +98,7 @@ impl ReferenceSession {
 
 /// Converts a value to JSON with numbers formatted as in the expectation.
 fn as_javascript(value: &impl serde::Serialize) -> Value {
-    serde_json::from_str(&pi_ai::json::to_string(value).unwrap()).unwrap()
+    serde_json::from_str(&pi_protocol::json::to_string(value).unwrap()).unwrap()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checks after a run and before a prompt, case by case.
 
-use pi_ai::AssistantMessage;
+use pi_protocol::AssistantMessage;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

@@ -66,7 +66,7 @@ fn pending_appends() -> Vec<PendingAppend> {
         target_id: question,
         replacement: Some(ContextReplacement {
             content: json!("else"),
-            extra: pi_ai::json::JsonObject::new(),
+            extra: pi_protocol::json::JsonObject::new(),
         }),
     };
     append(&mut session, edit.into());

@@ -1,0 +1,3 @@
+//! Integration tests of pi-auth: sign-in against loopback services.
+
+mod sign_in;

@@ -1,0 +1,138 @@
+//! What the driver needs from a session: its store, its hooks, its models and its tools.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_protocol::{AgentMessage, ImageContent};
+use pi_providers::AssistantStream;
+use pi_session::{CompactionDecision, RecoveryFailure};
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use super::control::Control;
+use crate::error::HookError;
+use crate::event::SharedMessage;
+use crate::machine::{
+    CompactionJob, ContextCheck, ConversationTail, OmitTarget, PromptInput, Rejection, RunFailure,
+};
+use crate::prompt::Prompt;
+use crate::session_event::SessionEvent;
+use crate::tool::Tool;
+use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use crate::turn::{FinishedTurn, TurnDecision};
+
+/// The first messages of a run.
+#[derive(Debug)]
+pub struct PreparedRun {
+    /// The user's message.
+    pub prompt: AgentMessage,
+    /// Messages of the start hooks.
+    pub added: Vec<AgentMessage>,
+}
+
+/// The components of a session that perform its effects.
+///
+/// A handle: clones refer to the same session.
+pub trait Backend: Clone + Send + Sync + 'static {
+    /// Why a prompt was rejected or a message could not be stored.
+    type Error: Send + 'static;
+    /// The result of a compaction.
+    type Compaction: Send + 'static;
+
+    fn control(&self) -> &Control;
+
+    /// Returns the span of the session, which log lines name.
+    fn span(&self) -> Span;
+
+    /// Lets the hooks process an event, then publishes it.
+    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
+
+    fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
+
+    /// Publishes the queue as it is when its turn to publish has come, so that the last event is never outdated.
+    fn publish_queue(&self) -> BoxFuture<'_, ()>;
+
+    /// Runs the command in a prompt, or its input hooks and expansion; `None` if that completed it.
+    fn resolve_prompt(
+        &self,
+        prompt: Prompt,
+    ) -> BoxFuture<'_, Result<Option<PromptInput>, Self::Error>>;
+
+    fn check_prompt(&self) -> BoxFuture<'_, Result<(), Self::Error>>;
+
+    fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun>;
+
+    /// Stores a message outside of a turn and publishes it.
+    fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), Self::Error>>;
+
+    /// Returns the system message that announces changes of prompt and tools.
+    fn compose(&self) -> Result<Option<AgentMessage>, HookError>;
+
+    /// Lets the hooks replace a message, then stores it.
+    fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>>;
+
+    /// Starts a request with the current conversation.
+    fn stream(
+        &self,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<AssistantStream, HookError>>;
+
+    fn tool(&self, name: &str) -> Option<Arc<dyn Tool>>;
+
+    /// Decides about a call whose arguments are valid.
+    fn before_tool_call<'a>(
+        &'a self,
+        call: PendingToolCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>>;
+
+    /// Returns changes of a call's result.
+    fn after_tool_call<'a>(
+        &'a self,
+        call: &'a FinishedToolCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>>;
+
+    fn finish_turn(&self, turn: FinishedTurn) -> BoxFuture<'_, TurnDecision>;
+
+    fn check_context(&self, check: ContextCheck) -> CompactionDecision;
+
+    /// Omits entries from the context. Returns false, and reports the failure, if that is not possible.
+    fn omit(&self, target: OmitTarget) -> BoxFuture<'_, bool>;
+
+    /// Returns whether there is anything to compact.
+    fn plan_compaction(&self) -> bool;
+
+    /// Compacts, and returns the result and whether a summary is stored.
+    fn compact(
+        &self,
+        job: CompactionJob,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, (Self::Compaction, bool)>;
+
+    /// Publishes the result of a compaction.
+    fn compaction_ended(
+        &self,
+        job: CompactionJob,
+        compaction: Self::Compaction,
+    ) -> BoxFuture<'_, Self::Compaction>;
+
+    /// Publishes that a response failed again after the context was compacted.
+    fn recovery_failed(&self, failure: RecoveryFailure) -> BoxFuture<'_, ()>;
+
+    fn read_tail(&self) -> ConversationTail;
+
+    /// Returns whether a hook wants another turn.
+    fn before_settle(&self) -> BoxFuture<'_, bool>;
+
+    /// Reloads the conversation from the store.
+    fn reload(&self);
+
+    /// Forgets what hooks set for the run.
+    fn end_run(&self);
+
+    fn report_failure(&self, failure: RunFailure);
+
+    /// Reports that a deferred prompt was rejected, or that a waiting message could not be stored.
+    fn report_rejection(&self, rejection: Rejection, error: Option<Self::Error>);
+}

@@ -1,0 +1,165 @@
+//! The machine of a session, shared by its lanes, with the tokens and watches that belong to it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pi_providers::StreamPhase;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome};
+use crate::validation::Validators;
+
+/// What a session is doing, for those who wait for a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionActivity {
+    pub kind: ActivityKind,
+    pub is_compacting: bool,
+    pub is_retrying: bool,
+}
+
+type Configure = Box<dyn Fn(&mut Machine) + Send + Sync>;
+
+/// A machine that several tasks feed.
+pub struct Control {
+    machine: Mutex<Machine>,
+    /// Sets what a step depends on and the machine does not own: the time, and the retry policy.
+    configure: Configure,
+    tokens: Mutex<HashMap<CancelScope, CancellationToken>>,
+    activity: watch::Sender<SessionActivity>,
+    request_phase: watch::Sender<Option<StreamPhase>>,
+    /// Compiled argument schemas of the tools called so far.
+    pub(super) validators: Validators,
+    lanes: TaskTracker,
+}
+
+impl Control {
+    pub fn new(machine: Machine, configure: impl Fn(&mut Machine) + Send + Sync + 'static) -> Self {
+        Self {
+            machine: Mutex::new(machine),
+            configure: Box::new(configure),
+            tokens: Mutex::default(),
+            activity: watch::Sender::default(),
+            request_phase: watch::Sender::new(None),
+            validators: Validators::default(),
+            lanes: TaskTracker::new(),
+        }
+    }
+
+    /// Locks the machine. The lock is held briefly, never across an await.
+    pub fn machine(&self) -> MutexGuard<'_, Machine> {
+        // Steps do not panic, so a poisoned lock still holds valid state.
+        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn step(&self, input: Input) -> Vec<Effect> {
+        let mut machine = self.machine();
+        // Deltas of a response are frequent and depend on neither.
+        if !matches!(input, Input::Outcome(Outcome::Response(_))) {
+            (self.configure)(&mut machine);
+        }
+        let effects = machine.step(input);
+        let activity = SessionActivity {
+            kind: machine.activity(),
+            is_compacting: machine.is_compacting(),
+            is_retrying: machine.is_retrying(),
+        };
+        // Sent under the lock, so that the last value is the current one.
+        self.activity.send_if_modified(|current| {
+            let changes = *current != activity;
+            *current = activity;
+            changes
+        });
+        effects
+    }
+
+    pub fn activity(&self) -> SessionActivity {
+        *self.activity.borrow()
+    }
+
+    pub async fn wait_for_idle(&self) {
+        self.wait_for(|activity| activity.kind == ActivityKind::Idle)
+            .await;
+    }
+
+    pub async fn wait_until_settled(&self) {
+        self.wait_for(|activity| activity.kind != ActivityKind::Settling)
+            .await;
+    }
+
+    async fn wait_for(&self, reached: impl Fn(&SessionActivity) -> bool) {
+        let mut activity = self.activity.subscribe();
+        if activity.wait_for(reached).await.is_err() {
+            tracing::debug!("session dropped while waiting for it");
+        }
+    }
+
+    /// Watches the phase of the current model request; `None` between requests.
+    pub fn request_phase(&self) -> watch::Receiver<Option<StreamPhase>> {
+        self.request_phase.subscribe()
+    }
+
+    pub(super) fn request_phase_sender(&self) -> &watch::Sender<Option<StreamPhase>> {
+        &self.request_phase
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, HashMap<CancelScope, CancellationToken>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the token of work that begins, or that was canceled before it began. All work of a run ends with it.
+    pub fn begin(&self, scope: CancelScope) -> CancellationToken {
+        let mut tokens = self.tokens();
+        if scope == CancelScope::Navigation {
+            return tokens.entry(scope).or_default().clone();
+        }
+        let run = tokens.entry(CancelScope::Run).or_default().clone();
+        if scope == CancelScope::Run {
+            return run;
+        }
+        tokens
+            .entry(scope)
+            .or_insert_with(|| run.child_token())
+            .clone()
+    }
+
+    pub(super) fn cancel_scope(&self, scope: CancelScope) {
+        let mut tokens = self.tokens();
+        let run = match scope {
+            CancelScope::Retry | CancelScope::Compaction => {
+                Some(tokens.entry(CancelScope::Run).or_default().clone())
+            }
+            CancelScope::Run | CancelScope::Navigation => None,
+        };
+        let token = tokens
+            .entry(scope)
+            .or_insert_with(|| run.map_or_else(CancellationToken::new, |run| run.child_token()));
+        token.cancel();
+    }
+
+    /// Feeds a request that only cancels: it takes effect before this returns.
+    pub fn interrupt(&self, input: Input) {
+        for effect in self.step(input) {
+            if let Effect::Cancel(scope) = effect {
+                self.cancel_scope(scope);
+            }
+        }
+    }
+
+    /// Forgets the token of work that has ended.
+    pub fn forget(&self, scope: CancelScope) {
+        self.tokens().remove(&scope);
+    }
+
+    pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static) {
+        self.lanes.spawn(lane);
+    }
+
+    /// Waits until all lanes have ended; none may start afterwards.
+    pub async fn wait_for_lanes(&self) {
+        self.lanes.close();
+        self.lanes.wait().await;
+    }
+}

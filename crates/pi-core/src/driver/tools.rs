@@ -1,0 +1,201 @@
+//! Validates and runs the tool calls of a lane.
+
+use std::sync::Arc;
+
+use futures_util::future::select_all;
+use pi_protocol::ToolCall;
+use pi_protocol::json::JsonObject;
+use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::backend::Backend;
+use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
+use crate::tool::{Tool, ToolError, ToolOutput, UpdateSink};
+use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict};
+
+/// Result of a call that a hook blocked without giving a reason.
+const BLOCKED_CALL: &str = "Tool execution was blocked";
+
+/// The tools a lane is running. They end with it.
+pub(super) struct RunningTools<B> {
+    tasks: JoinSet<CallOutcome>,
+    calls: Vec<RunningCall>,
+    backend: std::marker::PhantomData<B>,
+}
+
+struct RunningCall {
+    index: usize,
+    task: tokio::task::Id,
+    updates: UpdateSink,
+}
+
+impl<B> Default for RunningTools<B> {
+    fn default() -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            calls: Vec::new(),
+            backend: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<B: Backend> RunningTools<B> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    pub(super) fn start(
+        &mut self,
+        backend: &B,
+        index: usize,
+        call: ToolCall,
+        arguments: JsonObject,
+    ) {
+        let span = tracing::info_span!("tool", id = %call.id, name = %call.name);
+        span.in_scope(|| tracing::debug!("tool started"));
+        let updates = UpdateSink::default();
+        let execution = ToolExecution {
+            backend: backend.clone(),
+            tool: backend.tool(&call.name),
+            pending: PendingToolCall {
+                response: backend.control().machine().running_response(),
+                call,
+                arguments,
+            },
+            updates: updates.clone(),
+            cancel: backend.control().begin(CancelScope::Run).child_token(),
+        };
+        let task = self.tasks.spawn(execution.run().instrument(span)).id();
+        self.calls.push(RunningCall {
+            index,
+            task,
+            updates,
+        });
+    }
+
+    /// Waits until a tool reports progress or finishes.
+    pub(super) async fn next(&mut self) -> Vec<Outcome> {
+        let updates = select_all(self.calls.iter().map(|call| Box::pin(call.updates.next())));
+        let joined = tokio::select! {
+            biased;
+            (partial, place, _) = updates => {
+                let call = self.calls.get(place);
+                let updated = call.map(|call| Outcome::ToolUpdated(call.index, partial));
+                return updated.into_iter().collect();
+            }
+            joined = self.tasks.join_next_with_id() => joined,
+        };
+        joined.map(|joined| self.ended(joined)).unwrap_or_default()
+    }
+
+    fn ended(&mut self, joined: Result<(tokio::task::Id, CallOutcome), JoinError>) -> Vec<Outcome> {
+        let (task, outcome) = joined.unwrap_or_else(|error| {
+            tracing::error!(%error, "tool panicked");
+            let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
+            let outcome = CallOutcome {
+                output,
+                is_error: true,
+            };
+            (error.id(), outcome)
+        });
+        let Some(place) = self.calls.iter().position(|call| call.task == task) else {
+            return Vec::new();
+        };
+        let call = self.calls.swap_remove(place);
+        // Partial results are published before the end of the call.
+        let partial = std::iter::from_fn(|| call.updates.take());
+        partial
+            .map(|partial| Outcome::ToolUpdated(call.index, partial))
+            .chain([Outcome::ToolFinished(call.index, outcome)])
+            .collect()
+    }
+}
+
+/// Validates a call and lets the hooks decide about it.
+pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> PreflightOutcome {
+    let refuse = |text: String| PreflightOutcome::Refused(ToolOutput::failure(text));
+    let Some(tool) = backend.tool(&call.name) else {
+        return refuse(format!("Tool {} not found", call.name));
+    };
+    if let Some(error) = call.arguments_error() {
+        return refuse(format!(
+            "This call was not run: {error}. Repeat the call with complete arguments."
+        ));
+    }
+    let prepared = match tool.prepare(call.arguments.clone()).await {
+        Ok(prepared) => prepared,
+        Err(error) => return refuse(error.0),
+    };
+    let validators = &backend.control().validators;
+    let arguments = match validators.check(tool.declaration(), prepared) {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let pending = PendingToolCall {
+        response: backend.control().machine().running_response(),
+        call,
+        arguments,
+    };
+    let cancel = backend.control().begin(CancelScope::Run);
+    let verdict = backend.before_tool_call(pending, &cancel).await;
+    if cancel.is_cancelled() {
+        return PreflightOutcome::Refused(ToolOutput::aborted());
+    }
+    match verdict {
+        Ok(ToolCallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
+        Ok(ToolCallVerdict::Block { reason, terminate }) => {
+            let mut output = ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
+            output.terminate = terminate.then_some(true);
+            PreflightOutcome::Refused(output)
+        }
+        Err(error) => refuse(error.0),
+    }
+}
+
+/// One call, from its start to the outcome after the hooks.
+struct ToolExecution<B> {
+    backend: B,
+    tool: Option<Arc<dyn Tool>>,
+    pending: PendingToolCall,
+    updates: UpdateSink,
+    cancel: CancellationToken,
+}
+
+impl<B: Backend> ToolExecution<B> {
+    async fn run(self) -> CallOutcome {
+        let ran = match &self.tool {
+            Some(tool) => {
+                let arguments = self.pending.arguments.clone();
+                let updates = self.updates.clone();
+                let call_id = &self.pending.call.id;
+                tool.execute(call_id, arguments, updates, self.cancel.clone())
+                    .await
+            }
+            None => Err(ToolError::new(
+                "the tool was removed before the call started",
+            )),
+        };
+        self.updates.close();
+        let (output, is_error) = match ran {
+            Ok(output) => (output, false),
+            Err(error) => (ToolOutput::failure(error.0), true),
+        };
+        let mut finished = FinishedToolCall {
+            pending: self.pending,
+            output,
+            is_error,
+        };
+        match self.backend.after_tool_call(&finished, &self.cancel).await {
+            Ok(update) => finished.apply(update),
+            Err(error) => {
+                finished.output = ToolOutput::failure(error.0);
+                finished.is_error = true;
+            }
+        }
+        CallOutcome {
+            output: finished.output,
+            is_error: finished.is_error,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Inputs of the machine.
+
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
+use pi_session::CompactionDecision;
+
+use super::batch::CallOutcome;
+use crate::event::SharedMessage;
+use crate::prompt::{InputSource, Prompt};
+use crate::queue::Delivery;
+use crate::tool::ToolOutput;
+use crate::turn::TurnDecision;
+
+/// An event fed into the machine: a request of a client, or the outcome of an effect.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// Starts a run, or queues the prompt during one. Input hooks and expansion are done.
+    Prompt(PromptInput),
+    /// Submits a prompt of a hook that runs while the session settles: it is handled afterwards.
+    DeferPrompt(Prompt),
+    /// Queues a message, also when the session is idle.
+    Enqueue {
+        message: AgentMessage,
+        text: String,
+        delivery: Delivery,
+    },
+    /// Adds a message of an extension.
+    SendCustom(CustomInput),
+    /// Stores the result of a user's shell command; during a run, when the run ends.
+    BashFinished(BashExecutionMessage),
+    ClearQueue,
+    /// Ends what is in progress as soon as it can end in a valid state. Queued messages are kept.
+    Abort,
+    AbortRetry,
+    AbortCompaction,
+    AbortNavigation,
+    /// Begins a compaction on request.
+    Compact,
+    /// Begins a move in the tree; `Outcome::Navigated` ends it.
+    Navigate,
+    /// Aborts, and rejects every later request.
+    Close,
+    Outcome(Outcome),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptInput {
+    pub text: String,
+    pub images: Vec<ImageContent>,
+    /// The message to queue if a run is in progress.
+    pub message: AgentMessage,
+    /// How to queue the prompt; with `None` it is rejected during a run.
+    pub delivery: Option<Delivery>,
+    pub source: InputSource,
+    /// Whether the caller cannot wait for the session to settle, because settling waits for the caller.
+    pub is_in_hook: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CustomInput {
+    pub message: AgentMessage,
+    pub options: CustomMessageOptions,
+}
+
+/// When an extension's message is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustomDelivery {
+    /// With the next turn.
+    Steer,
+    /// When the run would end.
+    FollowUp,
+    /// With the next prompt.
+    NextTurn,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CustomMessageOptions {
+    /// Whether to call the model. If unset, the message joins the current run but starts none.
+    pub trigger_turn: Option<bool>,
+    pub deliver_as: Option<CustomDelivery>,
+}
+
+/// The outcome of an effect.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Whether the prompt passed the check.
+    PromptChecked(bool),
+    RunPrepared {
+        /// The user's message.
+        prompt: AgentMessage,
+        /// Messages of the start hooks.
+        added: Vec<AgentMessage>,
+    },
+    Appended,
+    Composed(Result<Option<AgentMessage>, String>),
+    /// The stored message, which may differ from the one to record.
+    Recorded(Result<SharedMessage, String>),
+    Continued,
+    Response(AssistantMessageEvent),
+    /// A hook failed before the request was sent.
+    RequestFailed(String),
+    Preflighted(PreflightOutcome),
+    ToolUpdated(usize, ToolOutput),
+    ToolFinished(usize, CallOutcome),
+    TurnFinished(TurnDecision),
+    ContextChecked(CompactionDecision),
+    /// Whether the entries are omitted now.
+    Omitted(bool),
+    /// Whether there is something to compact.
+    CompactionPlanned(bool),
+    /// Whether the summary is stored.
+    Compacted(bool),
+    /// Whether the delay has passed; otherwise it was canceled.
+    Slept(bool),
+    TailRead(ConversationTail),
+    /// Whether a hook wants another turn.
+    SettleDecided(bool),
+    /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.
+    DeferredResolved(Option<PromptInput>),
+    Navigated,
+}
+
+#[derive(Debug, Clone)]
+pub enum PreflightOutcome {
+    /// The call may run with these arguments.
+    Ready(JsonObject),
+    /// The call ended before it started: unknown tool, invalid arguments, blocked or aborted.
+    Refused(ToolOutput),
+}
+
+/// How the conversation ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConversationTail {
+    /// It has no messages except system messages.
+    Empty,
+    Response,
+    /// A message the model can respond to.
+    Pending,
+}

@@ -1,0 +1,65 @@
+//! Messages, content, usage, models and events: the data that all other crates exchange.
+//!
+//! Data only: types with their JSON, and pure functions over them. [`Message`] is what a model
+//! reads and writes, [`AgentMessage`] what a session stores. [`LiveMessage`] is a message that is
+//! still being written, and [`AssistantMessageEvent`] describes each change to it. Everything that
+//! leaves the process as JSON goes through [`json`].
+//!
+//! ```
+//! use pi_protocol::{AgentMessage, MessageContent, UserMessage, json};
+//!
+//! let line = r#"{"role":"user","content":"hi","timestamp":1}"#;
+//! let message: AgentMessage = serde_json::from_str(line)?;
+//! let AgentMessage::User(UserMessage { content: MessageContent::Text(text), .. }) = &message else {
+//!     panic!("not a user message with text");
+//! };
+//! assert_eq!(text, "hi");
+//! assert_eq!(json::to_string(&message)?, line);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod app_message;
+mod content;
+mod error;
+pub mod estimate;
+mod event;
+pub mod json;
+mod live_message;
+mod message;
+mod model;
+pub mod overflow;
+pub mod partial_json;
+mod request_choice;
+pub mod retry;
+mod stop_reason;
+mod text_pattern;
+mod thinking;
+pub mod tool_call_id;
+mod tool_schema;
+pub mod transcript;
+mod usage;
+
+pub use app_message::{
+    AgentMessage, BashExecutionMessage, BranchSummaryMessage, CompactionSummaryMessage,
+    CustomMessage,
+};
+pub use content::{
+    AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
+    ToolCall, join_text,
+};
+pub use error::{ErrorClass, ProviderError};
+pub use event::AssistantMessageEvent;
+pub use live_message::{LiveMessage, MessageBuilder};
+pub use message::{
+    AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
+    ToolResultMessage, UserMessage,
+};
+pub use model::{
+    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
+    PromptCacheLifetimes, TokenRates, api,
+};
+pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
+pub use stop_reason::StopReason;
+pub use thinking::{ThinkingBudgets, ThinkingLevel};
+pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};
+pub use usage::{Cost, Usage};

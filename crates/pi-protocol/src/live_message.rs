@@ -1,0 +1,83 @@
+//! [`LiveMessage`], a shared handle to a message that is still streaming.
+//!
+//! The cost per delta is constant: text is appended in place, tool arguments are collected as JSON
+//! text and parsed only when the call ends or a [`LiveMessage::snapshot`] is taken. Decoders write
+//! through the [`MessageBuilder`].
+
+mod builder;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use self::builder::MessageBuilder;
+use crate::content::AssistantBlock;
+use crate::message::AssistantMessage;
+use crate::partial_json;
+use crate::usage::Usage;
+
+/// A cheap handle to a message that is still being written.
+#[derive(Debug, Clone)]
+pub struct LiveMessage(Arc<Mutex<Draft>>);
+
+#[derive(Debug)]
+struct Draft {
+    message: AssistantMessage,
+    /// JSON text of open tool calls, by block index.
+    open_arguments: Vec<(usize, String)>,
+    /// Closed tool calls whose text is not a complete JSON object, by block index.
+    incomplete_calls: Vec<usize>,
+    /// The message to read instead of this one, after another stream took over.
+    replacement: Option<LiveMessage>,
+}
+
+impl LiveMessage {
+    fn new(message: AssistantMessage) -> Self {
+        Self(Arc::new(Mutex::new(Draft {
+            message,
+            open_arguments: Vec::new(),
+            incomplete_calls: Vec::new(),
+            replacement: None,
+        })))
+    }
+
+    /// Redirects this handle to another message.
+    pub fn redirect_to(&self, other: Self) {
+        self.lock().replacement = Some(other);
+    }
+
+    fn replacement(&self) -> Option<Self> {
+        self.lock().replacement.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Draft> {
+        // The draft is consistent even if a panic elsewhere poisoned the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies the message as it is now. The arguments of open tool calls are parsed as far as
+    /// possible.
+    pub fn snapshot(&self) -> AssistantMessage {
+        if let Some(other) = self.replacement() {
+            return other.snapshot();
+        }
+        let draft = self.lock();
+        let mut message = draft.message.clone();
+        for (index, text) in &draft.open_arguments {
+            if let Some(AssistantBlock::ToolCall(call)) = message.content.get_mut(*index) {
+                call.arguments = partial_json::parse_object(text);
+            }
+        }
+        message
+    }
+
+    /// Reads the message without copying it. The arguments of open tool calls are not filled in.
+    pub fn read<R>(&self, read: impl FnOnce(&AssistantMessage) -> R) -> R {
+        if let Some(other) = self.replacement() {
+            return other.read(read);
+        }
+        read(&self.lock().message)
+    }
+
+    pub fn usage(&self) -> Usage {
+        self.read(|message| message.usage.clone())
+    }
+}

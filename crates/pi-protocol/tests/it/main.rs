@@ -1,0 +1,3 @@
+//! Integration tests of pi-protocol: the public API.
+
+mod message_json;

@@ -1,0 +1,268 @@
+//! The stream type of all providers.
+//!
+//! A stream exists before the connection does: it owns the future that connects, reads and
+//! decodes, and drives it when it is polled. So there is no detached task, back-pressure reaches
+//! the socket, and dropping the stream closes the connection. It never yields an `Err`: it ends
+//! with exactly one `done` or `error` event.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use pi_protocol::{
+    AssistantMessage, AssistantMessageEvent, LiveMessage, MessageBuilder, Model, ProviderError,
+};
+use tokio::sync::{mpsc, watch};
+
+/// One batch is queued while the consumer handles another: enough to overlap the two, small enough
+/// that a slow consumer applies back-pressure to the socket.
+const BATCHES_IN_FLIGHT: usize = 1;
+
+/// What the request is currently doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum StreamPhase {
+    /// Resolving credentials and building the request body.
+    #[default]
+    Preparing,
+    Connecting,
+    /// The request was sent; no response yet.
+    Waiting,
+    Receiving,
+    /// The last attempt failed; another one follows.
+    Retrying {
+        /// The number of the upcoming retry, starting at 1.
+        attempt: u32,
+        /// The wait before it.
+        delay: Duration,
+    },
+    Ended,
+}
+
+/// A streaming response: a [`Stream`] of events that can also be awaited for its final message.
+pub struct AssistantStream {
+    ready: VecDeque<AssistantMessageEvent>,
+    batches: mpsc::Receiver<Vec<AssistantMessageEvent>>,
+    producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    live: LiveMessage,
+    fallback: Option<MessageBuilder>,
+    phase: watch::Receiver<StreamPhase>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for AssistantStream {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("AssistantStream")
+            .field("live", &self.live)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AssistantStream {
+    /// Creates a stream whose events are written by the given producer.
+    ///
+    /// The producer gets a [`StreamWriter`] and must end the message through it; if it returns
+    /// without doing so, the stream ends with a protocol error.
+    pub fn produce<Producer, ProducerFuture>(
+        model: &Model,
+        timestamp: i64,
+        producer: Producer,
+    ) -> Self
+    where
+        Producer: FnOnce(StreamWriter) -> ProducerFuture,
+        ProducerFuture: Future<Output = ()> + Send + 'static,
+    {
+        let builder = MessageBuilder::new(model, timestamp);
+        let live = builder.live();
+        let (sender, batches) = mpsc::channel(BATCHES_IN_FLIGHT);
+        let (phase_sender, phase) = watch::channel(StreamPhase::default());
+        let writer = StreamWriter {
+            builder,
+            sender,
+            phase: phase_sender,
+        };
+        Self {
+            ready: VecDeque::new(),
+            batches,
+            producer: Some(Box::pin(producer(writer))),
+            live,
+            fallback: Some(MessageBuilder::new(model, timestamp)),
+            phase,
+            ended: false,
+        }
+    }
+
+    pub fn failed(model: &Model, timestamp: i64, cause: ProviderError) -> Self {
+        Self::produce(model, timestamp, |mut writer| async move {
+            writer.message().fail(cause);
+            writer.flush().await;
+        })
+    }
+
+    /// Returns a handle to the message as it streams.
+    pub fn live(&self) -> LiveMessage {
+        self.live.clone()
+    }
+
+    /// Returns a watch on the current phase of the request.
+    pub fn phase(&self) -> watch::Receiver<StreamPhase> {
+        self.phase.clone()
+    }
+
+    /// Runs the stream to its end and returns the final message.
+    pub async fn result(mut self) -> Arc<AssistantMessage> {
+        loop {
+            match self.next().await {
+                Some(event) => {
+                    if let Some(message) = event.final_message() {
+                        return Arc::clone(message);
+                    }
+                }
+                // Only reachable after the terminal event was taken by an earlier poll.
+                None => return Arc::new(self.live.snapshot()),
+            }
+        }
+    }
+
+    /// Waits for the next events and returns all that are ready; empty when the stream has ended.
+    async fn next_batch(&mut self) -> Vec<AssistantMessageEvent> {
+        let mut events: Vec<_> = self.next().await.into_iter().collect();
+        while let Some(event) = self.take_ready() {
+            events.push(event);
+        }
+        events
+    }
+
+    fn take_ready(&mut self) -> Option<AssistantMessageEvent> {
+        let event = self.ready.pop_front()?;
+        if event.final_message().is_some() {
+            self.ended = true;
+            self.producer = None;
+            self.ready.clear();
+        }
+        Some(event)
+    }
+
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> bool {
+        match self.batches.poll_recv(context) {
+            Poll::Ready(Some(batch)) => {
+                self.ready.extend(batch);
+                true
+            }
+            Poll::Ready(None) | Poll::Pending => false,
+        }
+    }
+}
+
+impl Stream for AssistantStream {
+    type Item = AssistantMessageEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            if let Some(event) = self.take_ready() {
+                return Poll::Ready(Some(event));
+            }
+            if self.poll_batch(context) {
+                continue;
+            }
+            match &mut self.producer {
+                Some(producer) => match producer.as_mut().poll(context) {
+                    Poll::Ready(()) => self.producer = None,
+                    Poll::Pending => {
+                        if !self.poll_batch(context) {
+                            return Poll::Pending;
+                        }
+                    }
+                },
+                None => {
+                    if self.poll_batch(context) {
+                        continue;
+                    }
+                    match self.fallback.take() {
+                        Some(mut builder) => {
+                            builder.fail(ProviderError::protocol(
+                                "The stream ended without a final event",
+                            ));
+                            self.ready.extend(builder.take_events());
+                        }
+                        None => self.ended = true,
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct StreamWriter {
+    builder: MessageBuilder,
+    sender: mpsc::Sender<Vec<AssistantMessageEvent>>,
+    phase: watch::Sender<StreamPhase>,
+}
+
+impl StreamWriter {
+    /// Returns the message to write to; its events reach the consumer with the next `flush`.
+    pub fn message(&mut self) -> &mut MessageBuilder {
+        &mut self.builder
+    }
+
+    pub fn set_phase(&self, phase: StreamPhase) {
+        self.phase.send_replace(phase);
+    }
+
+    /// Sends the collected events, waiting while the consumer is behind.
+    ///
+    /// Cancel-safe: the events stay collected if the wait is canceled.
+    pub async fn flush(&mut self) {
+        if !self.builder.has_events() {
+            return;
+        }
+        let Ok(permit) = self.sender.reserve().await else {
+            // The consumer polls this future, so a closed channel means that it is being dropped.
+            tracing::trace!("stream consumer was dropped");
+            return;
+        };
+        let events = self.builder.take_events();
+        if events.iter().any(|event| event.final_message().is_some()) {
+            self.phase.send_replace(StreamPhase::Ended);
+        }
+        permit.send(events);
+    }
+
+    /// Forwards another stream: its events and phases become ours, and readers of our message read
+    /// its message from then on.
+    pub async fn forward(self, mut stream: AssistantStream) {
+        self.builder.live().redirect_to(stream.live());
+        let mut phase = stream.phase();
+        loop {
+            let events = tokio::select! {
+                biased;
+                events = stream.next_batch() => Some(events),
+                Ok(()) = phase.changed() => None,
+            };
+            self.set_phase(*phase.borrow_and_update());
+            let Some(events) = events else { continue };
+            if events.is_empty() || self.sender.send(events).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    pub async fn complete(mut self) {
+        self.builder.complete();
+        self.flush().await;
+    }
+
+    pub async fn fail(mut self, cause: ProviderError) {
+        self.builder.fail(cause);
+        self.flush().await;
+    }
+}

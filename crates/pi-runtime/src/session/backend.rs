@@ -1,0 +1,277 @@
+//! Performs the machine's effects with the components of a session.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_core::{
+    Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
+    FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
+    Rejection, RunFailure, SessionEvent, SharedMessage, Tool, ToolCallVerdict, ToolResultUpdate,
+    TurnDecision,
+};
+use pi_protocol::{AgentMessage, ImageContent};
+use pi_providers::{AssistantStream, StreamOptions};
+use pi_session::{CompactionDecision, RecoveryFailure, SessionError, to_model_messages};
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use super::compaction::FinishedCompaction;
+use super::prompt::{PromptError, rejection_error};
+use super::state::RunOverrides;
+use super::{AgentSession, images, preferences};
+use crate::error_text::describe_error;
+
+impl Backend for AgentSession {
+    type Error = PromptError;
+    type Compaction = FinishedCompaction;
+
+    fn control(&self) -> &Control {
+        &self.0.control
+    }
+
+    fn span(&self) -> Span {
+        tracing::info_span!("session", id = %self.session_id())
+    }
+
+    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
+        Box::pin(self.publish_with_hooks(event))
+    }
+
+    fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
+        Box::pin(Self::publish(self, event))
+    }
+
+    fn publish_queue(&self) -> BoxFuture<'_, ()> {
+        Box::pin(Self::publish_queue(self))
+    }
+
+    fn resolve_prompt(
+        &self,
+        prompt: Prompt,
+    ) -> BoxFuture<'_, Result<Option<PromptInput>, PromptError>> {
+        Box::pin(self.resolve(prompt))
+    }
+
+    fn check_prompt(&self) -> BoxFuture<'_, Result<(), PromptError>> {
+        Box::pin(self.check_model())
+    }
+
+    fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun> {
+        Box::pin(self.prepare_messages(text, images))
+    }
+
+    fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), PromptError>> {
+        Box::pin(async move { Ok(self.append_message(message).await?) })
+    }
+
+    fn compose(&self) -> Result<Option<AgentMessage>, HookError> {
+        let update = self.system_update().map_err(|error| hook_error(&error))?;
+        Ok(update.map(AgentMessage::from))
+    }
+
+    fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>> {
+        Box::pin(self.record_message(message))
+    }
+
+    fn stream(
+        &self,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<AssistantStream, HookError>> {
+        Box::pin(self.start_request(cancel))
+    }
+
+    fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let is_active = self
+            .machine()
+            .selection()
+            .active_tools
+            .iter()
+            .any(|active| active == name);
+        if !is_active {
+            return None;
+        }
+        self.state().tools.select(&[name.to_owned()]).pop()
+    }
+
+    fn before_tool_call<'a>(
+        &'a self,
+        call: PendingToolCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        self.0.hooks.tool_call(call, cancel)
+    }
+
+    fn after_tool_call<'a>(
+        &'a self,
+        call: &'a FinishedToolCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
+        Box::pin(async move {
+            let mut update = self.0.hooks.tool_result(call, cancel).await?;
+            let content = update.content.as_ref().unwrap_or(&call.output.content);
+            if images::has_images(content) {
+                let limits = self.image_limits();
+                update.content =
+                    Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
+            }
+            Ok(update)
+        })
+    }
+
+    fn finish_turn(&self, turn: FinishedTurn) -> BoxFuture<'_, TurnDecision> {
+        Box::pin(async move { self.run_turn_end_hook(&turn).await })
+    }
+
+    fn check_context(&self, check: ContextCheck) -> CompactionDecision {
+        self.decide_compaction(check)
+    }
+
+    fn omit(&self, target: OmitTarget) -> BoxFuture<'_, bool> {
+        Box::pin(async move {
+            let (event, targets) = match target {
+                OmitTarget::Message(message) => {
+                    let entry = self.transcript().entry_of(&message);
+                    ("retry", entry.into_iter().collect())
+                }
+                OmitTarget::Entries(entries) => ("compaction", entries),
+            };
+            let omitted = self.omit_entries(targets).await;
+            if let Err(error) = &omitted {
+                self.report(event, None, error);
+            }
+            omitted.is_ok()
+        })
+    }
+
+    fn plan_compaction(&self) -> bool {
+        self.plan_next_compaction()
+    }
+
+    fn compact(
+        &self,
+        job: CompactionJob,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, (FinishedCompaction, bool)> {
+        Box::pin(async move {
+            let compaction = self.perform_compaction(job, &cancel).await;
+            let is_stored = compaction.result.is_ok();
+            (compaction, is_stored)
+        })
+    }
+
+    fn compaction_ended(
+        &self,
+        job: CompactionJob,
+        compaction: FinishedCompaction,
+    ) -> BoxFuture<'_, FinishedCompaction> {
+        Box::pin(async move {
+            self.publish_compaction_end(job, &compaction).await;
+            compaction
+        })
+    }
+
+    fn recovery_failed(&self, failure: RecoveryFailure) -> BoxFuture<'_, ()> {
+        Box::pin(self.publish_recovery_failure(failure))
+    }
+
+    fn read_tail(&self) -> ConversationTail {
+        let mut transcript = self.transcript();
+        let messages = match transcript.messages() {
+            Ok(messages) => messages,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the conversation");
+                return ConversationTail::Empty;
+            }
+        };
+        let is_message = |message: &&SharedMessage| !matches!(***message, AgentMessage::System(_));
+        match messages.last().map(Arc::as_ref) {
+            Some(AgentMessage::Assistant(_)) => ConversationTail::Response,
+            _ if messages.iter().any(|message| is_message(&message)) => ConversationTail::Pending,
+            _ => ConversationTail::Empty,
+        }
+    }
+
+    fn before_settle(&self) -> BoxFuture<'_, bool> {
+        Box::pin(self.run_settle_hook())
+    }
+
+    fn reload(&self) {
+        self.transcript().forget_views();
+    }
+
+    fn end_run(&self) {
+        self.state().run = RunOverrides::default();
+        self.transcript().clear_recorded();
+    }
+
+    fn report_failure(&self, failure: RunFailure) {
+        self.report("run", None, &failure);
+    }
+
+    fn report_rejection(&self, rejection: Rejection, error: Option<PromptError>) {
+        let error = error.unwrap_or_else(|| rejection_error(rejection));
+        self.report("prompt", None, &error);
+    }
+}
+
+fn hook_error(error: &SessionError) -> HookError {
+    HookError::new(describe_error(error))
+}
+
+impl AgentSession {
+    /// Lets the hooks replace a message, then stores it.
+    async fn record_message(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
+        let message = match self.0.hooks.message_end(&message).await {
+            Some(other) if has_same_role(&other, &message) => Arc::new(other),
+            Some(_) | None => message,
+        };
+        if self.machine().has_storage_failed() || !is_stored_as_message(&message) {
+            return Ok(message);
+        }
+        let mut transcript = self.transcript();
+        let entry = transcript
+            .append_message(&message)
+            .map_err(|error| hook_error(&error))?;
+        transcript.record_entry(&message, &entry);
+        Ok(message)
+    }
+
+    /// Starts a request with the current conversation, model and options.
+    async fn start_request(&self, cancel: CancellationToken) -> Result<AssistantStream, HookError> {
+        let messages = self.messages().map_err(|error| hook_error(&error))?;
+        let messages = self.0.hooks.context(messages, &cancel).await?;
+        let messages = self.with_forced_prompt(messages);
+        let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
+        let settings = self.0.settings.settings();
+        if settings.images.block_images() {
+            images::block(&mut messages);
+        }
+        let options = StreamOptions {
+            hooks: self.0.hooks.request_hooks(),
+            session_id: Some(self.session_id()),
+            cancel: cancel.child_token(),
+            reasoning: self.thinking_level(),
+            ..preferences::stream_options(&settings)
+        };
+        let model = self
+            .model()
+            .ok_or_else(|| HookError::new("no model selected"))?;
+        Ok(self.0.models.stream(&model, messages, options))
+    }
+}
+
+/// Returns whether the role is one that runs add; other roles are stored where they are created.
+fn is_stored_as_message(message: &AgentMessage) -> bool {
+    matches!(
+        message,
+        AgentMessage::System(_)
+            | AgentMessage::User(_)
+            | AgentMessage::Assistant(_)
+            | AgentMessage::ToolResult(_)
+            | AgentMessage::Custom(_)
+    )
+}
+
+fn has_same_role(one: &AgentMessage, other: &AgentMessage) -> bool {
+    std::mem::discriminant(one) == std::mem::discriminant(other)
+}
