@@ -15,16 +15,15 @@ pub(super) struct SizeException {
 
 /// Types and crates that are to be split.
 pub(super) const SPLIT_PENDING: &[SizeException] = &[
-    pending(Metric::Lines, "pi-ai", 32_719),
-    pending(Metric::Lines, "pi-interactive", 24_795),
+    pending(Metric::Lines, "pi-interactive", 24_820),
+    pending(Metric::Methods, "pi-core::Machine", 108),
     pending(Metric::Methods, "pi-interactive::App", 211),
-    pending(Metric::Methods, "pi-runtime::AgentSession", 175),
+    pending(Metric::Methods, "pi-runtime::AgentSession", 147),
     pending(Metric::Methods, "pi-runtime::ExtensionBridge", 71),
     pending(Metric::Methods, "pi-session::Session", 79),
     pending(Metric::Methods, "pi-tui::Tui", 79),
     pending(Metric::Fields, "pi-interactive::App", 40),
     pending(Metric::Fields, "pi-runtime::RuntimeOptions", 23),
-    pending(Metric::Fields, "pi-runtime::SessionState", 21),
 ];
 
 /// Plain data that mirrors a documented format one to one, where a split would separate the fields
@@ -32,7 +31,7 @@ pub(super) const SPLIT_PENDING: &[SizeException] = &[
 pub(super) const EXTERNAL_FORMATS: &[SizeException] = &[
     SizeException {
         metric: Metric::Fields,
-        name: "pi-ai::CompletionsCompat",
+        name: "pi-providers::CompletionsCompat",
         at_most: 26,
         reason: "the compat object of models.json",
     },
