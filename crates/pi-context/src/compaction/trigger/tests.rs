@@ -243,7 +243,7 @@ fn a_response_from_before_the_compaction_is_skipped() {
 #[test]
 fn a_response_in_the_millisecond_of_the_compaction_is_checked() {
     let mut retried = overflow();
-    retried["timestamp"] = json!(crate::testing::START_MS + 2000);
+    retried["timestamp"] = json!(pi_session::testing::START_MS + 2000);
     let mut case = CheckCase::of(vec![
         user("x"),
         response("a"),
