@@ -2,7 +2,7 @@
 //!
 //! A lane is the sequence of effects that follows one request. It performs them in order and feeds their outcomes
 //! back. A request's lane runs in the caller's task until the reply; if it has become a run, the rest continues in a
-//! task of its own. Several lanes may be active at once: the run, and the requests of other clients and hooks.
+//! separate task. Several lanes may be active at once: the run, and the requests of other clients and hooks.
 
 mod backend;
 mod control;
