@@ -218,14 +218,12 @@ fn size_of(event: &SessionEvent) -> usize {
     const ENVELOPE: usize = 256;
     let own = match event {
         SessionEvent::Agent(AgentEvent::MessageUpdate {
-            assistant_message_event,
+            assistant_message_event:
+                AssistantMessageEvent::TextDelta { delta, .. }
+                | AssistantMessageEvent::ThinkingDelta { delta, .. }
+                | AssistantMessageEvent::ToolCallDelta { delta, .. },
             ..
-        }) => match assistant_message_event {
-            AssistantMessageEvent::TextDelta { delta, .. }
-            | AssistantMessageEvent::ThinkingDelta { delta, .. }
-            | AssistantMessageEvent::ToolCallDelta { delta, .. } => delta.len(),
-            _ => 0,
-        },
+        }) => delta.len(),
         SessionEvent::Agent(
             AgentEvent::ToolExecutionUpdate {
                 partial_result: result,

@@ -4,4 +4,3 @@ pub(crate) mod clipboard;
 pub(crate) mod crash;
 pub(crate) mod external_editor;
 pub(crate) mod setup;
-pub(crate) mod temp_files;

@@ -15,10 +15,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_protocol::{AgentMessage, Usage};
 use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
-use pi_session::{CompactionReason, EntryBody, EntryId};
+use pi_session::{EntryBody, EntryId};
 use pi_tui::{BlockId, Document, Liveness};
 
 use crate::blocks::block::{BlockView, TranscriptBlock};

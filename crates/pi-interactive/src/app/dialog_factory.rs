@@ -8,9 +8,9 @@ use pi_auth::AuthKind;
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
+use pi_markdown::{Markdown, MarkdownTheme};
 use pi_providers::{Models, resolve_scope};
 use pi_session::EntryId;
-use pi_tui::{Markdown, MarkdownTheme};
 
 use crate::InteractiveOptions;
 use crate::controllers::appearance::AppearanceController;
@@ -99,7 +99,7 @@ impl DialogFactory<'_> {
         let settings = workspace.settings.settings();
         let options = SettingsDialogOptions {
             hardware_cursor: settings.show_hardware_cursor(&workspace.env),
-            clear_on_shrink: settings.clear_on_shrink(&workspace.env),
+            clear_on_shrink: settings.terminal.clear_on_shrink(&workspace.env),
             settings,
             themes: self.appearance.theme_choices(),
             models: workspace.models.available(),

@@ -1,6 +1,6 @@
 //! Performs the commands of the controllers.
 
-use pi_runtime::{BugReport, GhCli};
+use pi_export::{BugReport, GhCli};
 use serde_json::json;
 
 use super::App;

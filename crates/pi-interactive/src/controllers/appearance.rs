@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{ConfigDiagnostic, ThemeFile};
-use pi_runtime::ExportTheme;
+use pi_export::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, TerminalCapabilities};
 
 use super::status::StatusMsg;

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use pi_runtime::WrittenReport;
+use pi_export::WrittenReport;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};
 use crate::app::command::AppCommand;

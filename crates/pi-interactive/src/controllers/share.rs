@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use pi_runtime::{Gist, ShareError};
+use pi_export::{Gist, ShareError};
 use tokio_util::sync::CancellationToken;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};

@@ -5,10 +5,10 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
-use pi_session::CompactionReason;
 
 use super::extensions::ExtensionMsg;
 use super::prompt::PromptMsg;
@@ -280,7 +280,7 @@ fn set_title(ctx: &AppContext<'_>) -> AppCommand {
 }
 
 fn set_progress(active: bool, ctx: &AppContext<'_>) -> Option<AppCommand> {
-    let is_enabled = ctx.session.settings.show_terminal_progress();
+    let is_enabled = ctx.session.settings.terminal.show_terminal_progress();
     (is_enabled || !active).then_some(AppCommand::Display(DisplayCommand::SetProgress(active)))
 }
 

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use pi_auth::{AuthKind, LoginInteraction};
 use pi_config::TrustChoice;
+use pi_export::{BugReport, ExportTheme};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{LlamaRouter, ScopedModel};
-use pi_runtime::{
-    BugReport, CycleDirection, Delivery, ExportTheme, NavigateOptions, Persist, Prompt,
-};
+use pi_runtime::{CycleDirection, Delivery, NavigateOptions, Persist, Prompt};
 use pi_session::EntryId;
 use pi_session::listing::ListProgress;
 use tokio_util::sync::CancellationToken;

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::ConfigDiagnostic;
+use pi_export::{GhCli, SharePage, WrittenReport};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{LlamaModel, LlamaRouter};
-use pi_runtime::{
-    Delivery, GhCli, NavigateOutcome, Persist, PromptError, ReplaceOutcome, SharePage,
-    WrittenReport,
-};
+use pi_runtime::{Delivery, NavigateOutcome, Persist, PromptError, ReplaceOutcome};
 use pi_session::EntryId;
 use pi_session::listing::SessionInfo;
 

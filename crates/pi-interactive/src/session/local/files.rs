@@ -7,7 +7,7 @@ use pi_config::{TrustChoice, TrustStore};
 use pi_runtime::{AgentSession, ReplaceOutcome, SessionRuntime};
 use pi_session::listing::{self, MessageText};
 use pi_session::{
-    AccessMode, ForkPosition, OpenSession, Session, SessionDirectory, delete_session, sessions_root,
+    AccessMode, ForkPosition, OpenSession, Session, SessionStore, delete_session, sessions_root,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -50,10 +50,10 @@ pub(super) fn list(
     let cwd = session.cwd().to_owned();
     let directory = session.with_session(|session| session.directory().to_owned());
     let work = move || {
-        let is_canceled = &|| cancel.is_cancelled();
+        let is_canceled = || cancel.is_cancelled();
         let found = match scope {
             SessionScope::Project => {
-                let directory = SessionDirectory::custom(&directory, &agent_dir, &cwd);
+                let directory = SessionStore::custom(&directory, &agent_dir, &cwd);
                 listing::list(
                     &directory,
                     MessageText::Collect,
@@ -63,7 +63,7 @@ pub(super) fn list(
             }
             SessionScope::All => {
                 let root = sessions_root(&agent_dir);
-                listing::list_all(&root, MessageText::Collect, observer.as_mut(), is_canceled)
+                listing::list_all(&root, MessageText::Collect, observer.as_mut(), &is_canceled)
             }
         };
         found.map_err(|error| error.to_string())

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use pi_runtime::{
-    AgentSession, BugReport, ExportTheme, GhCli, HtmlOptions, JsonlOptions, SessionRuntime,
-    ShareError, SharePage, export_html, export_jsonl, secrets_in_use, stored_secrets,
+use pi_export::{
+    BugReport, ExportTheme, GhCli, HtmlOptions, JsonlOptions, ShareError, SharePage, export_html,
+    export_jsonl, secrets_in_use, stored_secrets,
 };
+use pi_runtime::{AgentSession, SessionRuntime};
 use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
@@ -151,7 +152,9 @@ pub(super) async fn write_report(
     let writing = (session.clone(), report.clone(), services.clone());
     let written = blocking(move || {
         let (session, report, services) = writing;
-        let written = report.write(&session, &services, &redaction, &services.cwd);
+        let reported = session.reported(&services);
+        let written = session
+            .with_session(|session| report.write(session, &reported, &redaction, &services.cwd));
         written.map_err(|error| pi_runtime::describe_error(&error))
     });
     let written = written.await;
@@ -181,11 +184,11 @@ pub(super) async fn write_debug_record(
         });
         let messages = messages.unwrap_or_else(|error| error.to_string());
         let text = format!("{screen}\n\n== messages ==\n{messages}\n");
-        let redaction = pi_runtime::environment_secrets(&services.env).with_pattern_detection();
-        let written = pi_config::atomic_file::write(
+        let redaction = pi_export::environment_secrets(&services.env).with_pattern_detection();
+        let written = pi_fs::atomic_file::write(
             &file,
             redaction.redact(&text).as_bytes(),
-            pi_config::atomic_file::NewFileMode::Private,
+            pi_fs::NewFileMode::Private,
         );
         written.map(|()| file).map_err(|error| error.to_string())
     });
