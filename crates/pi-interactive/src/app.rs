@@ -21,6 +21,9 @@ use std::time::Instant;
 
 use pi_config::FullscreenExitOutput;
 use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent};
+use pi_views::keys;
+use pi_views::theme::image_converter::ImageConversion;
+use pi_views::theme::selector::ThemeSelector;
 use tokio::task::JoinSet;
 
 use self::context::AppContext;
@@ -35,11 +38,8 @@ use crate::controllers::status::StatusMsg;
 use crate::controllers::switching::SwitchMsg;
 use crate::controllers::terminal::TerminalMsg;
 use crate::extensions::bridge::ExtensionEvent;
-use crate::keys;
 use crate::prompt::editor_area::{EditorArea, PromptEvent};
 use crate::session::port::{PortUpdate, SessionPort};
-use crate::theme::image_converter::ImageConversion;
-use crate::theme::selector::ThemeSelector;
 use crate::transcript::TranscriptMsg;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
 

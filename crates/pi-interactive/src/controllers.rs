@@ -18,12 +18,12 @@ pub(crate) mod switching;
 pub(crate) mod terminal;
 
 use pi_runtime::Prompt;
+use pi_views::theme::selector::ThemeSelector;
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::message::AppMsg;
 use crate::app::tasks::AppHandle;
-use crate::theme::selector::ThemeSelector;
 use appearance::AppearanceController;
 use dialogs::DialogController;
 use extensions::ExtensionController;

@@ -8,9 +8,7 @@
 mod app;
 mod blocks;
 mod controllers;
-mod dialogs;
 mod extensions;
-mod keys;
 mod prompt;
 mod reference;
 mod screen;
@@ -18,13 +16,13 @@ mod session;
 mod slash;
 mod startup;
 mod terminal;
-mod text;
-mod theme;
 mod transcript;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::UiTheme;
 use thiserror::Error;
 
 pub use extensions::bridge::ExtensionUiBridge;
@@ -39,8 +37,6 @@ use prompt::editor_area::EditorArea;
 use screen::{AppScreen, Dock};
 use session::local::LocalSessionPort;
 use terminal::setup;
-use theme::selector::ThemeSelector;
-use theme::ui_theme::UiTheme;
 
 /// Startup options besides the session itself.
 #[derive(Debug, Default)]

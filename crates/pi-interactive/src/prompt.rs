@@ -2,4 +2,6 @@
 
 pub(crate) mod double_press;
 pub(crate) mod editor_area;
+#[cfg(test)]
+mod key_tests;
 pub(crate) mod queue_view;

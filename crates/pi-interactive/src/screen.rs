@@ -18,15 +18,15 @@ use pi_tui::{
     BlockId, Component, Document, FocusTarget, InputContext, InputEvent, InputOutcome, Lines,
     Liveness, MouseEvent, MouseOutcome, Runner, Tui,
 };
+use pi_views::dialogs::dialog::{Dialog, DialogKey};
+use pi_views::dialogs::intent::Intent;
+use pi_views::theme::ui_theme::UiTheme;
 
 use self::footer::Footer;
 use self::widgets::Widgets;
 use self::working::WorkingIndicator;
-use crate::dialogs::dialog::{Dialog, DialogKey};
-use crate::dialogs::intent::Intent;
 use crate::prompt::editor_area::EditorArea;
 use crate::prompt::queue_view::QueueView;
-use crate::theme::ui_theme::UiTheme;
 use extensions::ExtensionSlots;
 
 pub(crate) use extensions::WidgetSide;

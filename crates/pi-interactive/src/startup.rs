@@ -8,12 +8,12 @@ use std::path::Path;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
 use pi_runtime::Services;
+use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveOptions;
 use crate::app::command::AppCommand;
 use crate::screen::header::{HeaderData, HeaderSection};
 use crate::session::port::OpeningReport;
-use crate::text::paths::with_tilde;
 use crate::transcript::NoticeLevel;
 
 /// Maximum number of problems listed before the rest is only counted.

@@ -4,3 +4,4 @@ pub(crate) mod clipboard;
 pub(crate) mod crash;
 pub(crate) mod external_editor;
 pub(crate) mod setup;
+pub(crate) mod theme_watch;

@@ -21,6 +21,7 @@ use pi_protocol::{AgentMessage, Usage};
 use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
 use pi_session::{EntryBody, EntryId};
 use pi_tui::{BlockId, Document, Liveness};
+use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
@@ -29,7 +30,6 @@ use crate::blocks::{
 };
 use crate::extensions::bridge::ExtensionUiBridge;
 use crate::session::history::SessionHistory;
-use crate::theme::ui_theme::UiTheme;
 use costs::CostTracker;
 use history::{HistoryBlocks, HistoryBuilder};
 

@@ -87,9 +87,22 @@ const LAYERS: [(&str, &[&str]); 25] = [
         ],
     ),
     (
+        "pi-views",
+        &[
+            "pi-markdown",
+            "pi-tui",
+            "pi-config",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-protocol",
+        ],
+    ),
+    (
         "pi-interactive",
         &[
             "pi-runtime",
+            "pi-views",
             "pi-markdown",
             "pi-tui",
             "pi-core",

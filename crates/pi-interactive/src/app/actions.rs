@@ -2,6 +2,7 @@
 
 use pi_runtime::{CycleDirection, Delivery};
 use pi_tui::action;
+use pi_views::keys;
 
 use super::App;
 use super::command::AppCommand;
@@ -11,7 +12,6 @@ use crate::controllers::appearance::AppearanceMsg;
 use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::terminal::{EditTarget, TerminalMsg};
-use crate::keys;
 use crate::prompt::editor_area::ACTIONS;
 use crate::transcript::TranscriptMsg;
 

@@ -1,11 +1,12 @@
 //! What controllers ask the application to do.
 
+use pi_views::dialogs::dialog::{DialogKey, DialogUpdate};
+
 use crate::ExitReason;
 use crate::app::display_command::DisplayCommand;
 use crate::app::message::AppMsg;
 use crate::app::tasks::AppTask;
 use crate::controllers::dialogs::DialogRequest;
-use crate::dialogs::dialog::{DialogKey, DialogUpdate};
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::transcript::{Notice, NoticeLevel, TranscriptMsg};
 

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use pi_protocol::Model;
 use pi_tui::ScreenMode;
+use pi_views::theme::ui_theme::UiTheme;
 
 #[cfg(test)]
 use crate::session::snapshot::SessionActivity;
 use crate::session::snapshot::SessionSnapshot;
-use crate::theme::ui_theme::UiTheme;
 
 /// State outside of a controller, read-only and up to date for one message.
 pub(crate) struct AppContext<'a> {

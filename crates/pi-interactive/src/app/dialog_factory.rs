@@ -11,24 +11,21 @@ use pi_config::{
 use pi_markdown::{Markdown, MarkdownTheme};
 use pi_providers::{Models, resolve_scope};
 use pi_session::EntryId;
+use pi_views::dialogs::{
+    DialogContents, EnabledModel, LoginOption, ModelDialogOptions, SettingsDialogOptions,
+    SummaryQuestion, TreeDialogOptions,
+};
+use pi_views::theme::ui_theme::UiTheme;
 
 use crate::InteractiveOptions;
 use crate::controllers::appearance::AppearanceController;
 use crate::controllers::dialogs::DialogRequest;
-use crate::dialogs::dialog::Dialog;
-use crate::dialogs::{
-    EnabledModel, FirstStartDialog, ForkDialog, LoginDialog, LoginOption, LogoutDialog,
-    ModelDialog, ModelDialogOptions, ProgressDialog, PromptDialog, QuestionDialog, ReaderDialog,
-    ResumeDialog, ScopedModelsDialog, SettingsDialog, SettingsDialogOptions, SummaryQuestion,
-    ThinkingDialog, TreeDialog, TreeDialogOptions, TrustDialog,
-};
 use crate::extensions::question;
 use crate::session::port::SessionPort;
-use crate::theme::ui_theme::UiTheme;
 use crate::transcript::{Notice, NoticeLevel};
 
-/// A dialog, or the notice to show instead.
-type BuiltDialog = Result<Box<dyn Dialog>, Notice>;
+/// What a dialog shows, or the notice to show instead.
+type BuiltDialog = Result<DialogContents, Notice>;
 
 /// Adds the data of the session and of the application to a request.
 pub(super) struct DialogFactory<'a> {
@@ -40,61 +37,60 @@ pub(super) struct DialogFactory<'a> {
 
 impl DialogFactory<'_> {
     pub(super) fn build(&self, request: DialogRequest) -> BuiltDialog {
-        let ui = self.ui.clone();
-        let now = Instant::now();
+        let asked_at = Instant::now();
         Ok(match request {
-            DialogRequest::Settings => self.settings_dialog(ui),
-            DialogRequest::Models { search } => self.model_dialog(ui, search),
+            DialogRequest::Settings => self.settings_dialog(),
+            DialogRequest::Models { search } => self.model_dialog(search),
             DialogRequest::Thinking => {
                 let snapshot = self.session.snapshot();
-                Box::new(ThinkingDialog::open(
-                    ui,
-                    snapshot.thinking_levels,
-                    snapshot.thinking,
-                    snapshot.settings.default_thinking_level,
-                ))
+                DialogContents::Thinking {
+                    levels: snapshot.thinking_levels,
+                    current: snapshot.thinking,
+                    default: snapshot.settings.default_thinking_level,
+                }
             }
-            DialogRequest::ScopedModels => self.scoped_models_dialog(ui),
-            DialogRequest::Fork(points) => Box::new(ForkDialog::open(ui, points)),
-            DialogRequest::Tree { selected } => return self.tree_dialog(ui, selected),
-            DialogRequest::Trust => return self.trust_dialog(ui),
-            DialogRequest::AskTrust { cwd, choices } => {
-                Box::new(TrustDialog::ask(ui, cwd, choices))
-            }
-            DialogRequest::Login { provider } => {
-                let options = login_options(&self.session.workspace().models);
-                let provider = Some(provider.as_str()).filter(|provider| !provider.is_empty());
-                Box::new(LoginDialog::open(ui, options, provider))
-            }
-            DialogRequest::Logout(stored) => Box::new(LogoutDialog::open(ui, stored)),
-            DialogRequest::Resume => {
-                let now_ms = self.session.workspace().env.now_ms();
-                Box::new(ResumeDialog::open(ui, self.session.snapshot().file, now_ms))
-            }
-            DialogRequest::Changelog => return self.changelog_dialog(ui),
-            DialogRequest::Hotkeys => Box::new(ReaderDialog::hotkeys(ui)),
+            DialogRequest::ScopedModels => self.scoped_models_dialog(),
+            DialogRequest::Fork(points) => DialogContents::Fork(points),
+            DialogRequest::Tree { selected } => return self.tree_dialog(selected),
+            DialogRequest::Trust => return self.trust_dialog(),
+            DialogRequest::AskTrust { cwd, choices } => DialogContents::AskTrust { cwd, choices },
+            DialogRequest::Login { provider } => DialogContents::Login {
+                options: login_options(&self.session.workspace().models),
+                provider: Some(provider).filter(|provider| !provider.is_empty()),
+            },
+            DialogRequest::Logout(stored) => DialogContents::Logout(stored),
+            DialogRequest::Resume => DialogContents::Resume {
+                current: self.session.snapshot().file,
+                now_ms: self.session.workspace().env.now_ms(),
+            },
+            DialogRequest::Changelog => return self.changelog_dialog(),
+            DialogRequest::Hotkeys => DialogContents::Hotkeys,
             DialogRequest::Import(path) => {
                 let path = self.session.find_import(Path::new(&path));
-                let path = path.map_err(|text| notice(NoticeLevel::Error, text))?;
-                Box::new(QuestionDialog::import(ui, path, now))
+                DialogContents::Import {
+                    path: path.map_err(|text| notice(NoticeLevel::Error, text))?,
+                    now: asked_at,
+                }
             }
-            DialogRequest::FirstStart => self.first_start_dialog(ui),
-            DialogRequest::Choose { question, choices } => {
-                Box::new(QuestionDialog::choose(ui, question, &choices, now))
-            }
-            DialogRequest::Line { question, example } => {
-                Box::new(PromptDialog::open(ui, question, Some(example), now))
-            }
+            DialogRequest::FirstStart => self.first_start_dialog(),
+            DialogRequest::Choose { question, choices } => DialogContents::Choose {
+                question,
+                choices,
+                asked_at,
+            },
+            DialogRequest::Line { question, example } => DialogContents::Line {
+                question,
+                example: Some(example.to_owned()),
+                asked_at,
+            },
             DialogRequest::Progress { title, subject } => {
-                Box::new(ProgressDialog::open(ui, title, &subject))
+                DialogContents::Progress { title, subject }
             }
-            DialogRequest::Extension { dialog, asked_at } => {
-                question::dialog(&dialog, ui, asked_at)
-            }
+            DialogRequest::Extension { dialog, asked_at } => question::contents(dialog, asked_at),
         })
     }
 
-    fn settings_dialog(&self, ui: UiTheme) -> Box<dyn Dialog> {
+    fn settings_dialog(&self) -> DialogContents {
         let workspace = self.session.workspace();
         let settings = workspace.settings.settings();
         let options = SettingsDialogOptions {
@@ -105,10 +101,10 @@ impl DialogFactory<'_> {
             models: workspace.models.available(),
             current_model: self.session.snapshot().model,
         };
-        Box::new(SettingsDialog::open(ui, options))
+        DialogContents::Settings(options)
     }
 
-    fn model_dialog(&self, ui: UiTheme, search: String) -> Box<dyn Dialog> {
+    fn model_dialog(&self, search: String) -> DialogContents {
         let snapshot = self.session.snapshot();
         let default = snapshot.settings.default_provider.clone();
         let options = ModelDialogOptions {
@@ -119,10 +115,10 @@ impl DialogFactory<'_> {
             search,
             refreshing: self.options.refresh_catalogs,
         };
-        Box::new(ModelDialog::open(ui, options))
+        DialogContents::Models(options)
     }
 
-    fn scoped_models_dialog(&self, ui: UiTheme) -> Box<dyn Dialog> {
+    fn scoped_models_dialog(&self) -> DialogContents {
         let available = self.session.workspace().models.available();
         let snapshot = self.session.snapshot();
         let mut enabled: Vec<EnabledModel> = snapshot
@@ -140,10 +136,10 @@ impl DialogFactory<'_> {
             }
         }
         let enabled = (!enabled.is_empty()).then_some(enabled);
-        Box::new(ScopedModelsDialog::open(ui, available, enabled))
+        DialogContents::ScopedModels { available, enabled }
     }
 
-    fn tree_dialog(&self, ui: UiTheme, selected: Option<EntryId>) -> BuiltDialog {
+    fn tree_dialog(&self, selected: Option<EntryId>) -> BuiltDialog {
         let tree = self.session.tree();
         if tree.nodes.is_empty() {
             return Err(notice(NoticeLevel::Status, "The session is empty"));
@@ -164,10 +160,10 @@ impl DialogFactory<'_> {
             now_ms: self.session.workspace().env.now_ms(),
             zone: TimeZone::system(),
         };
-        Ok(Box::new(TreeDialog::open(ui, options)))
+        Ok(DialogContents::Tree(options))
     }
 
-    fn trust_dialog(&self, ui: UiTheme) -> BuiltDialog {
+    fn trust_dialog(&self) -> BuiltDialog {
         let workspace = self.session.workspace();
         let choices = trust_choices(&workspace.cwd, SessionChoices::Omitted);
         let saved = TrustStore::new(&workspace.agent_dir).nearest(&workspace.cwd);
@@ -196,27 +192,29 @@ impl DialogFactory<'_> {
         };
         let state = vec![decision, now.to_owned()];
         let cwd = workspace.cwd.clone();
-        Ok(Box::new(TrustDialog::change(
-            ui, cwd, choices, state, saved,
-        )))
+        Ok(DialogContents::ChangeTrust {
+            cwd,
+            choices,
+            state,
+            saved,
+        })
     }
 
-    fn changelog_dialog(&self, ui: UiTheme) -> BuiltDialog {
+    fn changelog_dialog(&self) -> BuiltDialog {
         let Some(changelog) = self.options.changelog else {
             let text = format!("pi {}", self.options.version);
             return Err(notice(NoticeLevel::Info, text));
         };
-        let ctx = ui.context();
+        let ctx = self.ui.context();
         let theme = MarkdownTheme::from_theme(&ctx.theme, ctx.capabilities.hyperlinks);
         let content = Markdown::new(&changelog(), theme).padding(1, 0);
-        Ok(Box::new(ReaderDialog::open(
-            ui,
-            "Changelog",
-            Box::new(content),
-        )))
+        Ok(DialogContents::Reader {
+            title: "Changelog",
+            content: Box::new(content),
+        })
     }
 
-    fn first_start_dialog(&self, ui: UiTheme) -> Box<dyn Dialog> {
+    fn first_start_dialog(&self) -> DialogContents {
         let workspace = self.session.workspace();
         let models = &workspace.models;
         let ready = models
@@ -226,7 +224,7 @@ impl DialogFactory<'_> {
             .map(|provider| provider.name().to_owned())
             .collect();
         let scheme = self.appearance.scheme();
-        Box::new(FirstStartDialog::open(ui, scheme, ready))
+        DialogContents::FirstStart { scheme, ready }
     }
 }
 

@@ -11,21 +11,21 @@ use pi_config::Settings;
 use pi_env::Env;
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Keybindings, ListenerId, RunnerError, ScreenMode};
+use pi_views::dialogs::dialog::Dialog;
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::UiTheme;
 
 use self::header::HeaderBlocks;
 use super::command::AppCommand;
 use super::display_command::{ContextChange, DisplayCommand};
 use super::message::AppMsg;
 use crate::controllers::terminal::TerminalMsg;
-use crate::dialogs::dialog::Dialog;
 use crate::extensions::bridge::{ComponentTask, ExtensionUiBridge};
 use crate::prompt::double_press::DoublePress;
 use crate::screen::AppScreen;
 use crate::screen::working::WorkingIndicator;
 use crate::session::history::SessionHistory;
 use crate::terminal::setup::{apply_to_screen, screen_mode};
-use crate::theme::selector::ThemeSelector;
-use crate::theme::ui_theme::UiTheme;
 use crate::transcript::{Transcript, TranscriptMsg};
 
 /// Number of screens above the viewport for which older entries are loaded.

@@ -7,11 +7,11 @@ use pi_config::Settings;
 use pi_providers::StreamPhase;
 use pi_runtime::{ComponentId, ExtensionShortcut, QueuedTexts, ScreenChange};
 use pi_tui::{ColorToken, InputEvent, KeyId, Keybindings};
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::RenderContext;
 
 use crate::extensions::bridge::DrawOutcome;
 use crate::screen::working::{Activity, WorkingOverrides};
-use crate::theme::selector::ThemeSelector;
-use crate::theme::ui_theme::RenderContext;
 
 /// A change to the screen or the terminal.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! Routes the intents of dialogs to the controllers.
 
 use pi_runtime::Persist;
+use pi_views::dialogs::dialog::DialogKey;
+use pi_views::dialogs::intent::Intent;
 
 use super::message::AppMsg;
 use crate::controllers::appearance::AppearanceMsg;
@@ -9,8 +11,6 @@ use crate::controllers::models::ModelMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::switching::SwitchMsg;
 use crate::controllers::terminal::{EditTarget, TerminalMsg};
-use crate::dialogs::dialog::DialogKey;
-use crate::dialogs::intent::Intent;
 use crate::session::command::Replacement;
 
 /// Returns the message for an intent of the dialog `key`.

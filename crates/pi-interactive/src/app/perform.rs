@@ -1,6 +1,8 @@
 //! Performs the commands of the controllers.
 
 use pi_export::{BugReport, GhCli};
+use pi_views::dialogs::dialog::DialogKey;
+use pi_views::text::paths::with_tilde;
 use serde_json::json;
 
 use super::App;
@@ -13,13 +15,11 @@ use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::extensions::ExtensionMsg;
 use crate::controllers::status::StatusMsg;
 use crate::controllers::terminal::TerminalMsg;
-use crate::dialogs::dialog::DialogKey;
 use crate::screen::footer::FooterData;
 use crate::screen::git_branch::current_branch;
 use crate::session::command::SessionCommand;
 use crate::session::local::describe_share_error;
 use crate::terminal::{crash, external_editor};
-use crate::text::paths::with_tilde;
 use crate::transcript::TranscriptMsg;
 
 /// Environment variable with the path of the log file.
@@ -91,7 +91,8 @@ impl App {
             ui: &self.display.ui,
         };
         match factory.build(request) {
-            Ok(dialog) => {
+            Ok(contents) => {
+                let dialog = contents.open(self.display.ui.clone());
                 self.display.screen.open_dialog(key, dialog);
                 self.drain_dialogs();
                 if is_picker && self.options.refresh_catalogs {

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use pi_protocol::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
+use pi_views::keys;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
 use crate::blocks::block::TranscriptBlock;
-use crate::keys;
 use crate::screen::working::{FRAMES, INTERVAL};
-use crate::theme::ui_theme::RenderContext;
 use crate::transcript::BashOutcome;
 
 /// Rows of output in the collapsed form.

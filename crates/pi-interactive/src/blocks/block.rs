@@ -7,8 +7,7 @@ use std::time::Instant;
 
 use pi_runtime::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
-
-use crate::theme::ui_theme::{RenderContext, UiTheme};
+use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 
 /// A transcript block.
 ///

@@ -1,10 +1,10 @@
 //! Notices about unexpected request costs; shown only if enabled.
 
 use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::BlockCanvas;
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CostNotice {

@@ -3,11 +3,11 @@
 use pi_markdown::MarkdownOptions;
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Line, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING};
 use super::extension_renderer::CustomRenderer;
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::ui_theme::RenderContext;
 
 /// An extension's message, drawn by the extension or in the default style.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 //! Two sources: the numbered diff an edit reports, and the old and new text of a pending edit.
 
 use pi_tui::{ColorToken, Style, wrap_text};
+use pi_views::theme::ui_theme::RenderContext;
 use similar::DiffOp;
 use similar::algorithms::{Capture, Compact, Replace, myers};
 
 use crate::blocks::clean;
-use crate::theme::ui_theme::RenderContext;
 
 /// Longer lines get no word highlights; computing them would be slow.
 const MAX_HIGHLIGHTED_LENGTH: usize = 2_000;

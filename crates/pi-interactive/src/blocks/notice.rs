@@ -1,10 +1,10 @@
 //! A notice of the application.
 
 use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::BlockCanvas;
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::ui_theme::RenderContext;
 use crate::transcript::{Notice, NoticeLevel};
 
 #[derive(Debug)]

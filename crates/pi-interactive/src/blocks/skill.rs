@@ -2,10 +2,10 @@
 
 use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::ui_theme::RenderContext;
 
 /// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

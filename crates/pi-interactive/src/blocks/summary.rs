@@ -2,11 +2,11 @@
 
 use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
+use pi_views::text::thousands::group_thousands;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
-use crate::text::thousands::group_thousands;
-use crate::theme::ui_theme::RenderContext;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {

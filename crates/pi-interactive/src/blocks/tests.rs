@@ -14,13 +14,13 @@ use pi_tui::{
     ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, TerminalCapabilities,
     strip_ansi, visible_width,
 };
+use pi_views::theme::image_converter::ImageConversion;
+use pi_views::theme::ui_theme::RenderContext;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::image_converter::ImageConversion;
-use crate::theme::ui_theme::RenderContext;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
 
 /// Returns the rows of a block without colors and trailing padding.

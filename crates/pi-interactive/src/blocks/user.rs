@@ -4,12 +4,12 @@ use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;
 use super::image::describe;
 use crate::blocks::block::TranscriptBlock;
-use crate::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {

@@ -9,19 +9,19 @@ use std::sync::Arc;
 use pi_config::{ConfigDiagnostic, ThemeFile};
 use pi_export::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, TerminalCapabilities};
+use pi_views::dialogs::ThemeDialogOptions;
+use pi_views::dialogs::setting_change::SettingChange;
+use pi_views::theme::image_converter::ImageConversion;
+use pi_views::theme::selector::ThemeSelector;
 
 use super::status::StatusMsg;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::display_command::{ContextChange, DisplayCommand};
 use crate::app::tasks::AppTask;
-use crate::dialogs::ThemeDialogOptions;
-use crate::dialogs::setting_change::SettingChange;
 use crate::session::command::SessionChange;
 use crate::startup;
-use crate::theme::image_converter::ImageConversion;
-use crate::theme::selector::ThemeSelector;
-use crate::theme::watch::ThemeWatch;
+use crate::terminal::theme_watch::ThemeWatch;
 
 /// The theme setting that follows the terminal; used when none is set.
 const FOLLOW_TERMINAL: &str = "light/dark";

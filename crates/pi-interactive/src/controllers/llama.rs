@@ -8,6 +8,9 @@ mod tests;
 mod work;
 
 use pi_providers::{LlamaModel, LlamaRouter, LlamaState};
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::dialogs::intent::QuestionAnswer;
+use pi_views::dialogs::{ProgressUpdate, QuestionOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};
@@ -15,9 +18,6 @@ use super::status::StatusMsg;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::tasks::AppHandle;
-use crate::dialogs::dialog::DialogUpdate;
-use crate::dialogs::intent::QuestionAnswer;
-use crate::dialogs::{ProgressUpdate, QuestionOptions};
 use crate::session::command::SessionCommand;
 use crate::transcript::NoticeLevel;
 use work::LlamaWork;

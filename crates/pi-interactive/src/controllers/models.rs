@@ -8,14 +8,14 @@ use std::sync::Arc;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::ScopedModel;
 use pi_runtime::{CycleDirection, Persist};
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::dialogs::setting_change::SettingChange;
 
 use super::dialogs::{DialogMsg, DialogRequest};
 use super::sign_in::SignInMsg;
 use super::status::StatusMsg;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
-use crate::dialogs::dialog::DialogUpdate;
-use crate::dialogs::setting_change::SettingChange;
 use crate::session::command::{SessionChange, SessionCommand};
 
 #[derive(Debug)]

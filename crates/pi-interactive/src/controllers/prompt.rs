@@ -345,7 +345,7 @@ impl PromptController {
             return Vec::new();
         }
         if self.shell_running {
-            let stop = ctx.ui.context().key(crate::keys::INTERRUPT);
+            let stop = ctx.ui.context().key(pi_views::keys::INTERRUPT);
             let text = format!("A command is already running. Press {stop} to stop it.");
             return vec![
                 AppCommand::notify(NoticeLevel::Warning, text),

@@ -6,12 +6,12 @@ mod tests;
 use std::path::PathBuf;
 
 use pi_export::WrittenReport;
+use pi_views::dialogs::QuestionOptions;
+use pi_views::dialogs::intent::QuestionAnswer;
+use pi_views::text::byte_size::format_size;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};
 use crate::app::command::AppCommand;
-use crate::dialogs::QuestionOptions;
-use crate::dialogs::intent::QuestionAnswer;
-use crate::text::byte_size::format_size;
 use crate::transcript::NoticeLevel;
 
 const CHOICES: [&str; 3] = ["Include the conversation", "Leave it out", "Cancel"];

@@ -6,19 +6,19 @@ mod tests;
 use std::path::PathBuf;
 
 use pi_export::{Gist, ShareError};
+use pi_views::dialogs::ProgressUpdate;
+use pi_views::dialogs::QuestionOptions;
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::dialogs::intent::QuestionAnswer;
+use pi_views::text::byte_size::format_size;
 use tokio_util::sync::CancellationToken;
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};
 use super::terminal::TerminalMsg;
 use crate::app::command::{AppCommand, ExportRequest};
 use crate::app::tasks::AppTask;
-use crate::dialogs::ProgressUpdate;
-use crate::dialogs::QuestionOptions;
-use crate::dialogs::dialog::DialogUpdate;
-use crate::dialogs::intent::QuestionAnswer;
 use crate::session::local::describe_share_error;
 use crate::session::outcome::PreparedShare;
-use crate::text::byte_size::format_size;
 use crate::transcript::TranscriptMsg;
 
 const CHOICES: [&str; 3] = ["Share", "Preview the page", "Cancel"];

@@ -2,8 +2,7 @@
 
 use pi_runtime::ExtensionShortcut;
 use pi_tui::{KeyId, Keybindings, action};
-
-use crate::keys;
+use pi_views::keys;
 
 /// Actions whose keys extensions cannot override.
 const RESERVED: [&str; 18] = [

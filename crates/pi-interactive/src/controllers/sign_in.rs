@@ -9,6 +9,9 @@ use futures_util::future::BoxFuture;
 use pi_auth::{AuthKind, LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
 use pi_protocol::Model;
 use pi_runtime::Persist;
+use pi_views::dialogs::LoginOption;
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::dialogs::intent::SecretText;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -18,9 +21,6 @@ use super::status::StatusMsg;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::tasks::AppHandle;
-use crate::dialogs::LoginOption;
-use crate::dialogs::dialog::DialogUpdate;
-use crate::dialogs::intent::SecretText;
 use crate::session::command::SessionCommand;
 
 #[derive(Debug)]

@@ -6,6 +6,9 @@ mod tests;
 use std::path::PathBuf;
 
 use pi_tui::ScreenMode;
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::keys;
+use pi_views::text::web_address::is_web;
 
 use super::prompt::PromptMsg;
 use crate::ExitReason;
@@ -13,11 +16,8 @@ use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::display_command::DisplayCommand;
 use crate::app::tasks::AppTask;
-use crate::dialogs::dialog::DialogUpdate;
-use crate::keys;
 use crate::session::command::SessionCommand;
 use crate::terminal::clipboard::{self, ClipboardContents};
-use crate::text::web_address::is_web;
 use crate::transcript::NoticeLevel;
 
 /// Where edited text goes.

@@ -20,6 +20,7 @@ use pi_runtime::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
     ExtensionNotice, ExtensionScreen, ExtensionUi,
 };
+use pi_views::dialogs::intent::{Intent, QuestionAnswer};
 use tokio::sync::{Notify, oneshot};
 
 pub(crate) use events::{DialogId, DrawOutcome, ExtensionEvent};
@@ -32,7 +33,6 @@ use screen::PublishedScreen;
 use surfaces::Surfaces;
 use tasks::ComponentTaskQueue;
 
-use crate::dialogs::intent::{Intent, QuestionAnswer};
 use crate::extensions::question;
 use crate::startup::standalone_dialog::StartupPrompter;
 
@@ -117,7 +117,8 @@ impl ExtensionUiBridge {
         };
         Some(Box::pin(async move {
             let cwd = std::env::current_dir().unwrap_or_default();
-            let make = |ui| question::dialog(&dialog, ui, Instant::now());
+            let shown = dialog.clone();
+            let make = |ui| question::contents(shown, Instant::now()).open(ui);
             let read = |intent| match intent {
                 Intent::Answer(answer) => Some(answer),
                 _ => None,

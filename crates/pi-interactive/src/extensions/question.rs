@@ -3,40 +3,36 @@
 use std::time::Instant;
 
 use pi_runtime::{DialogPrompt, DialogResponse, ExtensionDialog};
+use pi_views::dialogs::intent::QuestionAnswer;
+use pi_views::dialogs::{DialogContents, QuestionOptions};
 
-use crate::dialogs::dialog::Dialog;
-use crate::dialogs::intent::QuestionAnswer;
-use crate::dialogs::{EditorDialog, PromptDialog, QuestionDialog, QuestionOptions};
-use crate::theme::ui_theme::UiTheme;
-
-/// Creates the dialog for a question; `since` is when it was asked.
-pub(crate) fn dialog(request: &ExtensionDialog, ui: UiTheme, since: Instant) -> Box<dyn Dialog> {
-    let question = |title: &str, details: Option<&str>| QuestionOptions {
-        title: title.to_owned(),
-        details: details
-            .filter(|details| !details.is_empty())
-            .map(str::to_owned),
-        timeout: request.timeout,
+/// Returns the dialog for a question; `asked_at` is when it was asked.
+pub(crate) fn contents(request: ExtensionDialog, asked_at: Instant) -> DialogContents {
+    let timeout = request.timeout;
+    let question = |title: String, details: Option<String>| QuestionOptions {
+        title,
+        details: details.filter(|details| !details.is_empty()),
+        timeout,
     };
-    match &request.prompt {
-        DialogPrompt::Select { title, options } => Box::new(QuestionDialog::choose(
-            ui,
-            question(title, None),
-            options,
-            since,
-        )),
-        DialogPrompt::Confirm { title, message } => {
-            let question = question(title, Some(message));
-            Box::new(QuestionDialog::confirm(ui, question, since))
-        }
-        DialogPrompt::Input { title, placeholder } => {
-            let (question, example) = (question(title, None), placeholder.as_deref());
-            Box::new(PromptDialog::open(ui, question, example, since))
-        }
-        DialogPrompt::Editor { title, prefill } => {
-            let text = prefill.as_deref().unwrap_or_default();
-            Box::new(EditorDialog::open(ui, question(title, None), text))
-        }
+    match request.prompt {
+        DialogPrompt::Select { title, options } => DialogContents::Choose {
+            question: question(title, None),
+            choices: options,
+            asked_at,
+        },
+        DialogPrompt::Confirm { title, message } => DialogContents::Confirm {
+            question: question(title, Some(message)),
+            asked_at,
+        },
+        DialogPrompt::Input { title, placeholder } => DialogContents::Line {
+            question: question(title, None),
+            example: placeholder,
+            asked_at,
+        },
+        DialogPrompt::Editor { title, prefill } => DialogContents::Text {
+            question: question(title, None),
+            text: prefill.unwrap_or_default(),
+        },
     }
 }
 

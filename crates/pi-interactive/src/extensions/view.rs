@@ -7,10 +7,10 @@ use pi_tui::{
     Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
     MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, truncate_to_width,
 };
+use pi_views::text::untrusted_text::fitted_line;
 use serde_json::{Value, json};
 
 use crate::extensions::bridge::{ComponentTask, DrawSubject, ExtensionUiBridge};
-use crate::text::untrusted_text::fitted_line;
 
 #[derive(Debug)]
 pub(crate) struct ExtensionView {

@@ -9,9 +9,8 @@ use pi_tui::{
     InputEvent, InputOutcome, KeyEvent, KeyId, Lines, MouseEvent, MouseOutcome, SelectTheme,
     action,
 };
-
-use crate::keys;
-use crate::theme::ui_theme::UiTheme;
+use pi_views::keys;
+use pi_views::theme::ui_theme::UiTheme;
 
 /// Actions available wherever the cursor is, in matching order.
 pub(crate) const ACTIONS: [&str; 18] = [

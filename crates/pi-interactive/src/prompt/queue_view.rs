@@ -2,10 +2,10 @@
 
 use pi_runtime::QueuedTexts;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
+use pi_views::keys;
+use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::clean_line;
-use crate::keys;
-use crate::theme::ui_theme::UiTheme;
 
 #[derive(Debug)]
 pub(crate) struct QueueView {

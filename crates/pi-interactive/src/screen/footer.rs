@@ -3,10 +3,10 @@
 use pi_context::ContextUsage;
 use pi_session::TokenTotals;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
+use pi_views::text::untrusted_text::styled_line;
+use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 
 use crate::blocks::clean_line;
-use crate::text::untrusted_text::styled_line;
-use crate::theme::ui_theme::{RenderContext, UiTheme};
 
 /// Minimum columns between the usage numbers and the model.
 const MIN_GAP: usize = 2;

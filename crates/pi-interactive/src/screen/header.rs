@@ -1,11 +1,11 @@
 //! The header at the top of the transcript: program name, key hints, loaded resources.
 
 use pi_tui::{ColorToken, Lines, wrap_text};
+use pi_views::keys;
+use pi_views::theme::ui_theme::RenderContext;
 
 use crate::blocks::block::TranscriptBlock;
 use crate::blocks::{BlockCanvas, clean, clean_line};
-use crate::keys;
-use crate::theme::ui_theme::RenderContext;
 
 const INDENT: &str = "  ";
 

@@ -2,10 +2,10 @@
 
 use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Component, Lines, wrap_text};
+use pi_views::text::untrusted_text::styled_line;
+use pi_views::theme::ui_theme::UiTheme;
 
 use crate::extensions::view::ExtensionView;
-use crate::text::untrusted_text::styled_line;
-use crate::theme::ui_theme::UiTheme;
 
 /// Maximum lines per widget, so that an extension cannot push the prompt off the screen.
 const MAX_LINES: usize = 10;

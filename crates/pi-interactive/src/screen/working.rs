@@ -7,11 +7,11 @@ use pi_protocol::{AgentMessage, AssistantMessageEvent};
 use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
+use pi_views::keys;
+use pi_views::text::untrusted_text::styled_line;
+use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::clean_line;
-use crate::keys;
-use crate::text::untrusted_text::styled_line;
-use crate::theme::ui_theme::UiTheme;
 
 /// Spinner frames.
 pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

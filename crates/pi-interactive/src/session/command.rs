@@ -11,10 +11,9 @@ use pi_providers::{LlamaRouter, ScopedModel};
 use pi_runtime::{CycleDirection, Delivery, NavigateOptions, Persist, Prompt};
 use pi_session::EntryId;
 use pi_session::listing::ListProgress;
+use pi_views::dialogs::intent::{SecretText, SessionScope};
+use pi_views::dialogs::setting_change::SettingChange;
 use tokio_util::sync::CancellationToken;
-
-use crate::dialogs::intent::{SecretText, SessionScope};
-use crate::dialogs::setting_change::SettingChange;
 
 /// A change that takes effect before the next command; it returns nothing but an error.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,6 +17,7 @@ use pi_runtime::{
     AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
 };
 use pi_session::{Entry, EntryId, EntryKind, SessionTree};
+use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;
 
 pub(crate) use self::pages::describe_share_error;
@@ -26,7 +27,6 @@ use super::history::SessionHistory;
 use super::outcome::SessionOutcome;
 use super::port::{OpeningReport, PortUpdate, SessionPort};
 use super::snapshot::{ProviderInfo, SessionActivity, SessionSnapshot};
-use crate::dialogs::setting_change::SettingChange;
 
 /// Implements the port with the session runtime of this process.
 pub(crate) struct LocalSessionPort {

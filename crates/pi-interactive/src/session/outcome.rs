@@ -10,10 +10,10 @@ use pi_providers::{LlamaModel, LlamaRouter};
 use pi_runtime::{Delivery, NavigateOutcome, Persist, PromptError, ReplaceOutcome};
 use pi_session::EntryId;
 use pi_session::listing::SessionInfo;
+use pi_views::dialogs::intent::SessionScope;
+use pi_views::dialogs::{ForkPoint, LoginOption};
 
 use super::command::Replacement;
-use crate::dialogs::intent::SessionScope;
-use crate::dialogs::{ForkPoint, LoginOption};
 use crate::transcript::BashOutcome;
 
 /// Why a prompt was refused.

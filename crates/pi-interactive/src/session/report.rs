@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use pi_runtime::AgentSession;
 use pi_session::SessionError;
-
-use crate::text::thousands::group_thousands;
+use pi_views::text::thousands::group_thousands;
 
 /// Returns the report, one fact per line.
 pub(crate) fn session_report(

@@ -6,11 +6,11 @@ use pi_config::{
     ConfigScope, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
     SourceOrigin, SourceScope,
 };
+use pi_views::dialogs::{DialogContents, ResourceEntry, ResourceScope, ToggleState, ToggleStore};
+use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveError;
-use crate::dialogs::{ResourceEntry, ResourceScope, ResourcesDialog, ToggleState, ToggleStore};
 use crate::startup::standalone_dialog::{self, StandaloneOptions};
-use crate::text::paths::with_tilde;
 
 /// Lists all resources and toggles them until the user leaves, starting with the settings of `scope`.
 pub async fn configure_resources(
@@ -30,7 +30,8 @@ pub async fn configure_resources(
         ConfigScope::Project => ResourceScope::Project,
     };
     let toggles = SettingsToggles::new(request);
-    let make = |ui| Box::new(ResourcesDialog::open(ui, Box::new(toggles), scope)) as _;
+    let store = Box::new(toggles);
+    let make = |ui| DialogContents::Resources { store, scope }.open(ui);
     // The dialog applies changes itself; there is no answer.
     let _no_answer: Option<()> = standalone_dialog::show(&options, make, |_intent| None).await?;
     Ok(())

@@ -6,13 +6,13 @@ use std::path::Path;
 use pi_config::{AgentDir, ProjectAccess, Settings, SettingsOverrides, SettingsStore};
 use pi_env::Env;
 use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+use pi_views::dialogs::dialog::Dialog;
+use pi_views::dialogs::intent::Intent;
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::UiTheme;
 
-use crate::dialogs::dialog::Dialog;
-use crate::dialogs::intent::Intent;
 use crate::screen::DialogSlot;
 use crate::terminal::setup;
-use crate::theme::selector::ThemeSelector;
-use crate::theme::ui_theme::UiTheme;
 
 /// Shows dialogs before any project settings are loaded.
 #[derive(Clone, Debug)]

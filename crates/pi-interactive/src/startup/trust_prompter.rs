@@ -11,13 +11,12 @@ use pi_config::{AgentDir, SettingsOverrides, TrustChoice};
 use pi_env::Env;
 use pi_runtime::TrustPrompt;
 use pi_tui::RunnerError;
+use pi_views::dialogs::DialogContents;
+use pi_views::dialogs::intent::Intent;
 use tokio::sync::oneshot;
 
 use crate::app::tasks::AppHandle;
 use crate::controllers::dialogs::DialogMsg;
-use crate::dialogs::TrustDialog;
-use crate::dialogs::dialog::Dialog;
-use crate::dialogs::intent::Intent;
 use crate::startup::standalone_dialog::StartupPrompter;
 
 /// Asks about project trust, in a standalone dialog or in the running application.
@@ -59,7 +58,14 @@ impl TrustPrompter {
         cwd: &Path,
         choices: Vec<TrustChoice>,
     ) -> Result<Option<TrustChoice>, RunnerError> {
-        let ask = |ui| Box::new(TrustDialog::ask(ui, cwd.to_owned(), choices)) as Box<dyn Dialog>;
+        let cwd_shown = cwd.to_owned();
+        let ask = |ui| {
+            DialogContents::AskTrust {
+                cwd: cwd_shown,
+                choices,
+            }
+            .open(ui)
+        };
         let read = |intent| match intent {
             Intent::Trust(choice) => Some(choice),
             _ => None,

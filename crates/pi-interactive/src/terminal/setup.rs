@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{
-    AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, MermaidMode, Settings,
-    TuiMode, read_keybindings,
+    AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, Settings, TuiMode,
+    read_keybindings,
 };
 use pi_env::Env;
 use pi_markdown::MermaidRendering;
@@ -14,10 +14,9 @@ use pi_tui::{
     RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy, TerminalCapabilities,
     TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
-
-use crate::keys::{self, APP_ACTIONS};
-use crate::theme::image_converter::ImageConverter;
-use crate::theme::ui_theme::RenderContext;
+use pi_views::keys::{self, APP_ACTIONS};
+use pi_views::theme::image_converter::ImageConverter;
+use pi_views::theme::ui_theme::RenderContext;
 
 /// Disables colors if set.
 const NO_COLOR: &str = "NO_COLOR";
@@ -185,24 +184,4 @@ pub(crate) fn render_context(
     };
     ctx.apply(settings);
     ctx
-}
-
-impl RenderContext {
-    /// Applies the display settings.
-    pub(crate) fn apply(&mut self, settings: &Settings) {
-        self.hide_thinking = settings.hide_thinking_block();
-        self.output_padding = usize::from(settings.output_pad());
-        settings
-            .markdown
-            .code_block_indent()
-            .clone_into(&mut self.code_indent);
-        self.mermaid = match settings.markdown.mermaid_mode() {
-            MermaidMode::Off => MermaidRendering::Off,
-            MermaidMode::Final => MermaidRendering::Final,
-            MermaidMode::Streaming => MermaidRendering::Streaming,
-        };
-        self.show_cost_notices = settings.show_cache_miss_notices();
-        self.show_images = settings.terminal.show_images();
-        self.image_width = usize::from(settings.terminal.image_width_cells());
-    }
 }

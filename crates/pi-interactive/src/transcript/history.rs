@@ -7,6 +7,7 @@ use pi_protocol::{AgentMessage, AssistantMessage, InputBlock};
 use pi_runtime::ComponentId;
 use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole};
 use pi_tui::Component;
+use pi_views::theme::ui_theme::UiTheme;
 
 use super::assistant::ended_early;
 use super::costs::CostTracker;
@@ -18,7 +19,6 @@ use crate::blocks::{
 };
 use crate::extensions::bridge::ExtensionUiBridge;
 use crate::session::history::SessionHistory;
-use crate::theme::ui_theme::UiTheme;
 
 /// Splits off the last `count` IDs and returns them.
 ///

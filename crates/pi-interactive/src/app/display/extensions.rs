@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use pi_runtime::{ComponentId, ComponentPlacement, ExtensionUi as _, ScreenChange};
 use pi_tui::{KeyId, ListenerOutcome};
+use pi_views::text::untrusted_text::out_of_band;
 
 use super::{Display, log};
 use crate::app::display_command::ExtensionDisplay;
@@ -13,7 +14,6 @@ use crate::extensions::bridge::{ComponentTask, DrawOutcome};
 use crate::extensions::view::ExtensionView;
 use crate::screen::WidgetSide;
 use crate::screen::working::WorkingOverrides;
-use crate::text::untrusted_text::out_of_band;
 
 /// A component that does not respond for this long is considered stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(1);

@@ -107,7 +107,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::theme::ui_theme::RenderContext;
+    use pi_views::theme::ui_theme::RenderContext;
 
     #[test]
     fn unchanged_previews_are_cached() {

@@ -2,11 +2,11 @@
 
 use pi_protocol::{ErrorClass, ProviderError};
 use pi_providers::{LlamaProgress, LlamaRouter};
+use pi_views::dialogs::ProgressUpdate;
 use tokio_util::sync::CancellationToken;
 
 use super::LlamaMsg;
 use crate::app::tasks::{AppHandle, AppTask};
-use crate::dialogs::ProgressUpdate;
 
 /// An operation with a progress dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Tests of model and thinking-level selection.
 
+use pi_views::test_support::model;
 use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::app::command::listed;
 use crate::app::context::TestContext;
-use crate::dialogs::testing::model;
 
 fn send(app: &TestContext, message: ModelMsg) -> Vec<String> {
     listed(&ModelController.update(message, &app.context()))

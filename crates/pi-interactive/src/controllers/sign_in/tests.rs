@@ -1,5 +1,6 @@
 //! Tests of sign-in: prompts, cancellation and what follows.
 
+use pi_views::test_support::model;
 use pretty_assertions::assert_eq;
 use tokio::sync::mpsc;
 
@@ -7,7 +8,6 @@ use super::*;
 use crate::app::command::listed;
 use crate::app::context::TestContext;
 use crate::app::message::AppMsg;
-use crate::dialogs::testing::model;
 
 struct SignInTester {
     sign_in: SignInController,

@@ -1,11 +1,11 @@
 //! Tests of the working indicator, the footer and the usage count.
 
+use pi_views::test_support::model;
 use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::app::command::listed;
 use crate::app::context::TestContext;
-use crate::dialogs::testing::model;
 
 #[derive(Default)]
 struct StatusTester {

@@ -14,12 +14,12 @@ use pi_tui::{
     ColorMode, ColorToken, CompletionProvider, CompletionRequest, CompletionTrigger, SelectItem,
     Theme, request_suggestions,
 };
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::UiTheme;
 
 use super::surfaces::DrawSubject;
 use super::{BridgeInner, BridgeState, ExtensionEvent, ExtensionUiBridge};
 use crate::prompt::editor_area::ACTIONS;
-use crate::theme::selector::ThemeSelector;
-use crate::theme::ui_theme::UiTheme;
 
 /// Rows are numbered from here, far above component IDs but exactly representable in JavaScript.
 const FIRST_ROW: ComponentId = 1 << 40;

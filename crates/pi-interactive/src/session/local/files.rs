@@ -9,10 +9,10 @@ use pi_session::listing::{self, MessageText};
 use pi_session::{
     AccessMode, ForkPosition, OpenSession, Session, SessionStore, delete_session, sessions_root,
 };
+use pi_views::dialogs::intent::SessionScope;
 use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
-use crate::dialogs::intent::SessionScope;
 use crate::session::command::{ListObserver, Replacement};
 use crate::session::outcome::SessionOutcome;
 

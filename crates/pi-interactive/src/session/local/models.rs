@@ -6,10 +6,10 @@ use pi_auth::{AuthKind, Credential, LoginInteraction};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{LlamaRouter, Models, NetworkAccess, RefreshOptions};
 use pi_runtime::{AgentSession, CycleDirection, Persist, SessionRuntime};
+use pi_views::dialogs::LoginOption;
+use pi_views::dialogs::intent::SecretText;
 use tokio_util::sync::CancellationToken;
 
-use crate::dialogs::LoginOption;
-use crate::dialogs::intent::SecretText;
 use crate::session::outcome::SessionOutcome;
 use crate::session::snapshot::ProviderInfo;
 

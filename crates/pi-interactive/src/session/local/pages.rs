@@ -7,10 +7,10 @@ use pi_export::{
     export_jsonl, secrets_in_use, stored_secrets,
 };
 use pi_runtime::{AgentSession, SessionRuntime};
+use pi_views::dialogs::ForkPoint;
 use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
-use crate::dialogs::ForkPoint;
 use crate::session::outcome::{PreparedShare, SessionOutcome};
 use crate::session::report::session_report;
 
