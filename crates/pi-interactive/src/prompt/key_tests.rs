@@ -4,7 +4,7 @@ use pi_tui::{
     Component as _, EditorOptions, InputContext, InputEvent, KeyEvent, Platform, TUI_ACTIONS,
     UserKeybindings,
 };
-use pi_views::keys::{self, APP_ACTIONS, keybindings};
+use pi_views::keys::{APP_ACTIONS, keybindings};
 use pi_views::theme::ui_theme::UiTheme;
 
 use super::editor_area::{EditorArea, PromptEvent};

@@ -208,7 +208,7 @@ impl<P: DialogBody> Dialog for DialogFrame<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialogs::ForkDialog;
+    use crate::dialogs::fork::ForkDialog;
 
     #[test]
     fn unchanged_dialogs_are_not_repainted() {

@@ -53,13 +53,8 @@ pub(super) fn list(
         let is_canceled = || cancel.is_cancelled();
         let found = match scope {
             SessionScope::Project => {
-                let directory = SessionStore::custom(&directory, &agent_dir, &cwd);
-                listing::list(
-                    &directory,
-                    MessageText::Collect,
-                    observer.as_mut(),
-                    is_canceled,
-                )
+                let store = SessionStore::custom(&directory, &agent_dir, &cwd);
+                store.list(MessageText::Collect, observer.as_mut(), &is_canceled)
             }
             SessionScope::All => {
                 let root = sessions_root(&agent_dir);
