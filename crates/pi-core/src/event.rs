@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message};
-use serde::{Serialize, Serializer};
+use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message, Usage};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::tool::ToolOutput;
@@ -42,8 +42,10 @@ pub enum AgentEvent {
     },
     /// The model response grew.
     MessageUpdate {
-        /// The response so far.
-        #[serde(rename = "usage", serialize_with = "usage_of")]
+        /// Usage so far.
+        usage: Usage,
+        /// The response, which may have grown since.
+        #[serde(skip)]
         message: LiveMessage,
         assistant_message_event: AssistantMessageEvent,
     },
@@ -74,12 +76,19 @@ pub enum AgentEvent {
     },
 }
 
-fn usage_of<S: Serializer>(message: &LiveMessage, serializer: S) -> Result<S::Ok, S::Error> {
-    message.read(|message| message.usage.serialize(serializer))
-}
-
 pub(crate) fn text_blocks(text: impl Into<String>) -> Vec<InputBlock> {
     vec![InputBlock::text(text)]
+}
+
+impl AgentEvent {
+    /// Creates the event for a response that grew.
+    pub fn message_update(message: LiveMessage, event: AssistantMessageEvent) -> Self {
+        Self::MessageUpdate {
+            usage: message.read(|message| message.usage.clone()),
+            message,
+            assistant_message_event: event,
+        }
+    }
 }
 
 /// Returns the message if models understand its role.

@@ -6,6 +6,7 @@
 mod driver;
 mod error;
 mod event;
+mod event_log;
 mod machine;
 mod prompt;
 mod queue;
@@ -19,6 +20,7 @@ mod validation;
 pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
 pub use error::HookError;
 pub use event::{AgentEvent, SharedMessage, model_message};
+pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};
 pub use machine::{
     ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,

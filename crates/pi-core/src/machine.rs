@@ -21,10 +21,10 @@ mod turns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use pi_context::RecoveryState;
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{AgentMessage, BashExecutionMessage, LiveMessage, Model, ThinkingLevel};
 use pi_providers::ScopedModel;
-use pi_session::RecoveryState;
 
 pub use activity::ActivityKind;
 use activity::{Activity, Preparation, PreparationStep, Run};
@@ -186,7 +186,7 @@ impl Machine {
             Outcome::Slept(completed) => self.slept(completed, effects),
             Outcome::TailRead(tail) => self.tail_read(tail, effects),
             Outcome::SettleDecided(proceed) => self.settle_decided(proceed, effects),
-            Outcome::DeferredHandled => self.deferred_handled(effects),
+            Outcome::DeferredResolved(prompt) => self.deferred_resolved(prompt, effects),
             Outcome::Navigated => self.navigated(effects),
         }
     }

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use pi_context::CompactionReason;
 use pi_protocol::{AssistantMessage, ThinkingLevel, Usage};
-use pi_session::{CompactionReason, Entry, EntryId};
+use pi_session::{Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -188,6 +189,7 @@ impl SessionEvent {
                 Self::Agent(AgentEvent::MessageUpdate {
                     message,
                     assistant_message_event,
+                    ..
                 }),
                 UpdateFormat::Full,
             ) => {
@@ -340,13 +342,13 @@ mod tests {
         let block = builder.open_text();
         builder.append_text(block, "hel");
         builder.append_text(block, "lo");
-        let event = SessionEvent::Agent(AgentEvent::MessageUpdate {
-            message: builder.live(),
-            assistant_message_event: AssistantMessageEvent::TextDelta {
+        let event = SessionEvent::Agent(AgentEvent::message_update(
+            builder.live(),
+            AssistantMessageEvent::TextDelta {
                 content_index: 0,
                 delta: "lo".to_owned(),
             },
-        });
+        ));
         let delta = json_of(&event, UpdateFormat::Delta);
         let names: Vec<_> = delta.as_object().unwrap().keys().collect();
         assert_eq!(names, ["type", "usage", "assistantMessageEvent"]);

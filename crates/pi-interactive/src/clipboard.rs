@@ -57,6 +57,6 @@ fn store(image_data: &arboard::ImageData<'_>) -> Result<PathBuf, ClipboardError>
     )?;
     let name = format!("pi-clipboard-{}.png", uuid::Uuid::new_v4());
     let path = std::env::temp_dir().join(name);
-    crate::temp_files::write_private(&path, png.get_ref())?;
+    pi_fs::private::write_new_file(&path, png.get_ref())?;
     Ok(path)
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use pi_env::Env;
-use pi_runtime::environment_secrets;
+use pi_export::environment_secrets;
 
 /// The record until it has been reported.
 const RECORD: &str = "pi-crash.log";
@@ -40,7 +40,7 @@ fn write_record(directory: &Path, text: &str) {
     let text = redaction.redact(text);
     // The newest crash replaces older records.
     drop(std::fs::remove_file(&path));
-    if let Err(error) = crate::temp_files::write_private(&path, text.as_bytes()) {
+    if let Err(error) = pi_fs::private::write_new_file(&path, text.as_bytes()) {
         tracing::error!(%error, "cannot write the crash record");
     }
 }

@@ -73,7 +73,7 @@ impl TempFile {
     fn create(text: &str) -> io::Result<Self> {
         let name = format!("pi-editor-{}.md", uuid::Uuid::new_v4());
         let path = std::env::temp_dir().join(name);
-        crate::temp_files::write_private(&path, text.as_bytes())?;
+        pi_fs::private::write_new_file(&path, text.as_bytes())?;
         Ok(Self(path))
     }
 }

@@ -1,6 +1,7 @@
 //! The footer: working directory, usage, cost and model.
 
-use pi_session::{ContextUsage, TokenTotals};
+use pi_context::ContextUsage;
+use pi_session::TokenTotals;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
 
 use crate::blocks::clean_line;

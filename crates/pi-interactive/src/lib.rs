@@ -35,7 +35,6 @@ mod session_report;
 mod slash;
 mod standalone_dialog;
 mod startup;
-mod temp_files;
 mod terminal_setup;
 mod theme_selector;
 mod theme_watch;

@@ -8,10 +8,11 @@ use pi_config::{
     TuiMode, read_keybindings,
 };
 use pi_env::Env;
+use pi_markdown::MermaidRendering;
 use pi_tui::{
-    CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings,
-    MermaidRendering, Platform, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
-    TerminalCapabilities, TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
+    CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings, Platform,
+    RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy, TerminalCapabilities,
+    TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
 };
 
 use crate::image_converter::ImageConverter;
@@ -66,9 +67,9 @@ pub(crate) fn capabilities(settings: &Settings, env: &Env) -> TerminalCapabiliti
 /// Returns the capability overrides of the settings.
 pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
     CapabilityOverrides {
-        images: settings.image_protocol().and_then(image_protocol),
-        true_color: settings.true_color(),
-        hyperlinks: settings.hyperlinks(),
+        images: settings.terminal.image_protocol().and_then(image_protocol),
+        true_color: settings.terminal.true_color(),
+        hyperlinks: settings.terminal.hyperlinks(),
     }
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindin
 
 /// Applies the screen settings.
 pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut RenderOptions) {
-    options.shrink = if settings.clear_on_shrink(env) {
+    options.shrink = if settings.terminal.clear_on_shrink(env) {
         ShrinkPolicy::PullBack
     } else {
         ShrinkPolicy::LeaveEmpty
@@ -192,15 +193,16 @@ impl RenderContext {
         self.hide_thinking = settings.hide_thinking_block();
         self.output_padding = usize::from(settings.output_pad());
         settings
+            .markdown
             .code_block_indent()
             .clone_into(&mut self.code_indent);
-        self.mermaid = match settings.mermaid_mode() {
+        self.mermaid = match settings.markdown.mermaid_mode() {
             MermaidMode::Off => MermaidRendering::Off,
             MermaidMode::Final => MermaidRendering::Final,
             MermaidMode::Streaming => MermaidRendering::Streaming,
         };
         self.show_cost_notices = settings.show_cache_miss_notices();
-        self.show_images = settings.show_images();
-        self.image_width = usize::from(settings.image_width_cells());
+        self.show_images = settings.terminal.show_images();
+        self.image_width = usize::from(settings.terminal.image_width_cells());
     }
 }

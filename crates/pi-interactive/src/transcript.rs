@@ -14,10 +14,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_protocol::{AgentMessage, Usage};
 use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, SessionEvent};
-use pi_session::{CompactionReason, EntryBody, EntryId, Session};
+use pi_session::{EntryBody, EntryId, Session};
 use pi_tui::{BlockId, Component, Document, Liveness};
 
 use crate::block::{BlockView, TranscriptBlock};
@@ -326,6 +327,7 @@ impl Transcript {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => self.assistant_updated(document, message, assistant_message_event),
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {

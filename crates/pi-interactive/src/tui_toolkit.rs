@@ -1,6 +1,6 @@
 //! The terminal toolkit for extension components, implemented by `pi-tui`.
 //!
-//! Extensions draw in JavaScript; text measurement, keys, Markdown and editing are done by `pi-tui`. This
+//! Extensions draw in JavaScript; text measurement, keys, Markdown and editing are done by `pi-tui` and `pi-markdown`. This
 //! file answers stateless queries; the submodules have the stateful widgets.
 
 mod editor;
@@ -232,7 +232,7 @@ fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
         }
         "text.latex" => {
             let formula: String = member(&arguments, "formula")?;
-            Ok(pi_tui::latex_to_unicode(&formula).into())
+            Ok(pi_markdown::latex_to_unicode(&formula).into())
         }
         "text.score" => {
             let (query, text): (String, String) =

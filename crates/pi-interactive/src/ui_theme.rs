@@ -6,9 +6,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_tui::{
-    ColorToken, Keybindings, MermaidRendering, Painter, Style, TerminalCapabilities, Theme,
-};
+use pi_markdown::MermaidRendering;
+use pi_tui::{ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
 
 use crate::image_converter::ImageConverter;
 

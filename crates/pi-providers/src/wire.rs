@@ -24,8 +24,7 @@ pub(crate) mod pi_messages;
     not(test),
     expect(
         clippy::unwrap_used,
-        clippy::missing_panics_doc,
-        reason = "test support of other crates"
+        reason = "a failed setup must fail the test of the other crate"
     )
 )]
 pub mod testing;

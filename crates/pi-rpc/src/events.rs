@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_core::AgentEvent;
-use pi_protocol::{AssistantMessageEvent, LiveMessage, Usage};
+use pi_protocol::{AssistantMessageEvent, Usage};
 use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
 use tokio_util::sync::CancellationToken;
 
@@ -30,15 +30,12 @@ struct UsageCache {
 }
 
 impl UsageCache {
-    /// Returns the usage of a response as JSON.
-    fn of(&mut self, message: &LiveMessage) -> serde_json::Result<&str> {
-        message.read(|message| {
-            if self.json.is_empty() || self.usage != message.usage {
-                self.json = pi_protocol::json::to_string(&message.usage)?;
-                self.usage = message.usage.clone();
-            }
-            Ok(())
-        })?;
+    /// Returns the usage as JSON.
+    fn of(&mut self, usage: &Usage) -> serde_json::Result<&str> {
+        if self.json.is_empty() || self.usage != *usage {
+            self.json = pi_protocol::json::to_string(usage)?;
+            self.usage = usage.clone();
+        }
         Ok(&self.json)
     }
 }
@@ -57,11 +54,12 @@ impl JsonEventWriter {
         match (event, self.format) {
             (
                 SessionEvent::Agent(AgentEvent::MessageUpdate {
-                    message,
+                    usage,
                     assistant_message_event,
+                    ..
                 }),
                 UpdateFormat::Delta,
-            ) => self.update_line(message, assistant_message_event),
+            ) => self.update_line(usage, assistant_message_event),
             _ => event.to_json(self.format),
         }
     }
@@ -70,11 +68,11 @@ impl JsonEventWriter {
     /// far the most frequent event.
     fn update_line(
         &self,
-        message: &LiveMessage,
+        usage: &Usage,
         event: &AssistantMessageEvent,
     ) -> serde_json::Result<String> {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        let usage = usage.of(message)?;
+        let mut cached = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let usage = cached.of(usage)?;
         let event = pi_protocol::json::to_string(event)?;
         Ok([
             r#"{"type":"message_update","usage":"#,
@@ -139,13 +137,13 @@ mod tests {
                 output,
                 ..Usage::default()
             });
-            let event = SessionEvent::Agent(AgentEvent::MessageUpdate {
-                message: builder.live(),
-                assistant_message_event: AssistantMessageEvent::TextDelta {
+            let event = SessionEvent::Agent(AgentEvent::message_update(
+                builder.live(),
+                AssistantMessageEvent::TextDelta {
                     content_index: 0,
                     delta: "a \"word\"".to_owned(),
                 },
-            });
+            ));
             let line = events.line(&event).unwrap();
             assert_eq!(line, event.to_json(UpdateFormat::Delta).unwrap());
         }

@@ -6,6 +6,7 @@ mod extension_packages;
 mod fake_model;
 mod language;
 mod layers;
+mod limits;
 mod models;
 mod screenshots;
 mod soak;
@@ -29,7 +30,7 @@ Tasks:
           and in the TypeScript pi, and write docs/extensions-compatibility.md.
   language
           Check identifiers, comments, strings and pages for banned words.
-  layers  Check which crate may depend on which.
+  layers  Check which crate may depend on which, and how large crates, types and structs are.
   models --from PATH [--generated-at TIME]
           Generate the model catalog of pi-providers. PATH is a directory of provider files
           (<provider>.json: API -> ID -> record) or a models.dev document. The document has no

@@ -6,7 +6,7 @@ use pi_protocol::ImageContent;
 
 use super::TurnOutcome;
 use super::batch::Batch;
-use super::effect::{CompactionJob, Effect};
+use super::effect::{CompactionJob, Effect, Rejection};
 use crate::event::SharedMessage;
 use crate::queue::QueueId;
 use crate::turn::FinishedTurn;
@@ -49,14 +49,14 @@ pub(super) struct Preparation {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PreparationStep {
-    /// Waiting messages are appended.
-    Appending,
     Checking,
     CheckingContext,
     Omitting(CompactionJob),
     Planning(CompactionJob),
     Compacting(CompactionJob),
     Starting,
+    /// What belongs to the canceled or rejected prompt is being forgotten.
+    Abandoning(Rejection),
 }
 
 #[derive(Debug)]

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use pi_context::{CompactionReason, RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{AgentMessage, ImageContent, ToolCall};
-use pi_session::{CompactionReason, EntryId, RecoveryFailure, RecoveryState};
+use pi_session::EntryId;
 
 use super::input::Input;
 use crate::event::SharedMessage;
@@ -32,8 +33,8 @@ pub enum Effect {
     AwaitSettled(Box<Input>),
     /// Cancel work in progress, or work of this kind that is about to start.
     Cancel(CancelScope),
-    /// Submit a prompt that was deferred until the session settled. Outcome: `DeferredHandled`, unless it is accepted
-    /// and becomes a run.
+    /// Run the command or the input hooks of a prompt that was deferred until the session settled. Outcome:
+    /// `DeferredResolved`.
     SubmitDeferred(Box<Prompt>),
 
     /// Check that the selected model can be used. Outcome: `PromptChecked`.

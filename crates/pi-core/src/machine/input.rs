@@ -1,8 +1,8 @@
 //! Inputs of the machine.
 
+use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
-use pi_session::CompactionDecision;
 
 use super::batch::CallOutcome;
 use crate::event::SharedMessage;
@@ -115,7 +115,8 @@ pub enum Outcome {
     TailRead(ConversationTail),
     /// Whether a hook wants another turn.
     SettleDecided(bool),
-    DeferredHandled,
+    /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.
+    DeferredResolved(Option<PromptInput>),
     Navigated,
 }
 

@@ -1,7 +1,7 @@
 //! Abort, clear and close: requests that end or remove what others started.
 
 use super::Machine;
-use super::activity::Activity;
+use super::activity::{Activity, PreparationStep};
 use super::effect::{CancelScope, Effect, Rejection, Reply};
 use super::prompt::reject;
 use crate::queue::QueuedTexts;
@@ -16,6 +16,9 @@ impl Machine {
     }
 
     pub(super) fn abort(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(PreparationStep::Abandoning(_)) = self.preparation_step() {
+            return;
+        }
         let scope = match &mut self.activity {
             Activity::Preparing(preparation) => {
                 preparation.aborted = true;

@@ -1,7 +1,7 @@
 //! From a prompt to the run that answers it, and the other ways a message enters a session.
 
+use pi_context::{CompactionDecision, CompactionReason};
 use pi_protocol::{AgentMessage, BashExecutionMessage};
-use pi_session::{CompactionDecision, CompactionReason};
 
 use super::activity::{Activity, Preparation, PreparationStep, Run};
 use super::effect::{CompactionJob, ContextCheck, Effect, Rejection, Reply};
@@ -15,13 +15,10 @@ use crate::session_event::SessionEvent;
 impl Machine {
     pub(super) fn prompt(&mut self, prompt: PromptInput, effects: &mut Vec<Effect>) {
         if self.is_closed {
-            if matches!(self.activity, Activity::Resubmitting) {
-                self.activity = Activity::Idle;
-            }
             return reject(Rejection::Closed, effects);
         }
         match &self.activity {
-            Activity::Settling if prompt.is_in_hook => {
+            Activity::Settling | Activity::Resubmitting if prompt.is_in_hook => {
                 let deferred = Prompt {
                     text: prompt.text,
                     images: prompt.images,
@@ -37,20 +34,22 @@ impl Machine {
             Activity::Compacting(_) | Activity::Navigating => {
                 reject(Rejection::Compacting, effects);
             }
-            Activity::Preparing(_) | Activity::Running(_) => match prompt.delivery {
-                Some(delivery) => {
-                    self.enqueue(prompt.message, prompt.text, delivery, effects);
+            Activity::Preparing(_) | Activity::Resubmitting | Activity::Running(_) => {
+                match prompt.delivery {
+                    Some(delivery) => {
+                        self.enqueue(prompt.message, prompt.text, delivery, effects);
+                    }
+                    None => reject(Rejection::Busy, effects),
                 }
-                None => reject(Rejection::Busy, effects),
-            },
-            Activity::Idle | Activity::Resubmitting => {
+            }
+            Activity::Idle => {
                 self.activity = Activity::Preparing(Preparation {
                     text: prompt.text,
                     images: prompt.images,
-                    step: PreparationStep::Appending,
+                    step: PreparationStep::Checking,
                     aborted: false,
                 });
-                self.append_waiting_or(effects, Self::check_prompt);
+                effects.push(Effect::CheckPrompt);
             }
         }
     }
@@ -102,7 +101,7 @@ impl Machine {
                 self.queue.push(message, None, delivery);
                 effects.push(Effect::Reply(Reply::Queued));
             }
-            (Activity::Idle | Activity::Resubmitting, Some(true)) => {
+            (Activity::Idle, Some(true)) => {
                 effects.push(Effect::Reply(Reply::Started));
                 self.start_run(vec![message], effects);
             }
@@ -127,28 +126,6 @@ impl Machine {
         } else {
             effects.push(Effect::AppendNow(AgentMessage::BashExecution(message)));
         }
-    }
-
-    /// Appends one waiting message, or continues if there is none.
-    fn append_waiting_or(
-        &mut self,
-        effects: &mut Vec<Effect>,
-        next: fn(&mut Self, &mut Vec<Effect>),
-    ) {
-        match self.waiting.pop() {
-            Some(message) => effects.push(Effect::Append(message)),
-            None => next(self, effects),
-        }
-    }
-
-    /// Continues a preparation after a waiting message was appended.
-    pub(super) fn appended_before_prompt(&mut self, effects: &mut Vec<Effect>) {
-        self.append_waiting_or(effects, Self::check_prompt);
-    }
-
-    fn check_prompt(&mut self, effects: &mut Vec<Effect>) {
-        self.set_preparation_step(PreparationStep::Checking);
-        effects.push(Effect::CheckPrompt);
     }
 
     pub(super) fn prompt_checked(&mut self, passed: bool, effects: &mut Vec<Effect>) {
@@ -271,9 +248,19 @@ impl Machine {
         self.begin_loop(messages, effects);
     }
 
+    /// Ends a preparation. The next one begins after hooks' changes and a cancellation of this one are forgotten.
     fn abandon_preparation(&mut self, rejection: Rejection, effects: &mut Vec<Effect>) {
-        self.activity = Activity::Idle;
+        self.set_preparation_step(PreparationStep::Abandoning(rejection));
         effects.push(Effect::EndRun);
+        effects.push(Effect::Continue);
+    }
+
+    pub(super) fn preparation_abandoned(
+        &mut self,
+        rejection: Rejection,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.activity = Activity::Idle;
         reject(rejection, effects);
         self.start_deferred(effects);
     }

@@ -1,8 +1,8 @@
 //! The end of a run: resume with queued messages, settle, and what was deferred until then.
 
-use super::activity::{Activity, Flush, RunPhase};
+use super::activity::{Activity, Flush, Preparation, PreparationStep, RunPhase};
 use super::effect::{Effect, RunFailure};
-use super::input::ConversationTail;
+use super::input::{ConversationTail, PromptInput};
 use super::{Deferred, Machine};
 use crate::session_event::SessionEvent;
 
@@ -72,13 +72,12 @@ impl Machine {
 
     /// Continues after a waiting message was appended.
     pub(super) fn appended(&mut self, effects: &mut Vec<Effect>) {
-        match &self.activity {
-            Activity::Preparing(_) => self.appended_before_prompt(effects),
-            Activity::Running(run) => match run.phase {
-                RunPhase::EndingTurn(_) => self.turn_ended(effects),
-                RunPhase::Flushing(flush) => self.continue_flush(flush, effects),
-                _ => {}
-            },
+        match self.phase_mut() {
+            Some(RunPhase::EndingTurn(_)) => self.turn_ended(effects),
+            Some(RunPhase::Flushing(flush)) => {
+                let flush = *flush;
+                self.continue_flush(flush, effects);
+            }
             _ => {}
         }
     }
@@ -121,6 +120,13 @@ impl Machine {
                 self.activity = Activity::Idle;
                 self.start_deferred(effects);
             }
+            Activity::Preparing(Preparation {
+                step: PreparationStep::Abandoning(rejection),
+                ..
+            }) => {
+                let rejection = *rejection;
+                self.preparation_abandoned(rejection, effects);
+            }
             Activity::Running(run) => match run.phase {
                 RunPhase::Polling(point) => self.polled(point, effects),
                 RunPhase::EndingTurn(_) => self.turn_ended(effects),
@@ -146,10 +152,18 @@ impl Machine {
         }
     }
 
-    pub(super) fn deferred_handled(&mut self, effects: &mut Vec<Effect>) {
-        if matches!(self.activity, Activity::Resubmitting) {
-            self.activity = Activity::Idle;
-            self.start_deferred(effects);
+    pub(super) fn deferred_resolved(
+        &mut self,
+        prompt: Option<PromptInput>,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !matches!(self.activity, Activity::Resubmitting) {
+            return;
+        }
+        self.activity = Activity::Idle;
+        match prompt {
+            Some(prompt) => self.prompt(prompt, effects),
+            None => self.start_deferred(effects),
         }
     }
 }

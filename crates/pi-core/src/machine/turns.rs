@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, RecoveryState};
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason,
 };
-use pi_session::{CompactionDecision, RecoveryState};
 
 use super::activity::{BetweenTurnsStep, PlanItem, PollPoint, Run, RunPhase};
 use super::batch::{Batch, BatchAction, BatchStep};
@@ -150,6 +150,8 @@ impl Machine {
                 }
                 self.advance(effects);
             }
+            // The messages of the loop are stored without it, and the first request fails if this fails again.
+            Err(_) if matches!(run.phase, RunPhase::Opening { .. }) => self.advance(effects),
             Err(error) => self.fail(error, effects),
         }
     }
@@ -165,11 +167,13 @@ impl Machine {
         };
         let message = match message {
             Ok(message) => message,
-            // The run is ending for this reason; its last message is still published.
-            Err(_) if run.failing => recording,
             Err(error) => {
                 run.storage_failed = true;
-                return self.fail(error, effects);
+                if !run.failing {
+                    return self.fail(error, effects);
+                }
+                // The run is already ending; its last message is still published.
+                recording
             }
         };
         run.new_messages.push(Arc::clone(&message));
@@ -242,13 +246,13 @@ impl Machine {
     /// Compacts between two turns if the next one would have too little room.
     pub(super) fn context_checked_between_turns(
         &mut self,
-        decision: CompactionDecision,
+        decision: &CompactionDecision,
         effects: &mut Vec<Effect>,
     ) {
         match decision {
             CompactionDecision::Compact { reason, .. } => {
                 let job = CompactionJob {
-                    reason,
+                    reason: *reason,
                     will_retry: false,
                 };
                 self.set_between_turns_step(BetweenTurnsStep::Planning(job));
@@ -337,10 +341,8 @@ impl Machine {
             self.streaming = Some(message);
             effects.push(emit(AgentEvent::MessageStart { message: first }));
         } else if let Some(message) = &self.streaming {
-            effects.push(emit(AgentEvent::MessageUpdate {
-                message: message.clone(),
-                assistant_message_event: event,
-            }));
+            let message = message.clone();
+            effects.push(emit(AgentEvent::message_update(message, event)));
         }
     }
 
@@ -533,7 +535,9 @@ impl Machine {
         }]
         .into();
         self.streaming = None;
-        self.queue.put_back();
+        if self.queue.put_back() {
+            effects.push(Effect::PublishQueue);
+        }
         self.advance(effects);
     }
 

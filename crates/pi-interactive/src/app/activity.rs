@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_providers::StreamPhase;
 use pi_runtime::SessionEvent;
-use pi_session::CompactionReason;
 
 use super::App;
 use crate::working::Activity;
@@ -116,7 +116,12 @@ impl App {
     }
 
     fn set_progress(&mut self, active: bool) {
-        let enabled = self.session.settings().settings().show_terminal_progress();
+        let enabled = self
+            .session
+            .settings()
+            .settings()
+            .terminal
+            .show_terminal_progress();
         if enabled || !active {
             self.write_terminal(|app| app.screen.runner().set_progress(active));
         }

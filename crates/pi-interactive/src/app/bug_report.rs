@@ -1,6 +1,6 @@
 //! `/bug`: writes a bug report to disk. Nothing is uploaded.
 
-use pi_runtime::{BugReport, WrittenReport, secrets_in_use};
+use pi_export::{BugReport, WrittenReport, secrets_in_use};
 use serde_json::json;
 
 use super::App;
@@ -77,7 +77,10 @@ impl App {
             let writing = (session.clone(), report.clone(), services.clone());
             let written = tokio::task::spawn_blocking(move || {
                 let (session, report, services) = writing;
-                report.write(&session, &services, &redaction, &services.cwd)
+                let reported = session.reported(&services);
+                session.with_session(|session| {
+                    report.write(session, &reported, &redaction, &services.cwd)
+                })
             });
             let written = written.await.map_err(|error| error.to_string())?;
             let written = written.map_err(|error| pi_runtime::describe_error(&error))?;

@@ -8,11 +8,11 @@ use jiff::tz::TimeZone;
 use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
+use pi_markdown::{Markdown, MarkdownTheme};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, resolve_scope};
 use pi_runtime::Persist;
 use pi_session::EntryId;
-use pi_tui::{Markdown, MarkdownTheme};
 
 use super::App;
 use super::login_options::{login_options, stored_logins};
@@ -106,7 +106,7 @@ impl App {
         let settings = services.settings.settings();
         let choices = SettingsDialogOptions {
             hardware_cursor: settings.show_hardware_cursor(&services.env),
-            clear_on_shrink: settings.clear_on_shrink(&services.env),
+            clear_on_shrink: settings.terminal.clear_on_shrink(&services.env),
             settings,
             themes: self.theme_choices(),
             models: self.session.models().available(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{ConfigDiagnostic, ConfigScope, Settings};
-use pi_runtime::ExportTheme;
+use pi_export::ExportTheme;
 use pi_tui::{ColorScheme, Keybindings, ScreenMode};
 
 use super::App;

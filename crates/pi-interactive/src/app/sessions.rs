@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pi_session::listing::{self, ListProgress, MessageText};
 use pi_session::{
-    AccessMode, OpenSession, Session, SessionDirectory, SessionError, delete_session, sessions_root,
+    AccessMode, OpenSession, Session, SessionError, SessionStore, delete_session, sessions_root,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -41,20 +41,15 @@ impl App {
                 let update = progress(found, false);
                 handle.post(move |app| app.update_dialog(update));
             };
-            let is_canceled = &|| cancel.is_cancelled();
+            let is_canceled = || cancel.is_cancelled();
             let found = match scope {
                 SessionScope::Project => {
-                    let directory = SessionDirectory::custom(&directory, &agent_dir, &cwd);
-                    listing::list(
-                        &directory,
-                        MessageText::Collect,
-                        &mut on_progress,
-                        is_canceled,
-                    )
+                    let store = SessionStore::custom(&directory, &agent_dir, &cwd);
+                    store.list(MessageText::Collect, &mut on_progress, &is_canceled)
                 }
                 SessionScope::All => {
                     let root = sessions_root(&agent_dir);
-                    listing::list_all(&root, MessageText::Collect, &mut on_progress, is_canceled)
+                    listing::list_all(&root, MessageText::Collect, &mut on_progress, &is_canceled)
                 }
             };
             found.map(|sessions| {

@@ -1,6 +1,6 @@
 //! `/share`: shows what would be uploaded, then uploads it with the user's `gh`.
 
-use pi_runtime::{GhCli, Gist, HtmlOptions, ShareError, SharePage, secrets_in_use};
+use pi_export::{GhCli, Gist, HtmlOptions, ShareError, SharePage, secrets_in_use};
 use tokio_util::sync::CancellationToken;
 
 use super::App;

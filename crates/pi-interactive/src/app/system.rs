@@ -215,11 +215,11 @@ impl App {
                     size.rows,
                     lines.join("\n"),
                 );
-                let redaction = pi_runtime::environment_secrets(&env).with_pattern_detection();
-                let written = pi_config::atomic_file::write(
+                let redaction = pi_export::environment_secrets(&env).with_pattern_detection();
+                let written = pi_fs::atomic_file::write(
                     &file,
                     redaction.redact(&text).as_bytes(),
-                    pi_config::atomic_file::NewFileMode::Private,
+                    pi_fs::NewFileMode::Private,
                 );
                 written.map(|()| file)
             },

@@ -7,12 +7,10 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pi_markdown::{Markdown, MarkdownOptions, MermaidRendering};
 use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_runtime::ComponentId;
-use pi_tui::{
-    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MermaidRendering, MouseEvent,
-    MouseOutcome, Style, Theme,
-};
+use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
 
 use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 use super::extension_renderer::TextTransform;

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
+use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme};
 use pi_tui::{
-    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme, MouseButton,
-    MouseEvent, MouseEventKind, PaddedBox, Style, TAB_WIDTH, sanitize, wrap_text,
+    ColorToken, Component, Line, Lines, MouseButton, MouseEvent, MouseEventKind, PaddedBox, Style,
+    TAB_WIDTH, sanitize, wrap_text,
 };
 
 use crate::keys;

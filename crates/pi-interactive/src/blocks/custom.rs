@@ -1,7 +1,8 @@
 //! A message or entry added by an extension.
 
+use pi_markdown::MarkdownOptions;
 use pi_runtime::ComponentId;
-use pi_tui::{ColorToken, Line, Lines, MarkdownOptions};
+use pi_tui::{ColorToken, Line, Lines};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING};
 use super::extension_renderer::CustomRenderer;

@@ -1,6 +1,7 @@
 //! A skill invoked by the user; additional text is a separate block.
 
-use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+use pi_markdown::MarkdownOptions;
+use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
 use crate::block::TranscriptBlock;

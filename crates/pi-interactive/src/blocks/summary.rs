@@ -1,6 +1,7 @@
 //! Summaries of compactions and of abandoned branches.
 
-use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+use pi_markdown::MarkdownOptions;
+use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
 use crate::block::TranscriptBlock;

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
+use pi_markdown::MermaidRendering;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
     MessageContent, StopReason, ThinkingContent,
 };
 use pi_tui::{
-    ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
-    TerminalCapabilities, strip_ansi, visible_width,
+    ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, TerminalCapabilities,
+    strip_ansi, visible_width,
 };
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! User messages.
 
+use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
 use pi_runtime::ComponentId;
-use pi_tui::{ColorToken, Lines, MarkdownOptions};
+use pi_tui::{ColorToken, Lines};
 
 use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;

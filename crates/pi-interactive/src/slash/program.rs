@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_secrets};
+use pi_export::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_secrets};
 
 use crate::ExitReason;
 use crate::app::App;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use pi_context::{CacheMiss, CacheMissDetector};
 use pi_protocol::{AssistantMessage, Usage};
 use pi_providers::Models;
-use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
+use pi_session::{Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};

@@ -128,10 +128,7 @@ fn tool_result(id: &str, text: &str) -> AgentMessage {
 fn stream(tester: &mut TranscriptTester, builder: &mut MessageBuilder) {
     let message = builder.live();
     for event in builder.take_events() {
-        let step = AgentEvent::MessageUpdate {
-            message: message.clone(),
-            assistant_message_event: event,
-        };
+        let step = AgentEvent::message_update(message.clone(), event);
         tester.follow(step, Instant::now());
     }
 }
@@ -185,10 +182,7 @@ fn a_call_is_shown_from_first_argument_to_result() {
     let mut tester = TranscriptTester::new();
     let now = Instant::now();
     let live = MessageBuilder::new(&FauxProvider::echo().model(), 0).live();
-    let update = |event| AgentEvent::MessageUpdate {
-        message: live.clone(),
-        assistant_message_event: event,
-    };
+    let update = |event| AgentEvent::message_update(live.clone(), event);
     tester.follow(
         update(AssistantMessageEvent::ToolCallStart {
             content_index: 0,

@@ -1,7 +1,8 @@
 //! Markdown and code rendering for extension components.
 
+use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme, SyntaxStyles};
 use pi_runtime::{HostError, NativeWidget};
-use pi_tui::{Component as _, Markdown, MarkdownOptions, MarkdownTheme, Style, SyntaxStyles};
+use pi_tui::{Component as _, Style};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -184,7 +185,7 @@ pub(super) struct HighlightRequest {
 /// Highlights code, line by line.
 pub(super) fn highlight(code: &HighlightRequest) -> Value {
     let language = code.language.as_deref().unwrap_or_default();
-    let lines = pi_tui::highlight_code(
+    let lines = pi_markdown::highlight_code(
         &code.text,
         language,
         &code.syntax.styles(),

@@ -280,7 +280,7 @@ impl SessionHooks for ExtensionHooks {
                     "newLeafId": moved.new_leaf_id.map(ToString::to_string),
                     "oldLeafId": moved.old_leaf_id.map(ToString::to_string),
                     "summaryEntry": moved.summary,
-                    "fromExtension": moved.author.map(pi_session::SummaryAuthor::from_hook),
+                    "fromExtension": moved.author.map(pi_context::SummaryAuthor::from_hook),
                 })
             })
             .await;

@@ -10,8 +10,8 @@ use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
 use pi_protocol::AgentMessage;
 use pi_session::{
-    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session,
-    SessionDirectory, listing, project_path,
+    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionStore,
+    listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -76,11 +76,11 @@ enum SessionSpec {
 }
 
 impl ExtensionBridge {
-    fn directory(&self, cwd: &Path, chosen: Option<&Path>) -> SessionDirectory {
+    fn store(&self, cwd: &Path, chosen: Option<&Path>) -> SessionStore {
         let agent = self.agent_dir.path();
         match chosen {
-            Some(chosen) => SessionDirectory::custom(chosen, agent, cwd),
-            None => SessionDirectory::default_for(agent, cwd),
+            Some(chosen) => SessionStore::custom(chosen, agent, cwd),
+            None => SessionStore::default_for(agent, cwd),
         }
     }
 
@@ -97,8 +97,8 @@ impl ExtensionBridge {
                 id,
                 parent_session,
             } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::create(&directory, new(id, parent_session))
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.create(new(id, parent_session))
             }
             SessionSpec::Open {
                 path,
@@ -114,8 +114,8 @@ impl ExtensionBridge {
                 },
             ),
             SessionSpec::Recent { cwd, session_dir } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::continue_recent(&directory, &self.env)
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.continue_recent(&self.env)
             }
             SessionSpec::Memory { cwd, id, entries } => {
                 let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
@@ -132,8 +132,8 @@ impl ExtensionBridge {
                 session_dir,
                 id,
             } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::fork_file(&path, &directory, new(id, None))
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.fork_file(&path, new(id, None))
             }
         };
         session.map_err(host_error)
@@ -156,9 +156,9 @@ impl ExtensionBridge {
             "shelf.find" => {
                 let cwd: PathBuf = field(&arguments, "cwd")?;
                 let chosen: Option<PathBuf> = field(&arguments, "sessionDir")?;
-                let directory = self.directory(&cwd, chosen.as_deref());
+                let store = self.store(&cwd, chosen.as_deref());
                 let id: String = field(&arguments, "id")?;
-                Ok(json!(listing::find_by_id(&directory, &id)))
+                Ok(json!(store.find_by_id(&id)))
             }
             "shelf.project" => context_of(&field::<Vec<Value>>(&arguments, "entries")?),
             _ => {
@@ -177,12 +177,12 @@ impl ExtensionBridge {
         let cwd: Option<PathBuf> = field(arguments, "cwd")?;
         let chosen: Option<PathBuf> = field(arguments, "sessionDir")?;
         let agent_dir: AgentDir = self.agent_dir.clone();
-        let directory = cwd.map(|cwd| self.directory(&cwd, chosen.as_deref()));
+        let store = cwd.map(|cwd| self.store(&cwd, chosen.as_deref()));
         Ok(self.spawn_on_runtime(async move {
             let listing = tokio::task::spawn_blocking(move || {
                 let text = listing::MessageText::Collect;
-                match directory {
-                    Some(directory) => listing::list(&directory, text, &mut |_| {}, &|| false),
+                match store {
+                    Some(store) => store.list(text, &mut |_| {}, &|| false),
                     None => {
                         let root = pi_session::sessions_root(agent_dir.path());
                         let root = chosen.unwrap_or(root);

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use pi_config::Skill;
-use pi_session::PromptSections;
+use pi_context::{ProjectInstructions, PromptSections, SystemPromptParts};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::bridge::ExtensionBridge;
 use crate::session::AgentSession;
-use crate::system_prompt::{ProjectInstructions, SystemPromptParts};
 
 /// The prompt options as changed by an extension.
 #[derive(Debug, Default, Deserialize)]
@@ -94,7 +93,7 @@ impl ChangedOptions {
         let mut sections = if changed == parts {
             default.clone()
         } else {
-            changed.sections(&session.toolset(), active)
+            changed.sections(&session.toolset().prompt_tools(active))
         };
         for (name, text) in &self.sections {
             let text = text.as_str().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! Sessions, tools and messages as JSON for extensions, built on demand.
 
+use pi_context::{serialize_conversation, to_model_messages};
 use pi_ext::HostError;
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
 use pi_protocol::transcript::{current_system_message, system_text};
 use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
-use pi_session::{EntryId, Projection, Session, serialize_conversation, to_model_messages};
+use pi_session::{EntryId, Projection, Session};
 use serde_json::{Value, json};
 
 use super::bridge::{field, host_error, result_to_json, to_json, unknown};

@@ -1,15 +1,15 @@
-//! Publishes events to listeners, in order and one at a time.
+//! Publishes events: to the log, which any number of observers read at their own pace, and to listeners.
 //!
-//! The publisher awaits the listeners: a front end that cannot keep up slows the session down
-//! instead of filling memory. Events triggered by a listener are published within its call.
+//! The publisher awaits the listeners, in order and one at a time: a front end that chose back pressure and cannot keep
+//! up slows the session down instead of filling memory. Events triggered by a listener are published within its call.
 
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::QueuedTexts;
+use pi_core::{Cursor, EventLog, Observer, QueuedTexts, SessionEvent};
+use pi_env::Env;
 
 use super::{AgentSession, SessionCore, lock};
-use pi_core::SessionEvent;
 
 /// Receives every event of a session.
 ///
@@ -42,13 +42,25 @@ tokio::task_local! {
     static PUBLISHING: ();
 }
 
-#[derive(Default)]
 pub(super) struct EventPublisher {
+    log: EventLog,
+    env: Env,
     subscribers: Mutex<(u64, Subscribers)>,
     order: tokio::sync::Mutex<()>,
 }
 
 impl EventPublisher {
+    pub(super) fn new(session_id: &str, env: Env) -> Self {
+        // A session is not opened twice in the same millisecond: its file is locked.
+        let epoch = u64::try_from(env.now_ms()).unwrap_or_default();
+        Self {
+            log: EventLog::new(session_id, epoch),
+            env,
+            subscribers: Mutex::default(),
+            order: tokio::sync::Mutex::default(),
+        }
+    }
+
     fn add(&self, listener: Arc<dyn SessionListener>) -> u64 {
         let mut subscribers = lock(&self.subscribers);
         let id = subscribers.0;
@@ -64,22 +76,25 @@ impl EventPublisher {
         subscribers.1 = others.cloned().collect();
     }
 
-    pub(super) fn clear(&self) {
+    /// Ends observers and listeners.
+    pub(super) fn close(&self) {
+        self.log.close();
         lock(&self.subscribers).1 = Arc::default();
     }
 
     async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
         if is_publishing() {
-            return self.publish_each(&event()).await;
+            return self.publish_each(event()).await;
         }
         let _guard = self.order.lock().await;
-        PUBLISHING.scope((), self.publish_each(&event())).await;
+        PUBLISHING.scope((), self.publish_each(event())).await;
     }
 
-    async fn publish_each(&self, event: &SessionEvent) {
+    async fn publish_each(&self, event: SessionEvent) {
+        let envelope = self.log.append(event, self.env.now_ms());
         let subscribers = Arc::clone(&lock(&self.subscribers).1);
         for (_, listener) in subscribers.iter() {
-            listener.on_event(event).await;
+            listener.on_event(&envelope.event).await;
         }
     }
 }
@@ -90,6 +105,12 @@ pub(super) fn is_publishing() -> bool {
 }
 
 impl AgentSession {
+    /// Observes the events after a position, or those from now on. An observer never delays the session; one that falls
+    /// behind is notified and continues from the current state.
+    pub fn observe(&self, from: Option<Cursor>) -> Observer {
+        self.0.publisher.log.observe(from)
+    }
+
     pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionSubscription {
         SessionSubscription {
             id: self.0.publisher.add(listener),

@@ -226,14 +226,14 @@ fn image_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> 
             switch(
                 "show-images",
                 "Show images",
-                settings.show_images(),
+                settings.terminal.show_images(),
                 SettingChange::ShowImages,
             )
             .description("Show images in the terminal."),
             number(
                 "image-width-cells",
                 "Image width",
-                settings.image_width_cells().into(),
+                settings.terminal.image_width_cells().into(),
                 &[60, 80, 120],
                 SettingChange::ImageWidthCells,
             )
@@ -244,14 +244,14 @@ fn image_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> 
         switch(
             "auto-resize-images",
             "Auto-resize images",
-            settings.image_auto_resize(),
+            settings.images.auto_resize(),
             SettingChange::AutoResizeImages,
         )
         .description("Resize images larger than 2000×2000 before sending them to a model."),
         switch(
             "block-images",
             "Block images",
-            settings.block_images(),
+            settings.images.block_images(),
             SettingChange::BlockImages,
         )
         .description("Never send images to providers."),
@@ -312,7 +312,7 @@ fn screen_settings(options: &SettingsDialogOptions) -> Vec<SettingItem> {
         switch(
             "terminal-progress",
             "Terminal progress",
-            settings.show_terminal_progress(),
+            settings.terminal.show_terminal_progress(),
             SettingChange::TerminalProgress,
         )
         .description("Show progress in the terminal's tab or taskbar while pi is working."),
@@ -364,7 +364,7 @@ fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<Settin
         cycle(
             "mermaid-rendering",
             "Mermaid diagrams",
-            settings.mermaid_mode(),
+            settings.markdown.mermaid_mode(),
             &[
                 (MermaidMode::Off, "off"),
                 (MermaidMode::Final, "when complete"),

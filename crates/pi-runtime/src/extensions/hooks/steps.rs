@@ -31,6 +31,7 @@ impl ExtensionHooks {
             AgentEvent::MessageUpdate {
                 message,
                 assistant_message_event,
+                ..
             } => {
                 self.emit("message_update", || {
                     json!({

@@ -1,0 +1,281 @@
+//! What holds in every simulation: after each step, and when nothing is left to do.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use pi_protocol::AgentMessage;
+use pretty_assertions::assert_eq;
+
+use super::fixtures::label;
+use super::lane::{SimulatedLane, Work};
+use super::log;
+use super::simulation::Simulation;
+use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Rejection, Reply};
+use crate::session_event::SessionEvent;
+
+/// Checks the machine after a step.
+pub(super) fn check_step(simulation: &Simulation) {
+    check_one_activity(simulation);
+    check_cancellation(simulation);
+    // A message that is in two places stays there, so that it is found later.
+    if simulation.steps.is_multiple_of(16) {
+        check_places(&places(simulation));
+    }
+    let machine = &simulation.machine;
+    let is_running = machine.activity() == ActivityKind::Running;
+    assert!(is_running || (machine.waiting.custom.is_empty() && machine.waiting.bash.is_empty()));
+    let streams = |lane: &SimulatedLane| matches!(lane.work, Some(Work::Stream { .. }));
+    assert!(machine.streaming().is_none() || simulation.lanes.iter().any(streams));
+}
+
+fn check_places(places: &BTreeMap<String, Vec<&'static str>>) {
+    for (label, places) in places {
+        assert_eq!(places.len(), 1, "{label} is in {places:?}");
+    }
+}
+
+/// Every activity has exactly one lane that continues it: the session never waits for nothing, and no two runs are in
+/// progress.
+fn check_one_activity(simulation: &Simulation) {
+    let mut outstanding = 0;
+    let mut has_tools = false;
+    for lane in &simulation.lanes {
+        let waits = lane.effects.iter().filter(|effect| has_outcome(effect));
+        let count = waits.count() + usize::from(lane.work.is_some());
+        let last_waits = lane.effects.back().is_some_and(has_outcome);
+        assert!(
+            count == 0 || lane.work.is_some() || last_waits,
+            "an effect with an outcome is followed by others: {:?}",
+            lane.effects
+        );
+        outstanding += count + usize::from(lane.is_about_to_navigate());
+        has_tools |= lane.has_tools();
+    }
+    let is_idle = simulation.machine.activity() == ActivityKind::Idle;
+    assert!(outstanding <= 1, "{outstanding} effects are outstanding");
+    assert_eq!(is_idle, outstanding == 0 && !has_tools);
+}
+
+fn has_outcome(effect: &Effect) -> bool {
+    match effect {
+        Effect::SubmitDeferred(_)
+        | Effect::CheckPrompt
+        | Effect::PrepareRun { .. }
+        | Effect::Append(_)
+        | Effect::Compose
+        | Effect::Record(_)
+        | Effect::Continue
+        | Effect::Stream
+        | Effect::Preflight(_)
+        | Effect::FinishTurn(_)
+        | Effect::CheckContext(_)
+        | Effect::Omit(_)
+        | Effect::PlanCompaction
+        | Effect::Compact(_)
+        | Effect::Sleep(_)
+        | Effect::ReadTail
+        | Effect::BeforeSettle => true,
+        Effect::Emit(_)
+        | Effect::Publish(_)
+        | Effect::PublishQueue
+        | Effect::Reply(_)
+        | Effect::AwaitSettled(_)
+        | Effect::Cancel(_)
+        | Effect::AppendNow(_)
+        | Effect::Execute { .. }
+        | Effect::EndCompaction(_)
+        | Effect::FailRecovery(_)
+        | Effect::Reload
+        | Effect::Report(_)
+        | Effect::EndRun => false,
+    }
+}
+
+/// A request to cancel something never affects what begins later.
+fn check_cancellation(simulation: &Simulation) {
+    let machine = &simulation.machine;
+    for scope in &simulation.canceled {
+        let is_in_progress = match scope {
+            CancelScope::Run => matches!(
+                machine.activity(),
+                ActivityKind::Preparing | ActivityKind::Running | ActivityKind::Settling
+            ),
+            CancelScope::Retry => machine.is_retrying(),
+            CancelScope::Compaction => machine.is_compacting(),
+            CancelScope::Navigation => machine.activity() == ActivityKind::Navigating,
+        };
+        assert!(is_in_progress, "{scope:?} stays canceled");
+    }
+}
+
+/// Returns where each message of a client is.
+fn places(simulation: &Simulation) -> BTreeMap<String, Vec<&'static str>> {
+    let machine = &simulation.machine;
+    let stored = simulation.store.iter().filter_map(|message| label(message));
+    let queued = machine.queue().iter();
+    let queued = queued.filter_map(|queued| label(&queued.message));
+    let custom = machine.waiting.custom.iter().filter_map(label);
+    let bash = machine.waiting.bash.iter();
+    let bash = bash.map(|message| message.command.clone());
+    let next_turn = machine.next_turn.iter().filter_map(label);
+    let deferred = machine
+        .deferred
+        .iter()
+        .filter_map(|deferred| match deferred {
+            Deferred::Prompt(prompt) => Some(prompt.text.clone()),
+            Deferred::Message(message) => label(message),
+        });
+    let named = |name| move |label| (label, name);
+    let all = stored
+        .map(named("stored"))
+        .chain(queued.map(named("queued")))
+        .chain(custom.chain(bash).map(named("waiting")))
+        .chain(next_turn.map(named("next turn")))
+        .chain(deferred.map(named("deferred")))
+        .chain(simulation.cleared.iter().cloned().map(named("cleared")))
+        .chain(simulation.dropped.iter().cloned().map(named("dropped")));
+    let mut places: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+    for (label, place) in all {
+        places.entry(label).or_default().push(place);
+    }
+    places
+}
+
+/// Checks a session that has nothing left to do.
+pub(super) fn check_end(simulation: &Simulation) {
+    let machine = &simulation.machine;
+    assert_eq!(simulation.ready_lanes(), [] as [usize; 0]);
+    assert_eq!(machine.activity(), ActivityKind::Idle);
+    assert!(machine.streaming().is_none());
+    assert!(machine.deferred.is_empty(), "{:?}", machine.deferred);
+    assert_eq!(machine.retry_attempt(), 0);
+    assert_eq!(simulation.canceled, HashSet::new());
+    check_messages(simulation);
+    check_tool_results(simulation);
+    check_log(&simulation.log, has_storage_failed(simulation));
+    check_shown_queue(simulation);
+}
+
+pub(super) fn has_storage_failed(simulation: &Simulation) -> bool {
+    simulation.log.iter().any(|line| line == "reload")
+}
+
+/// Every accepted message is in one place, rejected ones are nowhere, and a closed session accepts nothing.
+fn check_messages(simulation: &Simulation) {
+    let places = places(simulation);
+    check_places(&places);
+    let can_lose = has_storage_failed(simulation);
+    for (number, lane) in simulation.lanes.iter().enumerate() {
+        let Some(label) = &lane.label else { continue };
+        let reply = lane.replies.first();
+        assert!(reply.is_some() || !lane.needs_reply, "{label} has no reply");
+        let is_kept = places.contains_key(label);
+        match reply {
+            Some(Reply::Rejected(_)) => assert!(!is_kept, "{label} was rejected: {places:?}"),
+            // The first messages of a run are lost if they cannot be stored; queued ones return to the queue.
+            _ if can_lose && !lane.is_queued => {}
+            _ => assert!(is_kept, "{label} is lost: {places:?}"),
+        }
+        let is_after_close = simulation.closed_by.is_some_and(|closed| closed < number);
+        if is_after_close && lane.needs_reply {
+            assert_eq!(reply, Some(&Reply::Rejected(Rejection::Closed)));
+        }
+    }
+}
+
+/// Results directly follow the response with their calls, in call order.
+fn check_tool_results(simulation: &Simulation) {
+    let store = &simulation.store;
+    let id_of = |message: &AgentMessage| match message {
+        AgentMessage::ToolResult(result) => Some(result.tool_call_id.clone()),
+        _ => None,
+    };
+    let mut paired = 0;
+    for (place, message) in store.iter().enumerate() {
+        let AgentMessage::Assistant(response) = &**message else {
+            continue;
+        };
+        let calls: Vec<_> = response.tool_calls().map(|call| call.id.clone()).collect();
+        let later = store[place + 1..].iter();
+        let results: Vec<_> = later.map_while(|message| id_of(message)).collect();
+        paired += results.len();
+        if simulation.was_interrupted || has_storage_failed(simulation) {
+            assert!(calls.starts_with(&results), "{calls:?} {results:?}");
+        } else {
+            assert_eq!(calls, results);
+        }
+    }
+    let all = store.iter().filter_map(|message| id_of(message));
+    assert_eq!(all.count(), paired, "a result has no call");
+}
+
+/// Everything that starts ends, in order.
+fn check_log(log: &[String], can_fail: bool) {
+    let mut open: HashMap<&str, i64> = HashMap::new();
+    let mut tools: HashSet<&str> = HashSet::new();
+    let mut attempt = "0".to_owned();
+    for line in log {
+        let (event, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (name, change) = match event {
+            "agent_start" => ("agent", 1),
+            "agent_end" => ("agent", -1),
+            "turn_start" => ("turn", 1),
+            "turn_end" => {
+                assert_eq!(tools, HashSet::new(), "calls of the turn are open");
+                ("turn", -1)
+            }
+            "start" => {
+                if can_fail {
+                    open.insert("message", 0);
+                }
+                ("message", 1)
+            }
+            "end" => ("message", -1),
+            "tool" => {
+                assert!(tools.insert(rest));
+                continue;
+            }
+            "tool_end" | "tool_failed" => {
+                assert!(tools.remove(rest));
+                continue;
+            }
+            "retry_start" => {
+                rest.clone_into(&mut attempt);
+                continue;
+            }
+            "retry_end" => {
+                assert!(rest.starts_with(&attempt), "{rest} ends attempt {attempt}");
+                "0".clone_into(&mut attempt);
+                continue;
+            }
+            "settled" => {
+                assert_eq!(attempt, "0");
+                assert_eq!(open.get("agent"), Some(&0));
+                continue;
+            }
+            _ => continue,
+        };
+        let count = open.entry(name).or_default();
+        *count += change;
+        assert!((0..=1).contains(count), "{line} in {log:#?}");
+        if name == "turn" {
+            assert_eq!(open.get("agent"), Some(&1), "a turn outside of a run");
+        }
+    }
+    let left = open.iter().find(|(_, count)| **count != 0);
+    assert_eq!(left, None);
+    let count = |prefix: &str| log.iter().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!(count("compaction_start"), count("compaction_end"));
+}
+
+/// The last published queue is the current one.
+fn check_shown_queue(simulation: &Simulation) {
+    let texts = simulation.machine.queue().texts();
+    let current = log::line(&SessionEvent::QueueUpdate {
+        steering: texts.steering,
+        follow_up: texts.follow_up,
+    });
+    let mut updates = simulation.log.iter().rev();
+    let shown = updates.find(|line| line.starts_with("queue"));
+    let empty = "queue [] []".to_owned();
+    assert_eq!(shown.unwrap_or(&empty), &current);
+}

@@ -1,0 +1,111 @@
+//! The outcomes of effects, as far as they depend on the simulated store and on cancellation.
+
+use std::sync::Arc;
+
+use pi_protocol::AgentMessage;
+
+use super::fixtures::{prompt_input, user};
+use super::script::preflight;
+use super::simulation::Simulation;
+use crate::event::SharedMessage;
+use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome};
+
+impl Simulation {
+    pub(super) fn outcome_of(&mut self, effect: Effect) -> Outcome {
+        let script = &mut self.script;
+        match effect {
+            Effect::SubmitDeferred(prompt) => {
+                let is_handled = script.handled.pop_front().unwrap_or(false);
+                if is_handled {
+                    self.dropped.push(prompt.text);
+                    return Outcome::DeferredResolved(None);
+                }
+                let input = prompt_input(&prompt.text, prompt.streaming_behavior);
+                Outcome::DeferredResolved(Some(input))
+            }
+            Effect::CheckPrompt => {
+                Outcome::PromptChecked(script.checks.pop_front().unwrap_or(true))
+            }
+            Effect::PrepareRun { text, .. } => Outcome::RunPrepared {
+                prompt: user(&text),
+                added: script.added.pop_front().unwrap_or_default(),
+            },
+            Effect::Append(message) => {
+                self.store.push(Arc::new(message));
+                Outcome::Appended
+            }
+            Effect::Compose => {
+                Outcome::Composed(script.compositions.pop_front().unwrap_or(Ok(None)))
+            }
+            Effect::Record(message) => self.record(message),
+            Effect::Continue => Outcome::Continued,
+            Effect::Preflight(call) => {
+                let is_canceled = self.is_canceled(CancelScope::Run);
+                Outcome::Preflighted(preflight(call, is_canceled))
+            }
+            Effect::FinishTurn(_) => {
+                Outcome::TurnFinished(script.decisions.pop_front().unwrap_or_default())
+            }
+            Effect::CheckContext(check) => Outcome::ContextChecked(script.context_decision(&check)),
+            Effect::Omit(target) => self.omit(target),
+            Effect::PlanCompaction => {
+                Outcome::CompactionPlanned(script.plans.pop_front().unwrap_or(true))
+            }
+            Effect::Compact(_) => {
+                let stored = script.compactions.pop_front().unwrap_or(true);
+                let is_canceled = self.is_canceled(CancelScope::Compaction);
+                self.canceled.remove(&CancelScope::Compaction);
+                Outcome::Compacted(stored && !is_canceled)
+            }
+            Effect::Sleep(_) => {
+                let is_canceled = self.is_canceled(CancelScope::Retry);
+                self.canceled.remove(&CancelScope::Retry);
+                Outcome::Slept(!is_canceled)
+            }
+            Effect::ReadTail => Outcome::TailRead(self.tail()),
+            Effect::BeforeSettle => {
+                Outcome::SettleDecided(script.settles.pop_front().unwrap_or(false))
+            }
+            other => panic!("{other:?} has no outcome"),
+        }
+    }
+
+    fn record(&mut self, message: SharedMessage) -> Outcome {
+        if self.machine.has_storage_failed() {
+            return Outcome::Recorded(Ok(message));
+        }
+        if !self.script.records.pop_front().unwrap_or(true) {
+            return Outcome::Recorded(Err("disk full".to_owned()));
+        }
+        self.store.push(Arc::clone(&message));
+        Outcome::Recorded(Ok(message))
+    }
+
+    fn omit(&mut self, target: OmitTarget) -> Outcome {
+        if !self.script.omissions.pop_front().unwrap_or(true) {
+            return Outcome::Omitted(false);
+        }
+        let is_response =
+            |message: &&SharedMessage| matches!(***message, AgentMessage::Assistant(_));
+        let omitted = match target {
+            OmitTarget::Message(message) => Some(message),
+            OmitTarget::Entries(_) => self.store.iter().rev().find(is_response).cloned(),
+        };
+        self.omitted.extend(omitted);
+        Outcome::Omitted(true)
+    }
+
+    fn tail(&self) -> ConversationTail {
+        let is_omitted =
+            |message: &SharedMessage| self.omitted.iter().any(|one| Arc::ptr_eq(one, message));
+        let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
+        let mut messages = self.store.iter().rev();
+        match messages.find(|message| !is_omitted(message) && !is_system(message)) {
+            None => ConversationTail::Empty,
+            Some(last) if matches!(**last, AgentMessage::Assistant(_)) => {
+                ConversationTail::Response
+            }
+            Some(_) => ConversationTail::Pending,
+        }
+    }
+}
