@@ -223,7 +223,8 @@ fn size_of(event: &SessionEvent) -> usize {
                 | AssistantMessageEvent::ThinkingDelta { delta, .. }
                 | AssistantMessageEvent::ToolCallDelta { delta, .. },
             ..
-        }) => delta.len(),
+        })
+        | SessionEvent::BashExecutionUpdate { delta, .. } => delta.len(),
         SessionEvent::Agent(
             AgentEvent::ToolExecutionUpdate {
                 partial_result: result,
@@ -231,7 +232,6 @@ fn size_of(event: &SessionEvent) -> usize {
             }
             | AgentEvent::ToolExecutionEnd { result, .. },
         ) => result.content.iter().map(block_size).sum(),
-        SessionEvent::BashExecutionUpdate { delta, .. } => delta.len(),
         _ => 0,
     };
     ENVELOPE + own

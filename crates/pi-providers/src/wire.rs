@@ -20,12 +20,9 @@ pub(crate) mod openai_error;
 pub(crate) mod openai_responses;
 pub(crate) mod pi_messages;
 #[cfg(any(test, feature = "test-support"))]
-#[cfg_attr(
-    not(test),
-    expect(
-        clippy::unwrap_used,
-        reason = "a failed setup must fail the test of the other crate"
-    )
+#[expect(
+    clippy::unwrap_used,
+    reason = "a failed setup must fail the test, also that of another crate"
 )]
 pub mod testing;
 mod wire_api;

@@ -29,7 +29,7 @@ impl AgentSession {
         };
         let mut lane = Lane::new(self, Input::SendCustom(input));
         let reply = lane.reply().await;
-        let outcome = self.prompt_result(reply, &mut lane);
+        let outcome = Self::prompt_result(&reply, &mut lane);
         lane.detach();
         outcome
     }

@@ -201,10 +201,10 @@ impl Editor {
             EditorCommand::KillToLineEnd => self.edit(EditableText::kill_to_line_end),
             EditorCommand::KillToLineStart => self.edit(EditableText::kill_to_line_start),
             EditorCommand::KillWordBackward => {
-                self.edit(|text| text.kill_word(EditDirection::Backward))
+                self.edit(|text| text.kill_word(EditDirection::Backward));
             }
             EditorCommand::KillWordForward => {
-                self.edit(|text| text.kill_word(EditDirection::Forward))
+                self.edit(|text| text.kill_word(EditDirection::Forward));
             }
             EditorCommand::DeleteBackward => self.delete(EditDirection::Backward, now),
             EditorCommand::DeleteForward => self.delete(EditDirection::Forward, now),

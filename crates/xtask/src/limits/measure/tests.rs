@@ -117,6 +117,10 @@ fn fields_are_counted_per_struct_and_per_variant() {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "temporary files need no atomic writes"
+)]
 fn files_of_modules_are_followed_and_files_of_tests_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
