@@ -157,5 +157,6 @@ pub async fn run(
     if let Some(trust) = trust {
         trust.attach_application(Some(app.handle()));
     }
-    app.run().await
+    // Boxed, so that callers do not carry the state of the loop.
+    Box::pin(app.run()).await
 }

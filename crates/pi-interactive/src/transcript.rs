@@ -182,7 +182,7 @@ impl Transcript {
         let left = self.older.len();
         if left > 0 {
             self.update_block::<EarlierBlock>(document, self.earlier, |block| {
-                block.set_entries(left)
+                block.set_entries(left);
             });
         } else if let Some(earlier) = self.earlier.take() {
             document.remove(earlier);
@@ -264,7 +264,7 @@ impl Transcript {
         let replaced = self.status.filter(|_| is_status);
         if replaced.is_some() && document.last() == replaced {
             self.update_block::<NoticeBlock>(document, replaced, |block| {
-                block.replace(notice.clone())
+                block.replace(notice.clone());
             });
             return;
         }

@@ -200,7 +200,7 @@ impl App {
         };
         self.tasks.spawn(AppTask::new("shortcut", async move {
             let result = link.run_shortcut(&extension, &key).await;
-            ExtensionMsg::ShortcutEnded(result.map_err(|error| error.to_string()))
+            ExtensionMsg::ShortcutEnded(result)
         }));
     }
 

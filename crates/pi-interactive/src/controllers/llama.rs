@@ -97,7 +97,7 @@ impl LlamaController {
             ],
             LlamaMsg::ListIfFree if ctx.has_dialog => Vec::new(),
             LlamaMsg::ListIfFree => self.list(),
-            LlamaMsg::Answered(answer) => self.answered(answer),
+            LlamaMsg::Answered(answer) => self.answered(&answer),
             LlamaMsg::Progress(progress) => {
                 if matches!(self.dialog, LlamaDialog::Progress { .. }) {
                     vec![AppCommand::UpdateDialog(DialogUpdate::Progress(progress))]
@@ -152,8 +152,8 @@ impl LlamaController {
         self.ask(LlamaDialog::Models(listed), request)
     }
 
-    fn answered(&mut self, answer: QuestionAnswer) -> Vec<AppCommand> {
-        let chosen = match &answer {
+    fn answered(&mut self, answer: &QuestionAnswer) -> Vec<AppCommand> {
+        let chosen = match answer {
             QuestionAnswer::Chosen(index) => Some(*index),
             _ => None,
         };
@@ -174,7 +174,7 @@ impl LlamaController {
             }
             LlamaDialog::Unload(_) | LlamaDialog::Load { .. } => self.list(),
             LlamaDialog::Download => {
-                let name = match &answer {
+                let name = match answer {
                     QuestionAnswer::Text(text) => text.trim(),
                     _ => "",
                 };

@@ -44,7 +44,7 @@ impl Transcript {
             } => {
                 let id = self.arriving.get(content_index).copied();
                 self.update_block::<ToolCallBlock>(document, id, |block| {
-                    block.arguments_arrived(delta)
+                    block.arguments_arrived(delta);
                 });
             }
             AssistantMessageEvent::ToolCallEnd {
@@ -109,7 +109,7 @@ impl Transcript {
         let message = message.snapshot();
         let id = self.assistant_block(document);
         self.update_block::<AssistantMessageBlock>(document, Some(id), |block| {
-            block.grow(&message)
+            block.grow(&message);
         });
         for (index, block) in message.content.iter().enumerate() {
             if let Some(call) = block.as_tool_call() {
