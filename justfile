@@ -15,6 +15,10 @@ lint:
 docs:
     cargo doc --workspace --no-deps --open
 
+# Build the binary that people download.
+dist:
+    cargo xtask dist
+
 # Regenerate the tables of the manual.
 manual:
     cargo xtask docs

@@ -1,6 +1,6 @@
 //! AWS Bedrock's `ConverseStream`: one API for the models of many vendors.
 //!
-//! A crate of its own, because only Bedrock needs the AWS SDK, which loads credentials and signs
+//! A separate crate, because only Bedrock needs the AWS SDK, which loads credentials and signs
 //! requests. `converse` implements the protocol, `endpoint` resolves the URL, `request` builds the
 //! body, and `event_stream` and `decode` decode the response. Register it with
 //! [`pi_providers::ModelsOptions`]:

@@ -8,9 +8,9 @@ use pi_auth::{
     AllCredentials, AuthError, Credential, CredentialInfo, CredentialStore, FilePosition,
     LockedCredential,
 };
+use pi_fs::LockTiming;
 use serde_json::Value;
 
-use crate::lock_dir::LockTiming;
 use crate::locked_file::{LockedEntry, LockedFile};
 
 /// A credentials file with one entry per provider; cheap to clone.

@@ -1,7 +1,7 @@
 //! Reads and writes the files in pi's agent directory: settings, credentials, trust decisions and resources.
 //!
 //! Several programs may use the directory at the same time, including the TypeScript pi. Shared files are
-//! therefore changed under a common lock ([`LockDir`]), replaced atomically ([`atomic_file`]), and never
+//! therefore changed under a common lock ([`pi_fs::LockDir`]), replaced atomically ([`pi_fs::atomic_file`]), and never
 //! overwritten if they are malformed.
 //!
 //! ```no_run
@@ -19,14 +19,12 @@
 //! # }
 //! ```
 
-pub mod atomic_file;
 mod auth_file;
 mod diagnostic;
 mod dir_permissions;
 pub mod env_vars;
 mod json_text;
 mod keybindings_file;
-mod lock_dir;
 mod locked_file;
 mod models_file;
 mod models_store;
@@ -45,7 +43,7 @@ pub use auth_file::AuthFile;
 pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use dir_permissions::check_dir_permissions;
 pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings};
-pub use lock_dir::{LockDir, LockError, LockTiming};
+pub use locked_file::acquire_lock;
 pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use packages::{

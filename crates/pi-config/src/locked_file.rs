@@ -8,13 +8,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_auth::AuthError;
+use pi_fs::{
+    LockAttempt, LockAttempts, LockDir, LockError, LockTiming, NewFileMode, atomic_file, private,
+};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::atomic_file::{self, NewFileMode};
 use crate::json_text;
-use crate::lock_dir::{LockDir, LockError, LockTiming};
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
+
+/// Acquires the lock of a file, waiting until the current holder releases it.
+pub async fn acquire_lock(file: &Path, timing: LockTiming) -> Result<LockDir, LockError> {
+    let mut attempts = LockAttempts::start(file, timing)?;
+    loop {
+        match attempts.attempt()? {
+            LockAttempt::Acquired(lock) => return Ok(lock),
+            LockAttempt::Retry(delay) => tokio::time::sleep(delay).await,
+        }
+    }
+}
 
 /// A handle to the file; cheap to clone.
 #[derive(Debug, Clone)]
@@ -53,7 +65,7 @@ impl LockedFile {
         let path = Arc::clone(&self.path);
         self.blocking("create", move || {
             if let Some(directory) = path.parent() {
-                atomic_file::create_private_directory(directory)?;
+                private::create_directory(directory)?;
             }
             match std::fs::metadata(&path) {
                 Ok(_) => Ok(()),
@@ -83,7 +95,7 @@ impl LockedFile {
             Err(malformed) => {
                 let _queue = Arc::clone(&self.queue).lock_owned().await;
                 // A read-only directory cannot be locked; report the first result then.
-                let Ok(_lock) = LockDir::acquire(&self.path, self.timing).await else {
+                let Ok(_lock) = acquire_lock(&self.path, self.timing).await else {
                     return Err(malformed);
                 };
                 Ok(self.read().await?.unwrap_or_default())
@@ -107,7 +119,7 @@ impl LockedFile {
     }
 
     async fn acquire(&self) -> Result<LockDir, AuthError> {
-        LockDir::acquire(&self.path, self.timing)
+        acquire_lock(&self.path, self.timing)
             .await
             .map_err(|error| match error {
                 LockError::Held => AuthError::Locked {

@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_auth::AuthError;
+use pi_fs::LockTiming;
 use pi_providers::{ModelsStore, ModelsStoreError, StoredModels};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::lock_dir::LockTiming;
 use crate::locked_file::LockedFile;
 
 /// The cached catalogs, one entry per provider; cheap to clone.

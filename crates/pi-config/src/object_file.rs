@@ -6,11 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pi_fs::{LockDir, LockError, LockTiming, NewFileMode, atomic_file, private};
 use serde_json::{Map, Value};
 
-use crate::atomic_file::{self, NewFileMode};
 use crate::json_text::{self, NotAnObject};
-use crate::lock_dir::{BriefLock, LockError, LockTiming};
 use crate::regular_file::{self, ReadFileError};
 
 impl From<NotAnObject> for ReadFileError {
@@ -27,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Map<String, Value>>, ReadFileEr
     match read_unlocked(path) {
         Err(malformed @ (ReadFileError::Malformed(_) | ReadFileError::NotUtf8)) => {
             // A read-only directory cannot be locked; report the first result then.
-            match BriefLock::acquire(path, LockTiming::SETTINGS) {
+            match LockDir::acquire(path, LockTiming::SETTINGS) {
                 Ok(_lock) => read_unlocked(path),
                 Err(_) => Err(malformed),
             }
@@ -58,7 +57,7 @@ pub(crate) enum ChangeError {
 #[derive(Debug)]
 pub(crate) struct LockedObject {
     path: PathBuf,
-    lock: BriefLock,
+    lock: LockDir,
     /// The contents of the file.
     pub(crate) object: Map<String, Value>,
 }
@@ -69,11 +68,11 @@ impl LockedObject {
     pub(crate) fn open(path: &Path, mode: NewFileMode) -> Result<Self, ChangeError> {
         if let Some(parent) = path.parent() {
             match mode {
-                NewFileMode::Private => atomic_file::create_private_directory(parent)?,
+                NewFileMode::Private => private::create_directory(parent)?,
                 NewFileMode::Default => fs::create_dir_all(parent)?,
             }
         }
-        let lock = BriefLock::acquire(path, LockTiming::SETTINGS).map_err(|error| match error {
+        let lock = LockDir::acquire(path, LockTiming::SETTINGS).map_err(|error| match error {
             LockError::Held => ChangeError::Locked,
             LockError::Io(error) => ChangeError::Io(error),
         })?;

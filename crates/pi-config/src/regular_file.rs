@@ -2,7 +2,7 @@
 //!
 //! Opening a file never blocks, and reading is bounded in memory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -107,7 +107,7 @@ pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Rea
 
 /// Opens a regular file; `None` if it does not exist.
 pub(crate) fn open(path: &Path) -> Result<Option<File>, ReadFileError> {
-    let file = match open_nonblocking(path) {
+    let file = match pi_fs::open_nonblocking(path) {
         Ok(file) => file,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -125,20 +125,6 @@ fn is_absent(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
-}
-
-/// Opens a file without blocking on a pipe that has no writer.
-fn open_nonblocking(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-
-        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    options.open(path)
 }
 
 #[cfg(test)]

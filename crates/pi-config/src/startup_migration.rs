@@ -12,7 +12,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::atomic_file::{self, NewFileMode};
+use pi_fs::NewFileMode;
+
 use crate::keybindings_file::rename_legacy;
 use crate::object_file::{FileEnding, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, DiagnosticLevel, object_file};
@@ -61,7 +62,7 @@ fn resources(dir: &Path, names: &BTreeSet<String>, report: &mut Vec<ConfigDiagno
     if names.contains("commands") && !names.contains("prompts") {
         let from = dir.join("commands");
         let to = dir.join("prompts");
-        match atomic_file::rename_without_replacing(&from, &to) {
+        match pi_fs::rename_without_replacing(&from, &to) {
             Ok(()) => report.push(info(
                 format!("renamed {} to {}", from.display(), to.display()),
                 &to,
@@ -114,7 +115,7 @@ fn move_programs(agent_dir: &AgentDir, report: &mut Vec<ConfigDiagnostic>) {
         }
         let to = agent_dir.bin().join(name);
         let moved = fs::create_dir_all(agent_dir.bin())
-            .and_then(|()| atomic_file::rename_without_replacing(&from, &to));
+            .and_then(|()| pi_fs::rename_without_replacing(&from, &to));
         match moved {
             Ok(()) => report.push(info(format!("moved {name} to {}", to.display()), &to)),
             Err(error) if is_already_migrated(&error) => {}

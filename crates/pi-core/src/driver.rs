@@ -2,23 +2,27 @@
 //!
 //! A lane is the sequence of effects that follows one request. It performs them in order and feeds their outcomes
 //! back. A request's lane runs in the caller's task until the reply; if it has become a run, the rest continues in a
-//! task of its own. Several lanes may be active at once: the run, and the requests of other clients and hooks.
+//! separate task. Several lanes may be active at once: the run, and the requests of other clients and hooks.
 
 mod backend;
 mod control;
 mod tools;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt;
+use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::{Control, SessionActivity};
 use tools::RunningTools;
 
+use crate::event::AgentEvent;
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
+use crate::session_event::SessionEvent;
 
 /// The effects that follow one request.
 pub struct Lane<B: Backend> {
@@ -27,6 +31,8 @@ pub struct Lane<B: Backend> {
     tools: RunningTools<B>,
     error: Option<B::Error>,
     compaction: Option<B::Compaction>,
+    /// The span of the current turn; disabled between turns.
+    turn: Span,
 }
 
 impl<B: Backend> Lane<B> {
@@ -38,6 +44,7 @@ impl<B: Backend> Lane<B> {
             tools: RunningTools::default(),
             error: None,
             compaction: None,
+            turn: Span::none(),
         }
     }
 
@@ -68,7 +75,8 @@ impl<B: Backend> Lane<B> {
             return;
         }
         let backend = self.backend.clone();
-        backend.control().spawn(self.complete());
+        let span = backend.span();
+        backend.control().spawn(self.complete().instrument(span));
     }
 
     /// Performs everything.
@@ -80,11 +88,12 @@ impl<B: Backend> Lane<B> {
                     self.backend.report_rejection(rejection, error);
                 }
                 Some(Effect::Reply(_)) => {}
-                Some(effect) => self.perform(effect).await,
+                Some(effect) => self.perform_in_turn(effect).await,
                 None if self.tools.is_empty() => return,
                 None => {
-                    let outcomes = self.tools.next().await;
-                    outcomes.into_iter().for_each(|outcome| self.feed(outcome));
+                    for outcome in self.tools.next().await {
+                        self.feed(outcome);
+                    }
                 }
             }
         }
@@ -95,27 +104,42 @@ impl<B: Backend> Lane<B> {
         self.effects.extend(self.backend.control().step(input));
     }
 
+    async fn perform_in_turn(&mut self, effect: Effect) {
+        let (is_start, is_end) = match &effect {
+            Effect::Emit(SessionEvent::Agent(event)) => (
+                matches!(event, AgentEvent::TurnStart),
+                matches!(event, AgentEvent::TurnEnd { .. }),
+            ),
+            _ => (false, false),
+        };
+        if is_start {
+            self.turn = turn_span();
+        }
+        let turn = self.turn.clone();
+        self.perform(effect).instrument(turn).await;
+        if is_end {
+            self.turn = Span::none();
+        }
+    }
+
     async fn perform(&mut self, effect: Effect) {
         let backend = self.backend.clone();
         match effect {
             Effect::Emit(event) => backend.emit(event).await,
             Effect::Publish(event) => backend.publish(event).await,
             Effect::PublishQueue => backend.publish_queue().await,
-            Effect::Reply(_) => {}
+            // The step that returned a cancellation has performed it.
+            Effect::Reply(_) | Effect::Cancel(_) => {}
             Effect::AwaitSettled(input) => {
                 backend.control().wait_until_settled().await;
                 self.effects.extend(backend.control().step(*input));
             }
-            Effect::Cancel(scope) => backend.control().cancel_scope(scope),
             Effect::SubmitDeferred(prompt) => self.submit_deferred(*prompt).await,
             Effect::AppendNow(message) => self.error = backend.append(message).await.err(),
             Effect::EndCompaction(job) => self.end_compaction(job).await,
             Effect::FailRecovery(failure) => backend.recovery_failed(failure).await,
             Effect::Reload => backend.reload(),
-            Effect::EndRun => {
-                backend.end_run();
-                backend.control().forget(CancelScope::Run);
-            }
+            Effect::EndRun => backend.end_run(),
             Effect::Report(failure) => backend.report_failure(failure),
             Effect::Stream => self.stream().await,
             Effect::Execute {
@@ -167,7 +191,6 @@ impl<B: Backend> Lane<B> {
             Effect::Sleep(delay) => {
                 let token = backend.control().begin(CancelScope::Retry);
                 let slept = token.run_until_cancelled(tokio::time::sleep(delay)).await;
-                backend.control().forget(CancelScope::Retry);
                 Outcome::Slept(slept.is_some())
             }
             Effect::ReadTail => Outcome::TailRead(backend.read_tail()),
@@ -180,7 +203,6 @@ impl<B: Backend> Lane<B> {
         let backend = self.backend.clone();
         let token = backend.control().begin(CancelScope::Compaction);
         let (compaction, stored) = backend.compact(job, token).await;
-        backend.control().forget(CancelScope::Compaction);
         self.compaction = Some(compaction);
         stored
     }
@@ -234,4 +256,12 @@ impl<B: Backend> Lane<B> {
             }
         }
     }
+}
+
+/// Starts the span of a turn. Its ID is unique in the process, because sessions share a log.
+fn turn_span() -> Span {
+    static NEXT_TURN: AtomicU64 = AtomicU64::new(1);
+    let span = tracing::info_span!("turn", id = NEXT_TURN.fetch_add(1, Ordering::Relaxed));
+    span.in_scope(|| tracing::debug!("turn started"));
+    span
 }

@@ -218,14 +218,13 @@ fn size_of(event: &SessionEvent) -> usize {
     const ENVELOPE: usize = 256;
     let own = match event {
         SessionEvent::Agent(AgentEvent::MessageUpdate {
-            assistant_message_event,
+            assistant_message_event:
+                AssistantMessageEvent::TextDelta { delta, .. }
+                | AssistantMessageEvent::ThinkingDelta { delta, .. }
+                | AssistantMessageEvent::ToolCallDelta { delta, .. },
             ..
-        }) => match assistant_message_event {
-            AssistantMessageEvent::TextDelta { delta, .. }
-            | AssistantMessageEvent::ThinkingDelta { delta, .. }
-            | AssistantMessageEvent::ToolCallDelta { delta, .. } => delta.len(),
-            _ => 0,
-        },
+        })
+        | SessionEvent::BashExecutionUpdate { delta, .. } => delta.len(),
         SessionEvent::Agent(
             AgentEvent::ToolExecutionUpdate {
                 partial_result: result,
@@ -233,7 +232,6 @@ fn size_of(event: &SessionEvent) -> usize {
             }
             | AgentEvent::ToolExecutionEnd { result, .. },
         ) => result.content.iter().map(block_size).sum(),
-        SessionEvent::BashExecutionUpdate { delta, .. } => delta.len(),
         _ => 0,
     };
     ENVELOPE + own

@@ -21,10 +21,10 @@ mod turns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use pi_context::RecoveryState;
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{AgentMessage, BashExecutionMessage, LiveMessage, Model, ThinkingLevel};
 use pi_providers::ScopedModel;
-use pi_session::RecoveryState;
 
 pub use activity::ActivityKind;
 use activity::{Activity, Preparation, PreparationStep, Run};

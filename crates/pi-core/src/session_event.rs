@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use pi_context::CompactionReason;
 use pi_protocol::{AssistantMessage, ThinkingLevel, Usage};
-use pi_session::{CompactionReason, Entry, EntryId};
+use pi_session::{Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 

@@ -8,11 +8,11 @@
 //! grows too large.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use pi_fs::NewFileMode;
+use pi_fs::atomic_file::{Durability, FileReplacement};
 use sha2::{Digest as _, Sha256};
 
 use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
@@ -23,9 +23,6 @@ const FORMAT: &str = "2";
 /// Directory size at which the oldest entries are removed, down to half of it. Far more than any
 /// set of extensions needs.
 const MAX_BYTES: u64 = 256 << 20;
-
-/// Makes the temporary file names of one process unique.
-static NEXT_TEMP_ID: AtomicU64 = AtomicU64::new(0);
 
 /// The directory size is checked once per process, after the first write.
 static SIZE_CHECK: Once = Once::new();
@@ -112,21 +109,18 @@ fn write(entry: &Path, prepared: &PreparedSource) -> std::io::Result<()> {
     let directory = entry.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let body = serde_json::to_string(prepared)?;
-    let temporary = directory.join(format!(
-        ".{}-{}.tmp",
-        std::process::id(),
-        NEXT_TEMP_ID.fetch_add(1, Ordering::Relaxed)
-    ));
-    let written = std::fs::File::create(&temporary).and_then(|mut file| {
-        writeln!(file, "{}", hex(&Sha256::digest(&body)))?;
-        file.write_all(body.as_bytes())
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&temporary, entry));
-    if renamed.is_err() {
-        // Best effort: a leftover temporary file is never read.
-        drop(std::fs::remove_file(&temporary));
-    }
-    renamed
+    let cached = FileReplacement {
+        durability: Durability::Cache,
+        ..FileReplacement::durable(NewFileMode::Default)
+    };
+    cached.run(
+        entry,
+        |file| {
+            writeln!(file, "{}", hex(&Sha256::digest(&body)))?;
+            file.write_all(body.as_bytes())
+        },
+        |_| Ok(()),
+    )
 }
 
 /// If the directory exceeds `max_bytes`, removes its oldest files until half of that is left.
@@ -157,6 +151,7 @@ fn remove_oldest(directory: &Path, max_bytes: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::time::{Duration, SystemTime};
 
     use pretty_assertions::assert_eq;

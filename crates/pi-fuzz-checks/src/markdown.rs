@@ -1,8 +1,7 @@
 //! Markdown. The first byte is the width, the second the chunk length.
 
-use pi_tui::{
-    Component as _, Markdown, MarkdownTheme, latex_to_unicode, mermaid_to_text, visible_width,
-};
+use pi_markdown::{Markdown, MarkdownTheme, latex_to_unicode, mermaid_to_text};
+use pi_tui::{Component as _, visible_width};
 use pretty_assertions::assert_eq;
 
 /// Checks that no line exceeds the width, and that text streamed in chunks renders the same as

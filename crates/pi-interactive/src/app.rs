@@ -1,201 +1,93 @@
-//! The application: one event loop over the terminal, the live session, tasks and timers.
+//! The application: one event loop over the terminal, the session, tasks and timers.
 //!
-//! The loop never awaits the session. Slow work runs as a task that ends in an [`AppCallback`], which the
-//! loop calls with the application. The submodules handle the individual events.
+//! The loop turns every event into messages to the controllers and performs the commands they return. It never
+//! awaits the session: slow work runs as a task that ends in a message.
 
-mod activity;
-mod bash;
-mod bug_report;
-mod dialogs;
-mod extension_dialogs;
-mod extensions;
-mod footer;
-mod handle;
-mod header;
-mod input;
+mod actions;
+pub(crate) mod command;
+mod completion;
+pub(crate) mod context;
+mod dialog_factory;
+mod display;
+pub(crate) mod display_command;
 mod intents;
-mod llama;
-mod login_options;
-mod navigation;
-mod preferences;
-mod prompts;
-mod questions;
-mod session_switch;
-mod sessions;
-mod setting_changes;
-mod share;
-mod shortcuts;
-mod sign_in;
-mod submit;
-mod system;
+pub(crate) mod message;
+mod outcomes;
+mod perform;
+mod session_view;
+pub(crate) mod tasks;
 
-use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures_util::future::BoxFuture;
-use pi_config::{ConfigDiagnostic, TrustChoice};
-use pi_runtime::{AgentSession, Delivery, SessionRuntime};
-use pi_tui::{Document, RunnerEvent};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinError, JoinSet};
-use tokio_util::sync::DropGuard;
+use pi_config::FullscreenExitOutput;
+use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent};
+use pi_views::keys;
+use pi_views::theme::image_converter::ImageConversion;
+use pi_views::theme::selector::ThemeSelector;
+use tokio::task::JoinSet;
 
-use self::extensions::ExtensionState;
-pub(crate) use self::handle::AppHandle;
-use self::header::HeaderBlocks;
-use self::sign_in::ActiveSignIn;
-use crate::dialog::Dialog;
-use crate::double_press::DoublePress;
-use crate::extension_ui::ExtensionUiBridge;
-use crate::image_converter::ImageConversion;
-use crate::intent::QuestionAnswer;
-use crate::screen::AppScreen;
-use crate::session_events::{SessionEvents, SessionUpdate};
-use crate::theme_selector::ThemeSelector;
-use crate::theme_watch::ThemeWatch;
-use crate::transcript::{Notice, NoticeLevel, Transcript};
-use crate::ui_theme::UiTheme;
-use crate::working::WorkingIndicator;
+use self::context::AppContext;
+pub(crate) use self::display::Display;
+use self::message::AppMsg;
+use self::tasks::{AppHandle, AppTasks};
+use crate::controllers::Controllers;
+use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::extensions::ExtensionMsg;
+use crate::controllers::prompt::PromptMsg;
+use crate::controllers::status::StatusMsg;
+use crate::controllers::switching::SwitchMsg;
+use crate::controllers::terminal::TerminalMsg;
+use crate::extensions::bridge::ExtensionEvent;
+use crate::prompt::editor_area::{EditorArea, PromptEvent};
+use crate::session::port::{PortUpdate, SessionPort};
+use crate::transcript::TranscriptMsg;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
-
-/// Called with the answer to the open dialog.
-type AnswerHandler = Box<dyn FnOnce(&mut App, QuestionAnswer) + Send>;
-
-/// Called on the loop when a task is done, or earlier through an [`AppHandle`].
-pub(crate) type AppCallback = Box<dyn FnOnce(&mut App) + Send>;
 
 /// Maximum number of session events handled in a row before input is polled again.
 const MAX_EVENT_BURST: usize = 256;
 
-/// Runs longer than this send a notification when they end.
-const LONG_RUN: Duration = Duration::from_secs(30);
+/// Writes a debug record of the screen, whatever has focus. Not configurable.
+const DEBUG_KEY: &str = "shift+ctrl+d";
 
+/// Routes events to the controllers and performs their commands.
 pub(crate) struct App {
-    pub(crate) options: InteractiveOptions,
-    pub(crate) screen: AppScreen,
-    pub(crate) ui: UiTheme,
-    pub(crate) themes: ThemeSelector,
-    pub(crate) runtime: SessionRuntime,
-    pub(crate) session: AgentSession,
-    session_events: SessionEvents,
-    sessions: watch::Receiver<AgentSession>,
-    pub(crate) transcript: Transcript,
-    tasks: JoinSet<AppCallback>,
-    handle: AppHandle,
-    task_rx: mpsc::Receiver<AppCallback>,
-    /// The session listing in progress; dropping it cancels the listing.
-    listing: Option<DropGuard>,
-    sign_in: Option<ActiveSignIn>,
-    /// Receives the answer of the open dialog.
-    pending_answer: Option<AnswerHandler>,
-    /// Receives the trust decision for a project that is being opened.
-    pending_trust: Option<oneshot::Sender<Option<TrustChoice>>>,
-    clear_key: DoublePress,
-    escape_key: DoublePress,
-    /// Whether the text in the prompt is a shell command.
-    is_bash_mode: bool,
-    /// Whether a user's shell command is running, or its end has not reached the screen yet.
-    shell_running: bool,
-    /// The next shell command: the typed text, the command, and whether it is excluded from the
-    /// context.
-    next_shell: Option<(String, String, bool)>,
-    /// Messages typed during a compaction, sent when it finishes.
-    queued_during_compaction: Vec<(String, Delivery)>,
-    /// Whether the session's past usage has been counted; afterwards the session keeps the totals up to date.
-    usage_counted: bool,
-    /// Whether that count is running in the background.
-    counting: bool,
-    has_multiple_providers: bool,
-    subscription: bool,
-    /// Whether the extra-usage warning has been shown.
-    extra_usage_warned: bool,
-    theme_problem: Option<String>,
-    key_problems: Vec<ConfigDiagnostic>,
-    theme_watch: Option<ThemeWatch>,
-    pub(crate) bridge: ExtensionUiBridge,
-    pub(crate) extensions: ExtensionState,
-    header: HeaderBlocks,
+    options: InteractiveOptions,
+    session: Box<dyn SessionPort>,
+    display: Display,
+    controllers: Controllers,
+    tasks: AppTasks,
     /// Runs the work queued for extension components.
     component_tasks: JoinSet<()>,
-    /// When the current run started.
-    run_started: Option<Instant>,
-    /// Whether the full screen shows scrollback because the user scrolled up.
-    in_scrollback: bool,
-    /// A prompt that could not be sent because no model is configured; restored once one is.
-    unsent_prompt: Option<String>,
-    /// Whether another program has the terminal, such as an external editor.
-    terminal_suspended: bool,
-    suspending: bool,
     exit_reason: Option<ExitReason>,
 }
 
 /// Why the loop woke up.
 enum LoopEvent {
     Terminal(RunnerEvent),
-    SessionReplaced,
-    Session(SessionUpdate),
-    Done(Result<AppCallback, JoinError>),
-    Posted(AppCallback),
+    Session(PortUpdate),
+    Message(AppMsg),
     ThemeFiles,
     Images(Vec<ImageConversion>),
     Extensions,
     Timer,
 }
 
-/// Parts the application is built from.
-pub(crate) struct AppParts {
-    pub(crate) options: InteractiveOptions,
-    pub(crate) screen: AppScreen,
-    pub(crate) ui: UiTheme,
-    pub(crate) themes: ThemeSelector,
-    pub(crate) runtime: SessionRuntime,
-}
-
 impl App {
-    pub(crate) fn new(parts: AppParts) -> Self {
-        let mut sessions = parts.runtime.sessions();
-        let session = sessions.borrow_and_update().clone();
-        let (handle, task_rx) = AppHandle::new();
+    pub(crate) fn new(
+        mut options: InteractiveOptions,
+        session: Box<dyn SessionPort>,
+        display: Display,
+        themes: ThemeSelector,
+    ) -> Self {
+        let tasks = AppTasks::new();
+        let prompts = std::mem::take(&mut options.prompts);
         Self {
-            session_events: SessionEvents::subscribe(&session),
-            transcript: Transcript::new(parts.ui.clone(), parts.options.extensions.clone()),
-            bridge: parts.options.extensions.clone(),
-            options: parts.options,
-            screen: parts.screen,
-            ui: parts.ui,
-            themes: parts.themes,
-            runtime: parts.runtime,
+            controllers: Controllers::new(&tasks.handle(), themes, prompts),
+            options,
             session,
-            sessions,
-            tasks: JoinSet::new(),
-            handle,
-            task_rx,
-            listing: None,
-            sign_in: None,
-            pending_answer: None,
-            pending_trust: None,
-            clear_key: DoublePress::default(),
-            escape_key: DoublePress::default(),
-            is_bash_mode: false,
-            shell_running: false,
-            next_shell: None,
-            queued_during_compaction: Vec::new(),
-            usage_counted: false,
-            counting: false,
-            has_multiple_providers: false,
-            subscription: false,
-            extra_usage_warned: false,
-            theme_problem: None,
-            key_problems: Vec::new(),
-            theme_watch: None,
-            extensions: ExtensionState::default(),
-            header: HeaderBlocks::default(),
+            display,
+            tasks,
             component_tasks: JoinSet::new(),
-            run_started: None,
-            in_scrollback: false,
-            unsent_prompt: None,
-            terminal_suspended: false,
-            suspending: false,
             exit_reason: None,
         }
     }
@@ -207,7 +99,7 @@ impl App {
             if let Some(reason) = self.exit_reason.take() {
                 break reason;
             }
-            if std::mem::take(&mut self.suspending) {
+            if self.controllers.terminal.take_suspension() {
                 self.suspend_process().await?;
             }
             let event = self.wait().await?;
@@ -218,8 +110,8 @@ impl App {
 
     #[cfg(unix)]
     async fn suspend_process(&mut self) -> Result<(), InteractiveError> {
-        self.screen.runner().suspend().await?;
-        self.screen.runner().tui_mut().repaint();
+        self.display.screen.runner().suspend().await?;
+        self.display.screen.runner().tui_mut().repaint();
         Ok(())
     }
 
@@ -229,33 +121,24 @@ impl App {
     }
 
     async fn wait(&mut self) -> Result<LoopEvent, InteractiveError> {
-        let deadline = self.next_tick();
+        let deadline = self.display.next_tick();
         let timer = async {
             match deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
                 None => std::future::pending().await,
             }
         };
-        let images = self.ui.context().image_converter.clone();
-        let bridge = self.bridge.clone();
-        let theme_watch = &mut self.theme_watch;
-        let theme_changed = async {
-            match theme_watch {
-                Some(watch) => watch.changed().await,
-                None => std::future::pending().await,
-            }
-        };
+        let images = self.display.ui.context().image_converter.clone();
+        let bridge = self.display.bridge.clone();
+        let has_terminal = !self.controllers.terminal.is_released();
         Ok(tokio::select! {
             // Input first, to keep typing responsive.
             biased;
-            event = self.screen.runner().next(), if !self.terminal_suspended => LoopEvent::Terminal(event?),
-            Ok(()) = self.sessions.changed() => LoopEvent::SessionReplaced,
-            update = self.session_events.next() => LoopEvent::Session(update),
-            // Messages a task posted come before its completion.
-            Some(callback) = self.task_rx.recv() => LoopEvent::Posted(callback),
-            Some(done) = self.tasks.join_next() => LoopEvent::Done(done),
+            event = self.display.screen.runner().next(), if has_terminal => LoopEvent::Terminal(event?),
+            update = self.session.next_update() => LoopEvent::Session(update),
+            message = self.tasks.next() => LoopEvent::Message(message),
             () = bridge.changed() => LoopEvent::Extensions,
-            () = theme_changed => LoopEvent::ThemeFiles,
+            () = self.controllers.appearance.theme_files_changed() => LoopEvent::ThemeFiles,
             images = images.next_batch() => LoopEvent::Images(images),
             () = timer => LoopEvent::Timer,
         })
@@ -264,133 +147,177 @@ impl App {
     fn handle_event(&mut self, event: LoopEvent) {
         match event {
             LoopEvent::Terminal(event) => self.on_terminal(event),
-            LoopEvent::SessionReplaced => self.on_replaced(),
-            LoopEvent::Session(SessionUpdate::Phase(phase)) => self.on_request_phase(phase),
-            LoopEvent::Session(SessionUpdate::Event(event)) => {
-                self.on_session(&event);
+            LoopEvent::Session(PortUpdate::Replaced) => self.on_replaced(),
+            LoopEvent::Session(PortUpdate::Phase(phase)) => self.route(StatusMsg::Phase(phase)),
+            LoopEvent::Session(PortUpdate::Event(event)) => {
+                self.on_session(event);
                 for _ in 1..MAX_EVENT_BURST {
-                    match self.session_events.try_next() {
-                        Some(event) => self.on_session(&event),
+                    match self.session.try_next_event() {
+                        Some(event) => self.on_session(event),
                         None => break,
                     }
                 }
             }
-            LoopEvent::Done(Ok(callback)) | LoopEvent::Posted(callback) => callback(self),
-            LoopEvent::Done(Err(error)) => tracing::error!(%error, "UI task failed"),
-            LoopEvent::ThemeFiles => self.reread_themes(),
-            LoopEvent::Images(images) => self.convert_images(images),
+            LoopEvent::Message(message) => {
+                // A replacement may complete before the loop has noticed the new session.
+                let is_replaced = matches!(
+                    message,
+                    AppMsg::Switch(SwitchMsg::Replaced { result: Ok(_), .. })
+                );
+                if is_replaced && self.session.take_replacement() {
+                    self.on_replaced();
+                }
+                self.route(message);
+            }
+            LoopEvent::ThemeFiles => self.route(AppearanceMsg::ReadThemes),
+            LoopEvent::Images(images) => self.route(AppearanceMsg::ConvertImages(images)),
             LoopEvent::Extensions => self.on_extensions(),
-            LoopEvent::Timer => self.on_timer(Instant::now()),
+            LoopEvent::Timer => {
+                self.display.tick(Instant::now());
+                self.drain_dialogs();
+            }
         }
     }
 
     async fn end(mut self, reason: ExitReason) -> Result<ExitReason, InteractiveError> {
-        self.leave_scrollback();
+        self.route(TerminalMsg::LeaveScrollback);
+        let settings = self.session.snapshot().settings;
+        let exit = match settings.fullscreen_exit_output() {
+            FullscreenExitOutput::Transcript => ExitBehavior::PrintTranscript,
+            FullscreenExitOutput::ResumeHint => ExitBehavior::RestoreScreen,
+        };
         let Self {
-            screen,
-            runtime,
+            display,
             session,
-            session_events,
             tasks,
             component_tasks,
             ..
         } = self;
-        let leave = footer::leave(&session);
         // Restore the terminal first: nothing may draw after this.
-        let stopped = screen.into_runner().stop(leave);
-        drop((session_events, tasks, component_tasks));
-        runtime.shutdown().await;
+        let stopped = display.screen.into_runner().stop(exit);
+        drop((tasks, component_tasks));
+        session.shutdown().await;
         stopped?;
         Ok(reason)
     }
 
-    /// Leaves the loop with this reason.
-    pub(crate) fn leave(&mut self, reason: ExitReason) {
+    /// Delivers a message and performs the commands that follow from it.
+    pub(crate) fn route(&mut self, message: impl Into<AppMsg>) {
+        let commands = match message.into() {
+            AppMsg::Transcript(message) => self.display.update_transcript(message),
+            message => {
+                let snapshot = self.session.snapshot();
+                let prompt = self.display.prompt_text();
+                let workspace = self.session.workspace();
+                let ctx = AppContext {
+                    session: &snapshot,
+                    prompt: &prompt,
+                    ui: &self.display.ui,
+                    screen_mode: self.display.screen.peek().mode(),
+                    has_dialog: self.display.screen.dialog().is_some(),
+                    version: &self.options.version,
+                    now: Instant::now(),
+                    available_models: &|| workspace.models.available(),
+                };
+                self.controllers.update(message, &ctx)
+            }
+        };
+        for command in commands {
+            self.perform(command);
+        }
+    }
+
+    fn on_session(&mut self, event: pi_runtime::SessionEvent) {
+        let status = StatusMsg::of(&event);
+        let now = Instant::now();
+        self.display
+            .screen
+            .with_working(|working| working.follow(&event, now));
+        self.route(TranscriptMsg::Event(Box::new(event)));
+        if let Some(status) = status {
+            self.route(status);
+        }
+    }
+
+    fn on_terminal(&mut self, event: RunnerEvent) {
+        match event {
+            RunnerEvent::Input { event, .. } => self.on_input(&event),
+            RunnerEvent::OpenUrl(url) => self.route(TerminalMsg::OpenUrl(url)),
+            RunnerEvent::ColorScheme(scheme) => self.route(AppearanceMsg::ColorScheme(scheme)),
+            RunnerEvent::Resized => self.display.resized(),
+            RunnerEvent::Terminated => self.quit(ExitReason::Terminated),
+        }
+        let session = &self.session;
+        self.display.load_older(|| session.history());
+    }
+
+    fn on_input(&mut self, event: &InputEvent) {
+        if event.is_key_release() {
+            return;
+        }
+        if is_debug_key(event) {
+            self.perform(command::AppCommand::WriteDebugRecord);
+            return;
+        }
+        self.drain_dialogs();
+        if let InputEvent::Key(key) = event
+            && self.display.ui.context().keys.matches(key, keys::CLEAR)
+            && self.display.close_stuck_component(Instant::now())
+        {
+            let text = "An extension component is not responding; removed it";
+            self.perform(command::AppCommand::error(text));
+        }
+        for event in self.display.screen.with_editor(EditorArea::take_events) {
+            match event {
+                PromptEvent::Submitted(text) => self.route(PromptMsg::Submitted {
+                    text,
+                    delivery: pi_runtime::Delivery::Steer,
+                }),
+                PromptEvent::Changed => {
+                    self.display.publish_prompt();
+                    self.route(PromptMsg::Changed);
+                }
+                PromptEvent::Action(action) => self.perform_action(action),
+                PromptEvent::Shortcut(key) => self.route(ExtensionMsg::KeyPressed(key)),
+            }
+        }
+    }
+
+    /// Handles the queued extension events.
+    fn on_extensions(&mut self) {
+        for event in self.display.bridge.take_events() {
+            match event {
+                ExtensionEvent::Connected => {
+                    let connected = self.connected_extensions();
+                    self.route(ExtensionMsg::Connected(connected));
+                }
+                event => self.route(ExtensionMsg::Event(event)),
+            }
+        }
+        self.display.publish_overlay_bounds();
+    }
+
+    /// Carries out the intents of the open dialog, and closes dialogs that are done.
+    fn drain_dialogs(&mut self) {
+        for (key, intent) in self.display.screen.take_intents() {
+            self.route(intents::message(key, intent));
+        }
+        for key in self.display.screen.done_dialogs() {
+            self.route(crate::controllers::dialogs::DialogMsg::Done(key));
+        }
+    }
+
+    /// Returns a handle that posts messages to the loop.
+    pub(crate) fn handle(&self) -> AppHandle {
+        self.tasks.handle()
+    }
+
+    fn quit(&mut self, reason: ExitReason) {
         self.exit_reason.get_or_insert(reason);
     }
+}
 
-    /// Spawns a future; `then` runs on the loop when it completes.
-    pub(crate) fn spawn<T: Send + 'static>(
-        &mut self,
-        work: impl Future<Output = T> + Send + 'static,
-        then: impl FnOnce(&mut Self, T) + Send + 'static,
-    ) {
-        // Boxed, so that the task machinery is compiled once and not per future type.
-        let task: BoxFuture<'static, AppCallback> = Box::pin(async move {
-            let result = work.await;
-            Box::new(move |app: &mut Self| then(app, result)) as AppCallback
-        });
-        self.tasks.spawn(task);
-    }
-
-    /// Runs blocking work on its own thread; `then` runs on the loop when it completes.
-    pub(crate) fn spawn_blocking<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce() -> T + Send + 'static,
-        then: impl FnOnce(&mut Self, T) + Send + 'static,
-    ) {
-        let task: Box<dyn FnOnce() -> AppCallback + Send> = Box::new(move || {
-            let result = work();
-            Box::new(move |app: &mut Self| then(app, result)) as AppCallback
-        });
-        self.tasks.spawn_blocking(task);
-    }
-
-    /// Returns a handle that tasks use to call back before they complete.
-    pub(crate) fn handle(&self) -> AppHandle {
-        self.handle.clone()
-    }
-
-    /// Runs a closure on the transcript and its document.
-    pub(crate) fn with_transcript<R>(
-        &mut self,
-        change: impl FnOnce(&mut Transcript, &mut Document) -> R,
-    ) -> R {
-        change(&mut self.transcript, self.screen.document())
-    }
-
-    /// Adds a notice to the transcript.
-    pub(crate) fn notify(&mut self, level: NoticeLevel, text: impl Into<String>) {
-        let notice = Notice {
-            level,
-            text: text.into(),
-        };
-        self.with_transcript(|transcript, document| transcript.add_notice(document, &notice));
-    }
-
-    /// Shows a status line; the next one replaces it.
-    pub(crate) fn status(&mut self, text: impl Into<String>) {
-        self.notify(NoticeLevel::Status, text);
-    }
-
-    pub(crate) fn error(&mut self, text: impl Into<String>) {
-        self.notify(NoticeLevel::Error, text);
-    }
-
-    fn next_tick(&self) -> Option<Instant> {
-        let editor = self.screen.editor().and_then(|it| it.peek().next_tick());
-        let working = self.screen.working().and_then(WorkingIndicator::next_tick);
-        let dialog = self.screen.dialog().and_then(Dialog::next_tick);
-        [editor, working, dialog, self.transcript.next_tick()]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn on_timer(&mut self, now: Instant) {
-        let is_due = |tick: Option<Instant>| tick.is_some_and(|tick| tick <= now);
-        if is_due(self.screen.editor().and_then(|it| it.peek().next_tick())) {
-            self.screen.with_editor(|editor| editor.editor().tick(now));
-        }
-        if is_due(self.screen.working().and_then(WorkingIndicator::next_tick)) {
-            self.screen.with_working(|working| working.tick(now));
-        }
-        if is_due(self.screen.dialog().and_then(Dialog::next_tick)) {
-            self.screen.with_dialog(|dialog| dialog.tick(now));
-            self.handle_dialog_intents();
-        }
-        if is_due(self.transcript.next_tick()) {
-            self.with_transcript(|transcript, document| transcript.tick(document, now));
-        }
-    }
+fn is_debug_key(event: &InputEvent) -> bool {
+    let id = DEBUG_KEY.parse::<KeyId>();
+    matches!((event, id), (InputEvent::Key(key), Ok(id)) if key.is(id))
 }

@@ -5,9 +5,11 @@
 
 mod assistant;
 mod bash_execution;
+pub(crate) mod block;
 mod canvas;
 mod cost;
 mod custom;
+pub(crate) mod diff_view;
 mod earlier;
 mod extension_renderer;
 mod image;

@@ -1,71 +1,42 @@
 //! The terminal application of pi: transcript, editor, dialogs and slash commands.
 //!
 //! [`run`] shows a live session until the user quits. Blocks and dialogs turn plain data into lines, and keys
-//! into intents; the `app` module connects them to the session, the settings and the terminal.
+//! into intents. The controllers hold the application's state: they turn messages into commands. The `app`
+//! module routes events to them and performs their commands on the screen and on the session, which it reaches
+//! only through the port in `session`.
 
 mod app;
-mod block;
 mod blocks;
-mod byte_size;
-mod clipboard;
-mod crash;
-mod dialog;
-mod dialogs;
-mod diff_view;
-mod double_press;
-mod editor_area;
-mod extension_completion;
-mod extension_question;
-mod extension_ui;
-mod extension_view;
-mod external_editor;
-mod footer;
-mod git_branch;
-mod header;
-mod image_converter;
-mod intent;
-mod keys;
-mod paths;
-mod queue_view;
+mod controllers;
+mod extensions;
+mod prompt;
 mod reference;
-mod resource_config;
 mod screen;
-mod session_events;
-mod session_report;
+mod session;
 mod slash;
-mod standalone_dialog;
 mod startup;
-mod temp_files;
-mod terminal_setup;
-mod theme_selector;
-mod theme_watch;
-mod thousands;
-mod title;
+mod terminal;
 mod transcript;
-mod trust_prompter;
-mod tui_toolkit;
-mod ui_theme;
-mod untrusted_text;
-mod web_address;
-mod widgets;
-mod working;
 
 use futures_util::future::BoxFuture;
 use pi_runtime::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
+use pi_views::theme::selector::ThemeSelector;
+use pi_views::theme::ui_theme::UiTheme;
 use thiserror::Error;
 
-pub use extension_ui::ExtensionUiBridge;
+pub use extensions::bridge::ExtensionUiBridge;
+pub use extensions::toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
-pub use resource_config::configure_resources;
-pub use trust_prompter::TrustPrompter;
-pub use tui_toolkit::PiTuiToolkit;
+pub use startup::resource_config::configure_resources;
+pub use startup::trust_prompter::TrustPrompter;
 
-use app::{App, AppParts};
-use editor_area::EditorArea;
+use app::{App, Display};
+use controllers::appearance::AppearanceMsg;
+use prompt::editor_area::EditorArea;
 use screen::{AppScreen, Dock};
-use theme_selector::ThemeSelector;
-use ui_theme::UiTheme;
+use session::local::LocalSessionPort;
+use terminal::setup;
 
 /// Startup options besides the session itself.
 #[derive(Debug, Default)]
@@ -104,7 +75,7 @@ impl StartupNotices {
 impl std::fmt::Debug for StartupNotices {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("StartupNews")
+            .debug_struct("StartupNotices")
             .finish_non_exhaustive()
     }
 }
@@ -131,16 +102,16 @@ pub async fn run(
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
     let services = runtime.services();
-    crash::install_panic_hook(services.agent_dir.path(), &options.version);
+    terminal::crash::install_panic_hook(services.agent_dir.path(), &options.version);
     let settings = services.settings.settings();
     let env = &services.env;
-    let capabilities = terminal_setup::capabilities(&settings, env);
-    let mode = terminal_setup::color_mode(capabilities, env);
-    let mut themes = ThemeSelector::new(mode, terminal_setup::color_scheme(env), &settings);
+    let capabilities = setup::capabilities(&settings, env);
+    let mode = setup::color_mode(capabilities, env);
+    let mut themes = ThemeSelector::new(mode, setup::color_scheme(env), &settings);
     themes.load(&settings, &services.resources.themes);
-    let (keys, problems) = terminal_setup::read_keys(&services.agent_dir, env);
+    let (keys, problems) = setup::read_keys(&services.agent_dir, env);
     let chosen = themes.choose();
-    let ui = UiTheme::new(terminal_setup::render_context(
+    let ui = UiTheme::new(setup::render_context(
         &settings,
         chosen.theme,
         keys.clone(),
@@ -148,7 +119,7 @@ pub async fn run(
         services.cwd.clone(),
         env.home_dir(),
     ));
-    let mut tui = Tui::new(terminal_setup::tui_options(&settings, env, keys));
+    let mut tui = Tui::new(setup::tui_options(&settings, env, keys));
     let editor = EditorArea::new(
         &ui,
         EditorOptions {
@@ -164,17 +135,28 @@ pub async fn run(
             capabilities,
         },
     )?;
-    let mut app = App::new(AppParts {
-        options,
-        screen: AppScreen::new(runner, &dock),
+    let display = Display::new(
+        AppScreen::new(runner, &dock),
         ui,
+        options.extensions.clone(),
+        env.clone(),
+        settings,
+    );
+    let trust = options.trust.clone();
+    options.extensions.attach_application();
+    let mut app = App::new(
+        options,
+        Box::new(LocalSessionPort::new(runtime)),
+        display,
         themes,
-        runtime,
+    );
+    app.route(AppearanceMsg::Problems {
+        theme: chosen.problem,
+        keys: problems,
     });
-    app.store_problems(chosen.problem, problems);
-    app.options.extensions.attach_application();
-    if let Some(trust) = &app.options.trust {
+    if let Some(trust) = trust {
         trust.attach_application(Some(app.handle()));
     }
-    app.run().await
+    // Boxed, so that callers do not carry the state of the loop.
+    Box::pin(app.run()).await
 }

@@ -1,8 +1,8 @@
 //! Command and key reference for the manual, generated from the tables the application uses.
 
 use pi_tui::{ActionDefinition, TUI_ACTIONS};
+use pi_views::keys::APP_ACTIONS;
 
-use crate::keys::APP_ACTIONS;
 use crate::slash::COMMANDS;
 
 /// A built-in command, as the manual shows it.

@@ -4,6 +4,12 @@
 //! footer.
 
 mod extensions;
+pub(crate) mod footer;
+pub(crate) mod git_branch;
+pub(crate) mod header;
+pub(crate) mod title;
+pub(crate) mod widgets;
+pub(crate) mod working;
 
 use std::any::Any;
 use std::time::Instant;
@@ -12,14 +18,15 @@ use pi_tui::{
     BlockId, Component, Document, FocusTarget, InputContext, InputEvent, InputOutcome, Lines,
     Liveness, MouseEvent, MouseOutcome, Runner, Tui,
 };
+use pi_views::dialogs::dialog::{Dialog, DialogKey};
+use pi_views::dialogs::intent::Intent;
+use pi_views::theme::ui_theme::UiTheme;
 
-use crate::dialog::Dialog;
-use crate::editor_area::EditorArea;
-use crate::footer::Footer;
-use crate::queue_view::QueueView;
-use crate::ui_theme::UiTheme;
-use crate::widgets::Widgets;
-use crate::working::WorkingIndicator;
+use self::footer::Footer;
+use self::widgets::Widgets;
+use self::working::WorkingIndicator;
+use crate::prompt::editor_area::EditorArea;
+use crate::prompt::queue_view::QueueView;
 use extensions::ExtensionSlots;
 
 pub(crate) use extensions::WidgetSide;
@@ -39,7 +46,8 @@ struct DockSlots {
 pub(crate) struct AppScreen {
     runner: Runner,
     slots: DockSlots,
-    dialog: Option<BlockId>,
+    /// The open dialogs; the last one is shown.
+    dialogs: Vec<(DialogKey, BlockId)>,
     extensions: ExtensionSlots,
 }
 
@@ -68,7 +76,7 @@ impl AppScreen {
         Self {
             runner,
             slots: dock.0,
-            dialog: None,
+            dialogs: Vec::new(),
             extensions: ExtensionSlots::default(),
         }
     }
@@ -148,77 +156,119 @@ impl AppScreen {
         part.map(change).unwrap_or_default()
     }
 
-    /// Shows a dialog in place of the prompt; closes an open one.
-    pub(crate) fn open_dialog(&mut self, mut dialog: Box<dyn Dialog>) {
-        self.close_dialog();
+    /// Shows a dialog in place of the prompt, above the open ones.
+    pub(crate) fn open_dialog(&mut self, key: DialogKey, mut dialog: Box<dyn Dialog>) {
         dialog.set_rows(self.peek().size().rows);
         let tui = self.runner.tui_mut();
         let before = self.slots.editor;
-        let frame = Box::new(DialogSlot(dialog));
+        let slot = Box::new(DialogSlot::new(dialog));
         let id = tui
             .dock_mut()
-            .insert_before(before, frame, Liveness::Settled);
-        self.dialog = Some(id);
+            .insert_before(before, slot, Liveness::Settled);
+        self.dialogs.push((key, id));
         self.update_front();
     }
 
-    /// Closes the dialog and restores the prompt and the focus.
-    pub(crate) fn close_dialog(&mut self) {
-        let Some(id) = self.dialog.take() else {
+    /// Closes a dialog; shows the one below it, or else the prompt.
+    pub(crate) fn close_dialog(&mut self, key: DialogKey) {
+        let Some(position) = self.dialogs.iter().position(|(known, _)| *known == key) else {
             return;
         };
+        let (_, id) = self.dialogs.remove(position);
         self.runner.tui_mut().dock_mut().remove(id);
         self.update_front();
     }
 
-    pub(crate) fn has_dialog(&self) -> bool {
-        self.dialog.is_some()
-    }
-
+    /// Returns the dialog that is shown.
     pub(crate) fn dialog(&self) -> Option<&dyn Dialog> {
-        let component = self.peek().dock().get(self.dialog?)?;
-        let frame = (component as &dyn Any).downcast_ref::<DialogSlot>()?;
-        Some(frame.0.as_ref())
+        let (_, id) = self.dialogs.last()?;
+        self.dialog_in(*id)
     }
 
+    fn dialog_in(&self, id: BlockId) -> Option<&dyn Dialog> {
+        let component = self.peek().dock().get(id)?;
+        let slot = (component as &dyn Any).downcast_ref::<DialogSlot>()?;
+        Some(slot.dialog.as_ref())
+    }
+
+    /// Runs a closure on the dialog that is shown.
     pub(crate) fn with_dialog<R: Default>(
         &mut self,
         change: impl FnOnce(&mut dyn Dialog) -> R,
     ) -> R {
-        let Some(id) = self.dialog else {
-            return R::default();
+        match self.dialogs.last().copied() {
+            Some((_, id)) => self.with(id, |slot: &mut DialogSlot| change(slot.dialog.as_mut())),
+            None => R::default(),
+        }
+    }
+
+    /// Runs a closure on all open dialogs.
+    pub(crate) fn with_dialogs(&mut self, change: impl Fn(&mut dyn Dialog)) {
+        for (_, id) in self.dialogs.clone() {
+            self.with(id, |slot: &mut DialogSlot| change(slot.dialog.as_mut()));
+        }
+    }
+
+    /// Takes the intents of the dialog that is shown.
+    pub(crate) fn take_intents(&mut self) -> Vec<(DialogKey, Intent)> {
+        let Some((key, _)) = self.dialogs.last().copied() else {
+            return Vec::new();
         };
-        self.with(id, |frame: &mut DialogSlot| change(frame.0.as_mut()))
+        let intents = self.with_dialog(Dialog::take_intents).into_iter();
+        intents.map(|intent| (key, intent)).collect()
+    }
+
+    /// Returns the dialogs that are finished.
+    pub(crate) fn done_dialogs(&self) -> Vec<DialogKey> {
+        let open = self.dialogs.iter();
+        let done = open.filter(|(_, id)| self.dialog_in(*id).is_some_and(Dialog::is_done));
+        done.map(|(key, _)| *key).collect()
     }
 }
 
 /// A dialog as a component of the dock.
-pub(crate) struct DialogSlot(pub(crate) Box<dyn Dialog>);
+pub(crate) struct DialogSlot {
+    pub(crate) dialog: Box<dyn Dialog>,
+    /// Another dialog is shown above it.
+    hidden: bool,
+}
+
+impl DialogSlot {
+    pub(crate) fn new(dialog: Box<dyn Dialog>) -> Self {
+        Self {
+            dialog,
+            hidden: false,
+        }
+    }
+}
 
 impl Component for DialogSlot {
     fn render(&mut self, width: usize) -> Lines {
-        self.0.render(width)
+        if self.hidden {
+            return Lines::empty();
+        }
+        self.dialog.render(width)
     }
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
         // Keys the dialog does not use must not reach anything behind it.
-        self.0.handle_input(event, context);
+        self.dialog.handle_input(event, context);
         InputOutcome::Consumed
     }
 
     fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
-        self.0.handle_mouse(event, context)
+        self.dialog.handle_mouse(event, context)
     }
 
     fn invalidate(&mut self) {
-        self.0.invalidate();
+        self.dialog.invalidate();
     }
 
     fn set_focused(&mut self, focused: bool) {
-        self.0.set_focused(focused);
+        self.dialog.set_focused(focused);
     }
 
     fn wants_key_release(&self) -> bool {
-        self.0.wants_key_release()
+        self.dialog.wants_key_release()
     }
 }

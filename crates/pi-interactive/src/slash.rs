@@ -9,10 +9,14 @@ mod information;
 mod program;
 
 use pi_protocol::ThinkingLevel;
-use pi_runtime::AgentSession;
+use pi_providers::Models;
 use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 
-use crate::app::App;
+use crate::app::command::AppCommand;
+use crate::app::context::AppContext;
+
+/// Runs a command with its argument.
+pub(crate) type SlashAction = fn(&str, &AppContext<'_>) -> Vec<AppCommand>;
 
 pub(crate) struct SlashCommand {
     /// Without the slash.
@@ -21,7 +25,7 @@ pub(crate) struct SlashCommand {
     pub(crate) argument: Option<&'static str>,
     /// Description for the menu; an empty one hides the command.
     pub(crate) description: &'static str,
-    pub(crate) run: fn(&mut App, &str),
+    pub(crate) run: SlashAction,
 }
 
 /// All built-in commands, in menu order.
@@ -60,8 +64,8 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     plain("copy", "Copy the last response", program::copy),
     with("name", "[name]", "Set the session name", information::name),
     plain("session", "Show session statistics", information::session),
-    plain("changelog", "Show the changelog", information::changelog),
-    plain("hotkeys", "Show keyboard shortcuts", information::hotkeys),
+    plain("changelog", "Show the changelog", dialogs::changelog),
+    plain("hotkeys", "Show keyboard shortcuts", dialogs::hotkeys),
     plain(
         "fork",
         "Fork the session from an earlier message",
@@ -103,11 +107,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     with("debug", "", "", program::debug),
 ];
 
-const fn plain(
-    name: &'static str,
-    description: &'static str,
-    run: fn(&mut App, &str),
-) -> SlashCommand {
+const fn plain(name: &'static str, description: &'static str, run: SlashAction) -> SlashCommand {
     SlashCommand {
         name,
         argument: None,
@@ -120,7 +120,7 @@ const fn with(
     name: &'static str,
     argument: &'static str,
     description: &'static str,
-    run: fn(&mut App, &str),
+    run: SlashAction,
 ) -> SlashCommand {
     SlashCommand {
         name,
@@ -144,7 +144,13 @@ pub(crate) fn find(text: &str) -> Option<(&'static SlashCommand, &str)> {
     }
 }
 
-pub(crate) fn completions(session: &AgentSession) -> Vec<CommandCompletion> {
+/// Runs a built-in command as if it had been typed; does nothing for other text.
+pub(crate) fn run(text: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    find(text).map_or_else(Vec::new, |(command, argument)| (command.run)(argument, ctx))
+}
+
+/// Returns the completions of the commands and their arguments.
+pub(crate) fn completions(models: &Models, levels: &[ThinkingLevel]) -> Vec<CommandCompletion> {
     COMMANDS
         .iter()
         .filter(|command| !command.description.is_empty())
@@ -154,46 +160,41 @@ pub(crate) fn completions(session: &AgentSession) -> Vec<CommandCompletion> {
                 Some(hint) => completion.argument_hint(hint),
                 None => completion,
             };
-            let session = session.clone();
+            let (models, levels) = (models.clone(), levels.to_vec());
             match command.name {
-                "model" => completion.arguments(move |typed| models(&session, typed)),
-                "thinking" => completion.arguments(move |typed| levels(&session, typed)),
-                "login" => completion.arguments(move |typed| providers(&session, typed)),
+                "model" => completion.arguments(move |typed| model_items(&models, typed)),
+                "thinking" => completion.arguments(move |typed| level_items(&levels, typed)),
+                "login" => completion.arguments(move |typed| provider_items(&models, typed)),
                 _ => completion,
             }
         })
         .collect()
 }
 
-fn models(session: &AgentSession, typed: &str) -> Vec<SelectItem> {
-    let references = session
-        .models()
-        .available()
-        .into_iter()
-        .map(|model| SelectItem {
-            value: format!("{}/{}", model.provider, model.id),
-            label: model.id.clone(),
-            description: Some(model.provider.clone()),
-        });
-    fuzzy_filter(references.collect(), typed, |item: &SelectItem| {
-        item.value.as_str()
-    })
+fn model_items(models: &Models, typed: &str) -> Vec<SelectItem> {
+    let references = models.available().into_iter().map(|model| SelectItem {
+        value: format!("{}/{}", model.provider, model.id),
+        label: model.id.clone(),
+        description: Some(model.provider.clone()),
+    });
+    filtered(references.collect(), typed)
 }
 
-fn levels(session: &AgentSession, typed: &str) -> Vec<SelectItem> {
-    let levels = session.available_thinking_levels().into_iter();
-    let items = levels.map(|level: ThinkingLevel| item(level.as_str()));
-    fuzzy_filter(items.collect(), typed, |item: &SelectItem| {
-        item.value.as_str()
-    })
+fn level_items(levels: &[ThinkingLevel], typed: &str) -> Vec<SelectItem> {
+    filtered(
+        levels.iter().map(|level| item(level.as_str())).collect(),
+        typed,
+    )
 }
 
-fn providers(session: &AgentSession, typed: &str) -> Vec<SelectItem> {
-    let providers = session.models().providers();
+fn provider_items(models: &Models, typed: &str) -> Vec<SelectItem> {
+    let providers = models.providers();
     let items = providers.iter().map(|provider| item(provider.id()));
-    fuzzy_filter(items.collect(), typed, |item: &SelectItem| {
-        item.value.as_str()
-    })
+    filtered(items.collect(), typed)
+}
+
+fn filtered(items: Vec<SelectItem>, typed: &str) -> Vec<SelectItem> {
+    fuzzy_filter(items, typed, |item: &SelectItem| item.value.as_str())
 }
 
 fn item(name: &str) -> SelectItem {

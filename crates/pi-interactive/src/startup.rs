@@ -1,14 +1,19 @@
 //! Startup: the header, loaded resources, problems.
 
+pub(crate) mod resource_config;
+pub(crate) mod standalone_dialog;
+pub(crate) mod trust_prompter;
+
 use std::path::Path;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
-use pi_runtime::Prompt;
+use pi_runtime::Services;
+use pi_views::text::paths::with_tilde;
 
-use crate::app::App;
-use crate::block::BlockView;
-use crate::header::{HeaderBlock, HeaderData, HeaderSection};
-use crate::paths::with_tilde;
+use crate::InteractiveOptions;
+use crate::app::command::AppCommand;
+use crate::screen::header::{HeaderData, HeaderSection};
+use crate::session::port::OpeningReport;
 use crate::transcript::NoticeLevel;
 
 /// Maximum number of problems listed before the rest is only counted.
@@ -18,40 +23,47 @@ const MAX_PROBLEMS: usize = 20;
 const NO_MODEL: &str = "No model configured. Run /login, or set ANTHROPIC_API_KEY, OPENAI_API_KEY, …\n\
     For a local llama.cpp server: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
 
-/// Shows the header and the problems found while loading.
-pub(crate) fn show_startup(app: &mut App) {
-    let services = app.runtime.services();
-    let settings = services.settings.settings();
-    let home = app.ui.context().home.clone();
-    let display = |path: &Path| with_tilde(path, home.as_deref());
-    let data = HeaderData {
-        version: app.options.version.clone(),
-        quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !app.options.verbose,
-        sections: if settings.quiet_startup() && !app.options.verbose {
-            problems(&services.resources).into_iter().collect()
+/// Returns the header of a session.
+pub(crate) fn header(
+    workspace: &Services,
+    options: &InteractiveOptions,
+    home: Option<&Path>,
+) -> HeaderData {
+    let settings = workspace.settings.settings();
+    let resources = &workspace.resources;
+    let display = |path: &Path| with_tilde(path, home);
+    HeaderData {
+        version: options.version.clone(),
+        quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !options.verbose,
+        sections: if settings.quiet_startup() && !options.verbose {
+            problems(resources).into_iter().collect()
         } else {
-            let mut sections = sections(&services.resources, &services.cwd, &display);
-            sections.extend(problems(&services.resources));
+            let mut sections = sections(resources, &workspace.cwd, &display);
+            sections.extend(problems(resources));
             sections
         },
+    }
+}
+
+/// Returns the problems found while a session was opened.
+pub(crate) fn notices(report: OpeningReport, has_model: bool) -> Vec<AppCommand> {
+    let mut notices: Vec<_> = report.diagnostics.iter().map(diagnostic).collect();
+    let warn = |text: String| AppCommand::notify(NoticeLevel::Warning, text);
+    notices.extend(report.model_fallback.map(warn));
+    if !has_model {
+        notices.push(warn(NO_MODEL.to_owned()));
+    }
+    notices
+}
+
+/// Returns the notice for a problem with the configuration.
+pub(crate) fn diagnostic(diagnostic: &ConfigDiagnostic) -> AppCommand {
+    let level = match diagnostic.level {
+        DiagnosticLevel::Info => NoticeLevel::Info,
+        DiagnosticLevel::Warning => NoticeLevel::Warning,
+        DiagnosticLevel::Error => NoticeLevel::Error,
     };
-    let header = BlockView::new(HeaderBlock::new(data), app.ui.clone());
-    let header = app.with_transcript(|transcript, document| transcript.append(document, header));
-    app.show_header(header);
-    let mut diagnostics = app.runtime.diagnostics();
-    diagnostics.extend(services.settings.take_diagnostics());
-    for diagnostic in diagnostics {
-        app.report_diagnostic(&diagnostic);
-    }
-    if let Some(fallback) = app.runtime.model_fallback() {
-        app.notify(NoticeLevel::Warning, fallback);
-    }
-    if app.session.model().is_none() {
-        app.notify(NoticeLevel::Warning, NO_MODEL);
-    }
-    app.warn_about_extra_usage();
-    app.report_theme_problem();
-    app.report_key_problems();
+    AppCommand::notify(level, diagnostic.message_with_path())
 }
 
 fn sections(
@@ -130,69 +142,6 @@ fn extension_name(path: &Path) -> String {
         .or_else(|| path.file_name());
     name.map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
-}
-
-/// Runs work deferred until after the first frame.
-pub(crate) fn after_first_frame(app: &mut App) {
-    app.probe_terminal();
-    app.watch_theme_files();
-    app.report_last_crash();
-    app.report_project_changes();
-    if app.options.refresh_catalogs {
-        app.runtime.refresh_catalogs();
-    }
-    if let Some(notices) = app.options.startup_notices.take() {
-        app.spawn(notices.0, |app, lines| {
-            for line in lines {
-                app.notify(NoticeLevel::Info, line);
-            }
-        });
-    }
-    if app.options.pick_session {
-        app.open_resume();
-    } else if app.options.first_start {
-        app.open_first_start();
-    }
-    let prompts: Vec<Prompt> = std::mem::take(&mut app.options.prompts);
-    let runtime = app.runtime.clone();
-    // Hooks may prompt the user first.
-    app.spawn(
-        async move { runtime.notify_session_start().await },
-        |app, ()| app.send_prompts(prompts),
-    );
-}
-
-impl App {
-    /// Records that the first start is complete.
-    pub(crate) fn finish_first_start(&mut self) {
-        let version = self.options.version.clone();
-        self.save_setting(|settings| settings.last_changelog_version = Some(version));
-    }
-
-    fn report_key_problems(&mut self) {
-        for problem in self.take_key_problems() {
-            self.report_diagnostic(&problem);
-        }
-    }
-
-    /// Reports changes to a trusted project since it was last trusted.
-    pub(crate) fn report_project_changes(&mut self) {
-        let checking = self.runtime.project_changes();
-        self.spawn(checking, |app, found| {
-            if let Some(changes) = found {
-                app.report_diagnostic(&changes);
-            }
-        });
-    }
-
-    pub(crate) fn report_diagnostic(&mut self, diagnostic: &ConfigDiagnostic) {
-        let level = match diagnostic.level {
-            DiagnosticLevel::Info => NoticeLevel::Info,
-            DiagnosticLevel::Warning => NoticeLevel::Warning,
-            DiagnosticLevel::Error => NoticeLevel::Error,
-        };
-        self.notify(level, diagnostic.message_with_path());
-    }
 }
 
 #[cfg(test)]

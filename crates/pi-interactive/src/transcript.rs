@@ -7,6 +7,7 @@ mod assistant;
 mod costs;
 mod extension_rendering;
 mod history;
+mod message;
 #[cfg(test)]
 mod tests;
 
@@ -14,21 +15,25 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
+use pi_context::CompactionReason;
 use pi_core::AgentEvent;
 use pi_protocol::{AgentMessage, Usage};
-use pi_runtime::{AgentSession, CompactionOutcome, ComponentId, SessionEvent};
-use pi_session::{CompactionReason, EntryBody, EntryId, Session};
-use pi_tui::{BlockId, Component, Document, Liveness};
+use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
+use pi_session::{EntryBody, EntryId};
+use pi_tui::{BlockId, Document, Liveness};
+use pi_views::theme::ui_theme::UiTheme;
 
-use crate::block::{BlockView, TranscriptBlock};
+use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
     SummaryBlock, ToolCallBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
-use crate::ui_theme::UiTheme;
+use crate::extensions::bridge::ExtensionUiBridge;
+use crate::session::history::SessionHistory;
 use costs::CostTracker;
 use history::{HistoryBlocks, HistoryBuilder};
+
+pub(crate) use message::{TranscriptMsg, TranscriptSource};
 
 /// Number of entries shown at first; older ones are loaded on demand.
 const RECENT_ENTRIES: usize = 1_000;
@@ -118,18 +123,17 @@ impl Transcript {
     }
 
     /// Shows a session: the recent part, preceded by a line with the number of older entries.
-    pub(crate) fn show(&mut self, document: &mut Document, session: &AgentSession) {
-        let idle = session.is_idle();
-        self.costs = CostTracker::with_prices(session.models());
-        session.with_session(|session| self.show_recent(document, session, idle));
-        if let Some(message) = session.streaming_message() {
-            self.catch_up(document, &message);
+    fn show(&mut self, document: &mut Document, source: &TranscriptSource) {
+        self.costs = CostTracker::with_prices(&source.models);
+        self.show_recent(document, source.history.as_ref(), source.is_idle);
+        if let Some(message) = &source.live {
+            self.catch_up(document, message);
         }
     }
 
     /// Shows the recent part. If `idle`, calls without a result have been abandoned.
-    fn show_recent(&mut self, document: &mut Document, session: &Session, idle: bool) {
-        self.older = session.branch_ids();
+    fn show_recent(&mut self, document: &mut Document, session: &dyn SessionHistory, idle: bool) {
+        self.older = session.branch();
         let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
         let entries = history::read(&recent, session);
         let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, &mut self.costs);
@@ -150,11 +154,11 @@ impl Transcript {
     }
 
     /// Loads older entries; returns whether there were any.
-    pub(crate) fn show_older(&mut self, document: &mut Document, session: &AgentSession) -> bool {
-        session.with_session(|session| self.show_earlier(document, session))
-    }
-
-    fn show_earlier(&mut self, document: &mut Document, session: &Session) -> bool {
+    pub(crate) fn show_older(
+        &mut self,
+        document: &mut Document,
+        session: &dyn SessionHistory,
+    ) -> bool {
         if self.older.is_empty() {
             return false;
         }
@@ -177,7 +181,9 @@ impl Transcript {
         self.first = ids.first().copied().or(self.first);
         let left = self.older.len();
         if left > 0 {
-            self.update::<EarlierBlock>(document, self.earlier, |block| block.set_entries(left));
+            self.update_block::<EarlierBlock>(document, self.earlier, |block| {
+                block.set_entries(left);
+            });
         } else if let Some(earlier) = self.earlier.take() {
             document.remove(earlier);
         }
@@ -185,7 +191,7 @@ impl Transcript {
     }
 
     /// Updates the blocks for a session event.
-    pub(crate) fn on_event(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
+    fn on_event(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
         match event {
             SessionEvent::Agent(event) => self.on_agent_event(document, event, now),
             SessionEvent::AgentEnd { .. } => {
@@ -253,43 +259,40 @@ impl Transcript {
     }
 
     /// Adds a notice. A status replaces the previous status if that is still the last line.
-    pub(crate) fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
+    fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
         let is_status = notice.level == NoticeLevel::Status;
         let replaced = self.status.filter(|_| is_status);
         if replaced.is_some() && document.last() == replaced {
-            self.update::<NoticeBlock>(document, replaced, |block| block.replace(notice.clone()));
+            self.update_block::<NoticeBlock>(document, replaced, |block| {
+                block.replace(notice.clone());
+            });
             return;
         }
         let id = self.push(document, NoticeBlock::new(notice.clone()));
         self.status = is_status.then_some(id);
     }
 
-    #[expect(clippy::unused_self, reason = "the transcript decides where blocks go")]
-    pub(crate) fn append(&mut self, document: &mut Document, component: impl Component) -> BlockId {
-        document.push(component)
-    }
-
-    pub(crate) fn begin_bash(&mut self, document: &mut Document, command: &str, excluded: bool) {
+    fn begin_bash(&mut self, document: &mut Document, command: &str, excluded: bool) {
         let block = BashExecutionBlock::running(command, excluded, Instant::now());
         self.bash = Some(self.push(document, block));
     }
 
-    pub(crate) fn append_bash_output(&mut self, document: &mut Document, delta: &str) {
-        self.update::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
+    fn append_bash_output(&mut self, document: &mut Document, delta: &str) {
+        self.update_block::<BashExecutionBlock>(document, self.bash, |block| block.print(delta));
     }
 
-    pub(crate) fn finish_bash(&mut self, document: &mut Document, end: &BashOutcome) {
+    fn finish_bash(&mut self, document: &mut Document, end: &BashOutcome) {
         let bash = self.bash.take();
-        self.update::<BashExecutionBlock>(document, bash, |block| block.finish(end));
+        self.update_block::<BashExecutionBlock>(document, bash, |block| block.finish(end));
     }
 
     /// Expands or collapses all blocks; blocks outside the view follow when they are shown.
-    pub(crate) fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
+    fn set_expanded(&mut self, document: &mut Document, expanded: bool) {
         self.ui.set_expanded(expanded);
         document.invalidate();
     }
 
-    pub(crate) fn is_expanded(&self) -> bool {
+    fn is_expanded(&self) -> bool {
         self.ui.is_expanded()
     }
 
@@ -304,8 +307,8 @@ impl Transcript {
         let due: Vec<BlockId> = due.map(|(id, _)| *id).collect();
         for id in due {
             self.ticking.remove(&id);
-            self.update::<ToolCallBlock>(document, Some(id), |block| block.tick(now));
-            self.update::<BashExecutionBlock>(document, Some(id), |block| block.tick(now));
+            self.update_block::<ToolCallBlock>(document, Some(id), |block| block.tick(now));
+            self.update_block::<BashExecutionBlock>(document, Some(id), |block| block.tick(now));
         }
     }
 
@@ -341,7 +344,7 @@ impl Transcript {
                 args,
             } => {
                 let id = self.call(document, tool_call_id, tool_name, args);
-                self.update::<ToolCallBlock>(document, Some(id), |block| block.begin(now));
+                self.update_block::<ToolCallBlock>(document, Some(id), |block| block.begin(now));
             }
             AgentEvent::ToolExecutionUpdate {
                 tool_call_id,
@@ -349,7 +352,7 @@ impl Transcript {
                 ..
             } => {
                 let id = self.calls.get(tool_call_id).copied();
-                self.update::<ToolCallBlock>(document, id, |block| {
+                self.update_block::<ToolCallBlock>(document, id, |block| {
                     block.update(&partial_result.content, partial_result.details.as_ref());
                 });
             }
@@ -360,7 +363,7 @@ impl Transcript {
                 ..
             } => {
                 let id = self.calls.remove(tool_call_id);
-                self.update::<ToolCallBlock>(document, id, |block| {
+                self.update_block::<ToolCallBlock>(document, id, |block| {
                     let details = result.details.as_ref();
                     block.end(&result.content, details, *is_error, Some(now));
                 });
@@ -447,7 +450,7 @@ impl Transcript {
     }
 
     /// Updates a block, if it exists and has this type.
-    fn update<B: TranscriptBlock>(
+    fn update_block<B: TranscriptBlock>(
         &mut self,
         document: &mut Document,
         id: Option<BlockId>,

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use pi_config::GitAddress;
 use pi_env::Env;
+use pi_fs::staging::{self, StagingDir};
 use serde_json::{Map, Value};
 
 use crate::command::{self, Command};
-use crate::dir_ops::{self, CopyMode, StagingDir};
+use crate::dir_ops::{self, CopyMode};
 use crate::error::PackageError;
 use crate::npm::{
     BuildRequirements, ExternalNpm, ModulesBuilder, PeerDependencies, lock_install_path,
@@ -73,7 +74,7 @@ impl GitPackage<'_> {
         let (parent, name) = self.parent_and_name();
         fs::create_dir_all(&parent).map_err(PackageError::disk(&parent))?;
         let lock = lock_install_path(&parent.join(format!(".{name}.pi-install"))).await?;
-        dir_ops::remove_leftovers(&parent, &name);
+        staging::remove_leftovers(&parent, &name);
         let installed = if self.checkout_dir.exists() {
             self.update(&parent, &name, dependencies).await
         } else {
@@ -296,7 +297,7 @@ impl GitPackage<'_> {
                 }
             }
         }
-        dir_ops::replace_dir(checkout, self.checkout_dir)
+        staging::replace_dir(checkout, self.checkout_dir)
             .map_err(PackageError::disk(self.checkout_dir))?;
         remove_file(&self.marker())
     }

@@ -9,8 +9,9 @@ use pi_config::{
     installed_version,
 };
 use pi_env::{Env, env_vars};
+use pi_fs::private;
+use pi_fs::staging::StagingDir;
 
-use crate::dir_ops::StagingDir;
 use crate::error::PackageError;
 use crate::git::{DependencyInstaller, GitPackage};
 use crate::inspection::{PackageInspection, inspect};
@@ -342,7 +343,7 @@ impl PackageInstaller {
         }
         let dir = self.options.agent_dir.tmp().join("extensions");
         fs::create_dir_all(&dir).map_err(PackageError::disk(&dir))?;
-        make_private(&dir).map_err(PackageError::disk(&dir))
+        private::restrict_directory(&dir).map_err(PackageError::disk(&dir))
     }
 
     fn install_path(&self, address: &PackageAddress, scope: SourceScope) -> PathBuf {
@@ -369,16 +370,4 @@ impl PackageInstaller {
         }
         Ok(())
     }
-}
-
-#[cfg(unix)]
-fn make_private(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
-}
-
-#[cfg(not(unix))]
-fn make_private(_dir: &Path) -> std::io::Result<()> {
-    Ok(())
 }

@@ -9,10 +9,7 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
-use self::writer::JsonWriter;
-
 mod strings;
-mod writer;
 
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
@@ -23,8 +20,22 @@ pub struct JsFormatter;
 
 impl Formatter for JsFormatter {
     fn write_f64<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
-        // `JSON.stringify(-0)` is `0`; ryu-js already agrees, and non-finite numbers never get
-        // here because serde_json writes them as `null`.
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a fractional number is not equal to its truncation"
+        )]
+        let integer = value as i64;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a lossy conversion makes the two differ"
+        )]
+        let is_integer =
+            integer.unsigned_abs() < 1 << f64::MANTISSA_DIGITS && integer as f64 == value;
+        if is_integer {
+            // Most numbers are integers, and the general path is many times slower.
+            return self.write_i64(writer, integer);
+        }
+        // Non-finite numbers never get here because serde_json writes them as `null`.
         writer.write_all(ryu_js::Buffer::new().format_finite(value).as_bytes())
     }
 
@@ -46,7 +57,10 @@ pub fn write<T: Serialize + ?Sized>(
     bytes: &mut Vec<u8>,
     value: &T,
 ) -> Result<(), serde_json::Error> {
-    value.serialize(&mut JsonWriter::new(bytes))
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        bytes,
+        JsFormatter,
+    ))
 }
 
 /// Serializes a value to compact JSON text in the style of `JSON.stringify`.
@@ -149,6 +163,35 @@ mod tests {
         assert_eq!(
             value_to_string(&value),
             "[0,0,3,0.000021,1e+21,1e-7,12.5,7,-3,null]"
+        );
+    }
+
+    #[test]
+    fn numbers_without_a_json_form_are_null() {
+        let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1.0];
+        assert_eq!(to_string(&numbers).unwrap(), "[null,null,null,0,1]");
+        assert_eq!(to_string(&f32::NAN).unwrap(), "null");
+    }
+
+    #[test]
+    fn large_integers_are_formatted_like_javascript() {
+        let numbers = [
+            9_007_199_254_740_991.0,
+            9_007_199_254_740_992.0,
+            -1e20,
+            1e21,
+        ];
+        assert_eq!(
+            to_string(&numbers).unwrap(),
+            "[9007199254740991,9007199254740992,-100000000000000000000,1e+21]"
+        );
+    }
+
+    #[test]
+    fn only_quotes_backslashes_and_control_characters_are_escaped() {
+        assert_eq!(
+            to_string("\"\\\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}/é\u{2028}😀").unwrap(),
+            "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\u{7f}/é\u{2028}😀\""
         );
     }
 

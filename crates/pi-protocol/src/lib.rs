@@ -6,14 +6,14 @@
 //! leaves the process as JSON goes through [`json`].
 //!
 //! ```
-//! use pi_protocol::{AgentMessage, MessageContent, UserMessage, json};
+//! use pi_protocol::{AgentMessage, json};
 //!
 //! let line = r#"{"role":"user","content":"hi","timestamp":1}"#;
 //! let message: AgentMessage = serde_json::from_str(line)?;
-//! let AgentMessage::User(UserMessage { content: MessageContent::Text(text), .. }) = &message else {
-//!     panic!("not a user message with text");
+//! let AgentMessage::User(user) = &message else {
+//!     panic!("not a user message");
 //! };
-//! assert_eq!(text, "hi");
+//! assert_eq!(user.content.joined_text(), "hi");
 //! assert_eq!(json::to_string(&message)?, line);
 //! # Ok::<(), serde_json::Error>(())
 //! ```

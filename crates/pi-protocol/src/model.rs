@@ -82,6 +82,31 @@ pub struct Model {
 }
 
 impl Model {
+    /// Returns the model that clients see while none is selected: every name is `unknown`, every
+    /// limit and price zero.
+    pub fn unknown() -> Self {
+        const UNKNOWN: &str = "unknown";
+        Self {
+            id: UNKNOWN.to_owned(),
+            name: UNKNOWN.to_owned(),
+            api: UNKNOWN.to_owned(),
+            provider: UNKNOWN.to_owned(),
+            base_url: String::new(),
+            reasoning: false,
+            thinking_level_map: None,
+            input: Vec::new(),
+            input_limits: None,
+            cost: ModelCost::default(),
+            prompt_cache: None,
+            context_window: 0,
+            max_tokens: 0,
+            sampling_params: None,
+            headers: None,
+            compat: None,
+            extra: JsonObject::default(),
+        }
+    }
+
     pub fn accepts_images(&self) -> bool {
         self.input.contains(&Modality::Image)
     }

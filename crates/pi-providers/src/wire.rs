@@ -20,13 +20,9 @@ pub(crate) mod openai_error;
 pub(crate) mod openai_responses;
 pub(crate) mod pi_messages;
 #[cfg(any(test, feature = "test-support"))]
-#[cfg_attr(
-    not(test),
-    expect(
-        clippy::unwrap_used,
-        clippy::missing_panics_doc,
-        reason = "test support of other crates"
-    )
+#[expect(
+    clippy::unwrap_used,
+    reason = "a failed setup must fail the test, also that of another crate"
 )]
 pub mod testing;
 mod wire_api;

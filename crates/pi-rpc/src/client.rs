@@ -5,6 +5,9 @@
 //! that blocks therefore stops reading, and with it the process.
 
 mod commands;
+mod model_commands;
+
+pub use model_commands::RpcModelCommands;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -278,7 +281,7 @@ impl RpcClient {
         &self,
         limit: Duration,
     ) -> impl Future<Output = Result<Vec<RpcEvent>, RpcClientError>> + Send + use<> {
-        self.start_collecting().finish(limit)
+        EventCollector::start(self).finish(limit)
     }
 
     /// Sends a message and collects events until the agent settles.
@@ -288,28 +291,9 @@ impl RpcClient {
         images: Vec<ImageContent>,
         limit: Duration,
     ) -> Result<Vec<RpcEvent>, RpcClientError> {
-        let events = self.start_collecting();
+        let events = EventCollector::start(self);
         self.prompt(message, images).await?;
         events.finish(limit).await
-    }
-
-    fn start_collecting(&self) -> EventCollector {
-        let events = Arc::new(Mutex::new(Vec::new()));
-        let settled = Arc::new(Notify::new());
-        let subscription = {
-            let (events, settled) = (Arc::clone(&events), Arc::clone(&settled));
-            self.subscribe(move |event| {
-                lock(&events).push(event.clone());
-                if event.kind() == "agent_settled" {
-                    settled.notify_one();
-                }
-            })
-        };
-        EventCollector {
-            events,
-            settled,
-            subscription,
-        }
     }
 }
 
@@ -321,6 +305,25 @@ struct EventCollector {
 }
 
 impl EventCollector {
+    fn start(client: &RpcClient) -> Self {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let settled = Arc::new(Notify::new());
+        let subscription = {
+            let (events, settled) = (Arc::clone(&events), Arc::clone(&settled));
+            client.subscribe(move |event| {
+                lock(&events).push(event.clone());
+                if event.kind() == "agent_settled" {
+                    settled.notify_one();
+                }
+            })
+        };
+        Self {
+            events,
+            settled,
+            subscription,
+        }
+    }
+
     async fn finish(self, limit: Duration) -> Result<Vec<RpcEvent>, RpcClientError> {
         let shared = &self.subscription.shared;
         let ended = shared.ended.notified();

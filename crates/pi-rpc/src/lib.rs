@@ -28,7 +28,9 @@ mod response;
 mod rpc_extension_ui;
 mod server;
 
-pub use client::{RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription};
+pub use client::{
+    RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcModelCommands, RpcSubscription,
+};
 pub use command::{ClientLine, RejectedLine, RpcCommand, RpcRequest, StreamingBehavior};
 pub use events::JsonEventWriter;
 pub use extension_ui::{

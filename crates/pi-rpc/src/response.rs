@@ -76,7 +76,7 @@ fn head_line(head: &ResponseHead<'_>) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RpcSessionState {
-    /// `None` until a model is selected.
+    /// [`Model::unknown`] until a model is selected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<std::sync::Arc<Model>>,
     pub thinking_level: ThinkingLevel,

@@ -1,351 +1,38 @@
-//! Bug reports: an archive on the user's disk, with secrets removed. Nothing is sent.
-//!
-//! A report describes program, system, terminal, model and settings, and contains the end of the
-//! log and the last crash. Optionally it includes the conversation, as an HTML page and as a record
-//! for [`replay`](crate::replay()).
+//! Collects what a bug report contains about a live session.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use jiff::Timestamp;
 use pi_config::ConfigScope;
-use pi_env::Env;
-use pi_protocol::Model;
-use serde_json::{Value, json};
-use thiserror::Error;
+use pi_export::{ExportTheme, ReportedSession};
 
-use crate::export::{
-    ExportError, ExportTheme, HtmlOptions, JsonlOptions, export_html, export_jsonl,
-};
-use crate::private_directory::PrivateDirectory;
-use crate::redaction::Redactor;
 use crate::services::Services;
 use crate::session::AgentSession;
 
-/// Name of the record in the archive.
-pub(crate) const REPLAY_FILE: &str = "replay.jsonl";
-
-/// Name of the HTML page in the archive.
-const PAGE_FILE: &str = "session.html";
-
-/// Number of bytes kept from the end of the log.
-const LOG_TAIL: u64 = 256 * 1024;
-
-/// Type of the session entry that records a report.
-const ENTRY_TYPE: &str = "pi.bug-report";
-
-/// Environment variables that identify the terminal.
-const TERMINAL_VARIABLES: [&str; 8] = [
-    "TERM",
-    "TERM_PROGRAM",
-    "TERM_PROGRAM_VERSION",
-    "COLORTERM",
-    "LANG",
-    "LC_ALL",
-    "TERM_FEATURES",
-    "WT_SESSION",
-];
-
-/// Options of a report.
-#[derive(Debug, Clone, Default)]
-pub struct BugReport {
-    /// Description of the problem by the user.
-    pub description: Option<String>,
-    pub with_conversation: bool,
-    pub version: String,
-    /// Terminal information that only the front end has.
-    pub terminal: Value,
-    /// The log file.
-    pub log: Option<PathBuf>,
-    /// The report of the last crash.
-    pub crash: Option<PathBuf>,
-}
-
-/// A report that was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WrittenReport {
-    pub id: String,
-    pub path: PathBuf,
-    /// Size of the archive in bytes.
-    pub bytes: u64,
-    /// Names of the files in the archive.
-    pub files: Vec<String>,
-    /// Number of secrets that were redacted.
-    pub redacted: usize,
-}
-
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum BugReportError {
-    #[error(transparent)]
-    Export(#[from] ExportError),
-    #[error("cannot write bug report to {}", path.display())]
-    Unwritable {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl BugReport {
-    /// Writes the archive into a directory. `redaction` is applied to everything in it.
-    pub fn write(
-        &self,
-        session: &AgentSession,
-        services: &Services,
-        redaction: &Redactor,
-        directory: &Path,
-    ) -> Result<WrittenReport, BugReportError> {
-        let id = uuid::Uuid::now_v7().to_string();
-        let path = directory.join(format!("pi-bug-report-{id}.tar.gz"));
-        let unwritable = |source| BugReportError::Unwritable {
-            path: path.clone(),
-            source,
-        };
-        let mut files = vec![
-            ("README.txt", self.explanation().into_bytes()),
-            ("report.json", self.facts(&id, session, services, redaction)),
-        ];
-        if let Some(tail) = self.log.as_deref().and_then(tail_of) {
-            files.push(("log.txt", redaction.redact(&tail).into_owned().into_bytes()));
-        }
-        if let Some(crash) = self.crash.as_deref().and_then(tail_of) {
-            files.push((
-                "crash.txt",
-                redaction.redact(&crash).into_owned().into_bytes(),
-            ));
-        }
-        if self.with_conversation {
-            let scratch = PrivateDirectory::new("pi-bug").map_err(unwritable)?;
-            for (name, content) in conversation(session, services, redaction, scratch.path())? {
-                files.push((name, content));
-            }
-        }
-        write_archive(&path, &format!("pi-bug-report-{id}"), &files).map_err(unwritable)?;
-        Ok(WrittenReport {
-            bytes: std::fs::metadata(&path).map_or(0, |metadata| metadata.len()),
-            id,
-            path,
-            files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            redacted: redaction.replaced(),
-        })
-    }
-
-    /// Returns type and data of the session entry that records the report.
-    pub fn entry(&self, written: &WrittenReport, env: &Env) -> (&'static str, Value) {
-        let data = json!({
-            "id": written.id,
-            "createdAt": timestamp(env),
-            "hint": self.description,
-            "sessionIncluded": self.with_conversation,
-            "summaryIncluded": false,
-            "delivery": "archive",
-            "path": written.path,
-        });
-        (ENTRY_TYPE, data)
-    }
-
-    fn explanation(&self) -> String {
-        let conversation = if self.with_conversation {
-            "session.html  the conversation, to read in a browser\n\
-             replay.jsonl  the current branch; `pi replay ARCHIVE` runs it again offline\n"
-        } else {
-            "The conversation is not included.\n"
-        };
-        format!(
-            "Bug report for pi {}.\n\
-             Nothing was sent anywhere. Review the files before you share them.\n\n\
-             report.json   program, system, terminal, model and settings\n\
-             log.txt       end of the log, if there is one\n\
-             crash.txt     last crash, if there was one\n\
-             {conversation}",
-            self.version
-        )
-    }
-
-    fn facts(
-        &self,
-        id: &str,
-        session: &AgentSession,
-        services: &Services,
-        redaction: &Redactor,
-    ) -> Vec<u8> {
-        let env = &services.env;
+impl AgentSession {
+    /// Returns what a [`BugReport`](pi_export::BugReport) contains about this session and its services.
+    pub fn reported(&self, services: &Services) -> ReportedSession {
+        let model = self.model();
         let settings = |scope| {
             let settings = services.settings.scope(scope);
             serde_json::to_value(&*settings).unwrap_or_default()
         };
         let extensions = services.resources.extensions.iter();
-        let mut facts = json!({
-            "schemaVersion": 1,
-            "id": id,
-            "createdAt": timestamp(env),
-            "hint": self.description,
-            "environment": self.environment(env),
-            "session": {
-                "id": session.session_id(),
-                "included": self.with_conversation,
-                "summaryIncluded": false,
-                "messageCount": session.message_count(),
-                "cwd": self.with_conversation.then(|| services.cwd.clone()),
-            },
-            "model": session.model().map(|model| describe_model(&model)),
-            "authentication": session.model().and_then(|model| {
-                let status = services.models.auth_status(&model.provider)?;
-                Some(json!({
-                    "provider": model.provider,
-                    "kind": status.kind.as_str(),
-                    "source": format!("{:?}", status.source),
-                }))
-            }),
-            "thinkingLevel": session.thinking_level(),
-            "tools": session.active_tool_names(),
-            "extensions": extensions.map(|extension| extension.source_info.clone()).collect::<Vec<_>>(),
-            "settings": {"global": settings(ConfigScope::User), "project": settings(ConfigScope::Project)},
-            "diagnostics": services
-                .diagnostics
-                .iter()
-                .map(|diagnostic| diagnostic.message.clone())
-                .collect::<Vec<_>>(),
-        });
-        if let Some(user) = facts
-            .pointer_mut("/settings/global")
-            .and_then(Value::as_object_mut)
-        {
-            user.shift_remove("trackingId");
+        let diagnostics = services.diagnostics.iter();
+        let theme = services.settings.settings().theme.clone();
+        ReportedSession {
+            cwd: services.cwd.clone(),
+            message_count: self.message_count(),
+            authentication: model
+                .as_deref()
+                .and_then(|model| services.models.auth_status(&model.provider)),
+            model,
+            thinking_level: self.thinking_level(),
+            active_tools: self.active_tool_names(),
+            system_prompt: self.system_prompt(),
+            extensions: extensions.map(|file| file.source_info.clone()).collect(),
+            user_settings: settings(ConfigScope::User),
+            project_settings: settings(ConfigScope::Project),
+            diagnostics: diagnostics.map(|found| found.message.clone()).collect(),
+            theme: ExportTheme::from_setting(theme.as_deref(), &services.resources.themes),
+            env: services.env.clone(),
         }
-        redaction.redact_value(&mut facts);
-        let mut text = serde_json::to_vec_pretty(&facts).unwrap_or_default();
-        text.push(b'\n');
-        text
     }
-
-    fn environment(&self, env: &Env) -> Value {
-        let variables = env.variables();
-        let mut terminal: serde_json::Map<String, Value> = TERMINAL_VARIABLES
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), variables.get(*name)?.clone().into())))
-            .collect();
-        let is_set = |name: &str| variables.contains_key(name);
-        terminal.insert("tmux".to_owned(), is_set("TMUX").into());
-        let is_remote = ["SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"]
-            .iter()
-            .any(|name| is_set(name));
-        terminal.insert("ssh".to_owned(), is_remote.into());
-        if let Value::Object(known) = &self.terminal {
-            terminal.extend(known.clone());
-        }
-        // Variable names help to find the configuration; values are not included.
-        let ours = variables.keys().filter(|name| name.starts_with("PI_"));
-        json!({
-            "version": self.version,
-            "platform": std::env::consts::OS,
-            "arch": std::env::consts::ARCH,
-            "shell": variables.get("SHELL").and_then(|shell| shell.rsplit('/').next()),
-            "terminal": terminal,
-            "ci": is_set("CI"),
-            "piEnvironmentVariables": ours.collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// Returns the page and the record of a conversation.
-fn conversation(
-    session: &AgentSession,
-    services: &Services,
-    redaction: &Redactor,
-    scratch: &Path,
-) -> Result<Vec<(&'static str, Vec<u8>)>, BugReportError> {
-    let setting = services.settings.settings().theme.clone();
-    let page = HtmlOptions {
-        output: Some(scratch.join(PAGE_FILE)),
-        theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
-        system_prompt: Some(session.system_prompt()),
-        redaction: redaction.clone(),
-        env: services.env.clone(),
-        ..HtmlOptions::default()
-    };
-    let record = JsonlOptions {
-        output: Some(scratch.join(REPLAY_FILE)),
-        redaction: redaction.clone(),
-        env: services.env.clone(),
-    };
-    session.with_session(|session| {
-        let page = match export_html(session, &page) {
-            Ok(page) => Some(page),
-            // The problem may be that no response was ever received.
-            Err(ExportError::NothingYet) => None,
-            Err(error) => return Err(error.into()),
-        };
-        let record = export_jsonl(session, &record)?;
-        let mut files = Vec::new();
-        for (name, path) in [(PAGE_FILE, page), (REPLAY_FILE, Some(record))] {
-            if let Some(path) = path {
-                let content = std::fs::read(&path);
-                let content =
-                    content.map_err(|source| BugReportError::Unwritable { path, source })?;
-                files.push((name, content));
-            }
-        }
-        Ok(files)
-    })
-}
-
-/// Describes a model without its header values.
-fn describe_model(model: &Model) -> Value {
-    let mut value = serde_json::to_value(model).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut()
-        && let Some(headers) = fields.shift_remove("headers")
-    {
-        let names = headers
-            .as_object()
-            .map(|headers| headers.keys().cloned().collect::<Vec<_>>());
-        fields.insert("headerNames".to_owned(), json!(names));
-    }
-    value
-}
-
-/// Returns the end of a text file; `None` if it does not exist.
-fn tail_of(path: &Path) -> Option<String> {
-    if !path.is_file() {
-        return None;
-    }
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL)))
-        .ok()?;
-    let mut bytes = Vec::new();
-    file.take(LOG_TAIL).read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    if length <= LOG_TAIL {
-        return Some(text);
-    }
-    // Drop the first line: it is cut, and a cut secret would not be recognized.
-    text.split_once('\n').map(|(_, whole)| whole.to_owned())
-}
-
-fn write_archive(path: &Path, root: &str, files: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    use pi_config::atomic_file::{NewFileMode, write_with};
-
-    write_with(path, NewFileMode::Private, |out| {
-        let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
-        for (name, content) in files {
-            let mut header = tar::Header::new_gnu();
-            header.set_size(content.len() as u64);
-            header.set_mode(0o600);
-            header.set_cksum();
-            archive.append_data(&mut header, format!("{root}/{name}"), content.as_slice())?;
-        }
-        archive.into_inner()?.finish()?.flush()
-    })
-}
-
-fn timestamp(env: &Env) -> String {
-    Timestamp::from_millisecond(env.now_ms())
-        .unwrap_or_default()
-        .to_string()
 }

@@ -10,6 +10,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{
+    AbandonedBranch, CompactionPlan, CompactionReason, CompactionResult, PromptSections,
+    SummaryAuthor,
+};
 use pi_core::{
     ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
     SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
@@ -18,10 +22,7 @@ use pi_protocol::{
     AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
 };
 use pi_providers::RequestHooks;
-use pi_session::{
-    AbandonedBranch, BranchSummary, CompactionPlan, CompactionReason, CompactionResult,
-    ContextReplacement, Entry, EntryId, PromptSections, SummaryAuthor,
-};
+use pi_session::{BranchSummary, ContextReplacement, Entry, EntryId};
 use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

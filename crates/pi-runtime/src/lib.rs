@@ -35,31 +35,21 @@ mod attachments;
 mod bug_report;
 mod commands;
 mod error_text;
-mod export;
 mod extension_adapter;
 mod extensions;
 mod hooks;
 mod model_choice;
-mod private_directory;
-mod redaction;
 mod replay;
 mod runtime;
 mod services;
 mod session;
 mod session_choice;
-mod share;
 mod summary_options;
-mod system_prompt;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
-pub use bug_report::{BugReport, BugReportError, WrittenReport};
 pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use export::{
-    ExportColor, ExportError, ExportScheme, ExportTheme, HtmlOptions, JsonlOptions, export_html,
-    export_html_file, export_jsonl,
-};
 pub use extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
     DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
@@ -82,8 +72,7 @@ pub use pi_core::{
     SummarySource, UpdateFormat,
 };
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
-pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secrets};
-pub use replay::{RecordError, ReplayDifference, ReplayError, ReplayReport, replay};
+pub use replay::{ReplayError, replay};
 pub use runtime::{
     ReplaceError, ReplaceOutcome, RuntimeOptions, SessionHooksFactory, SessionRuntime, StartError,
     StartNotification, no_model_hints,
@@ -99,8 +88,6 @@ pub use session::{
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use share::{GhCli, Gist, ShareError, SharePage};
-pub use system_prompt::{DocsPaths, ProjectInstructions, SystemPromptParts};
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };

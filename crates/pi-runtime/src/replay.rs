@@ -4,9 +4,7 @@
 //! resulting messages are compared with the recorded ones, and the first difference is reported.
 //! System messages, user shell commands and extension messages are skipped.
 
-mod comparison;
-mod record;
-mod script;
+mod recorded;
 #[cfg(test)]
 mod tests;
 
@@ -14,8 +12,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_core::{InputSource, Prompt};
 use pi_env::Env;
-use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
+use pi_export::{NextPrompt, RecordError, ReplayReport, ReplayScript};
+use pi_protocol::{ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
@@ -23,37 +23,8 @@ use thiserror::Error;
 use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
 use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{DefaultTools, ToolSelection};
-use pi_core::{InputSource, Prompt};
-
-use comparison::first_difference;
-pub use record::RecordError;
-use record::RecordedConversation;
-use script::{RecordedModel, recorded_tools};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReplayReport {
-    /// Number of recorded messages that were compared.
-    pub messages: usize,
-    /// Number of model responses among them.
-    pub answers: usize,
-    /// Number of messages at the end that were not replayed, because no user prompt led to them.
-    pub skipped: usize,
-    /// The first difference, if any.
-    pub difference: Option<ReplayDifference>,
-}
-
-/// The first message that differs from the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplayDifference {
-    /// Number of the message, starting at 1.
-    pub position: usize,
-    /// The recorded message; `None` if the record ends here.
-    pub recorded: Option<String>,
-    /// The replayed message; `None` if the replay ended here.
-    pub replayed: Option<String>,
-}
+use crate::toolset::{DefaultTools, RegisteredTool, ToolSelection};
+use recorded::{RecordedModel, recorded_tools};
 
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -72,76 +43,48 @@ pub enum ReplayError {
 
 /// Replays a record: a session file, or the archive of a bug report.
 pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError> {
-    let record = RecordedConversation::read(path, env)?;
-    if !record
-        .messages
-        .iter()
-        .any(|message| prompt_of(message).is_some())
-    {
+    let script = ReplayScript::read(path, env)?;
+    if !script.has_prompt() {
         return Err(ReplayError::NoPrompt);
     }
-    let RecordedConversation {
-        messages,
-        after_extension,
-    } = record;
-    let messages: Arc<[AgentMessage]> = messages.into();
-    let model = Arc::new(RecordedModel::new(Arc::clone(&messages)));
-    let runtime = SessionRuntime::start(options(&model, &messages, env)).await?;
+    let tools = recorded_tools(&script);
+    let model = Arc::new(RecordedModel::new(script));
+    let runtime = SessionRuntime::start(options(&model, tools, env)).await?;
     let session = runtime.session();
     model.use_session(session.clone());
-    let outcome = replay_prompts(&session, &model, &messages, &after_extension).await;
-    let replayed = outcome.and_then(|played| {
+    let reached = replay_prompts(&session, &model).await;
+    let report = reached.and_then(|reached| {
         let entries = session.with_session(pi_session::Session::branch_entries)?;
-        Ok((played, comparison::replayed(&entries)))
+        Ok(model.script().compare(reached, &entries))
     });
     runtime.shutdown().await;
-    let (played, replayed) = replayed?;
-    let compared = messages.get(..played).unwrap_or(&messages);
-    Ok(ReplayReport {
-        messages: compared.len(),
-        answers: compared
-            .iter()
-            .filter(|message| is_response(message))
-            .count(),
-        skipped: messages.len() - compared.len(),
-        difference: first_difference(compared, &replayed),
-    })
+    report
 }
 
 /// Sends every prompt of the record. Returns how many of its messages could be reached.
 async fn replay_prompts(
     session: &AgentSession,
     model: &RecordedModel,
-    messages: &[AgentMessage],
-    after_extension: &[usize],
 ) -> Result<usize, ReplayError> {
     loop {
-        let position = model.position();
-        let Some(message) = messages.get(position) else {
-            return Ok(messages.len());
-        };
-        let Some(prompt) = prompt_of(message) else {
-            // Either an extension continued here, or the loop stopped earlier than in the record.
-            let is_after_extension = after_extension.contains(&position);
-            return Ok(if is_after_extension {
-                position
-            } else {
-                messages.len()
-            });
-        };
-        model.advance();
-        session.prompt(prompt).await?;
-        session.wait_for_idle().await;
+        let next = model.script().next_prompt();
+        match next {
+            NextPrompt::Send(message) => {
+                session.prompt(prompt_of(&message)).await?;
+                session.wait_for_idle().await;
+            }
+            NextPrompt::End { reached } => return Ok(reached),
+        }
     }
 }
 
-fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> RuntimeOptions {
+fn options(model: &Arc<RecordedModel>, tools: Vec<RegisteredTool>, env: &Env) -> RuntimeOptions {
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
     });
     let registered = models.register(
-        script::PROVIDER,
+        recorded::PROVIDER,
         Registration::Provider(Arc::clone(model) as _),
     );
     if let Err(error) = registered {
@@ -161,7 +104,7 @@ fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> 
             defaults: DefaultTools::NoBuiltin,
             ..ToolSelection::default()
         },
-        custom_tools: recorded_tools(messages),
+        custom_tools: tools,
         resources: ResourceFlags {
             no_extensions: true,
             no_skills: true,
@@ -177,23 +120,16 @@ fn options(model: &Arc<RecordedModel>, messages: &[AgentMessage], env: &Env) -> 
     }
 }
 
-fn is_response(message: &AgentMessage) -> bool {
-    matches!(message, AgentMessage::Assistant(_))
-}
-
 /// Returns the prompt that sends a user message again.
-fn prompt_of(message: &AgentMessage) -> Option<Prompt> {
-    let AgentMessage::User(message) = message else {
-        return None;
-    };
+fn prompt_of(message: &UserMessage) -> Prompt {
     let (text, images) = message_parts(message);
-    Some(Prompt {
+    Prompt {
         text,
         images,
         streaming_behavior: None,
         expand: false,
         source: InputSource::Cli,
-    })
+    }
 }
 
 fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {

@@ -6,6 +6,7 @@
 //! [`AgentSession`].
 
 mod error;
+mod fallback;
 mod options;
 mod replace;
 
@@ -64,6 +65,8 @@ struct RuntimeInner {
 /// The current session and the components it was built from.
 struct CurrentSession {
     session: AgentSession,
+    /// The directory of the session's file; `None` for a session in memory.
+    directory: Option<PathBuf>,
     services: Arc<Services>,
     diagnostics: Vec<ConfigDiagnostic>,
     model_fallback: Option<String>,
@@ -416,6 +419,7 @@ fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
 }
 
 /// How the model of a session is chosen.
+#[derive(Clone)]
 enum InitialModel {
     /// From flags, the session and the settings.
     Resolve,
@@ -425,6 +429,16 @@ enum InitialModel {
         thinking_level: ThinkingLevel,
         scoped_models: Vec<ScopedModel>,
     },
+}
+
+impl InitialModel {
+    fn keep(session: &AgentSession) -> Self {
+        Self::Keep {
+            model: session.model(),
+            thinking_level: session.thinking_level(),
+            scoped_models: session.scoped_models(),
+        }
+    }
 }
 
 /// Builds an [`AgentSession`] from a stored session.
@@ -476,6 +490,10 @@ async fn build(
         )),
         None => program,
     };
+    let directory = session
+        .path()
+        .is_some()
+        .then(|| session.directory().to_owned());
     let session = AgentSession::new(SessionParts {
         session,
         settings: services.settings.clone(),
@@ -498,6 +516,7 @@ async fn build(
     Ok(CurrentSession {
         extensions,
         session,
+        directory,
         services,
         diagnostics,
         model_fallback: choice.fallback,

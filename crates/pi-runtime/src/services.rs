@@ -20,15 +20,16 @@ use pi_config::{
     TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
     read_models_file, run_project_migrations,
 };
+use pi_context::{
+    DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
+    shell_command,
+};
 use pi_env::{Env, env_vars as ai_vars};
 use pi_http::{HttpClient, HttpSettings};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 
-use crate::system_prompt::{
-    DocsPaths, ProjectInstructions, SystemPromptParts, find_documentation, shell_command,
-};
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
@@ -268,7 +269,7 @@ impl Services {
             home: self.env.home_dir(),
             shell_path: settings.shell_path(&self.env),
             command_prefix: settings.shell_command_prefix.clone(),
-            resize_images: settings.image_auto_resize(),
+            resize_images: settings.images.auto_resize(),
             environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),
             selection,
             default_tools: settings.default_tools.clone(),
@@ -293,7 +294,14 @@ impl Services {
                     content: file.content.clone(),
                 })
                 .collect(),
-            skills: pi_config::list_skills_for_model(&resources.skills),
+            skills: pi_config::list_skills_for_model(&resources.skills)
+                .into_iter()
+                .map(|skill| PromptSkill {
+                    name: skill.name,
+                    description: skill.description,
+                    location: skill.location,
+                })
+                .collect(),
             docs: DocsPaths {
                 documentation: find_documentation(package.as_deref(), program.as_deref()),
                 program: shell_command(program.as_deref()),

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_config::SettingsStore;
+use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
 use pi_protocol::{Model, ThinkingLevel};
@@ -39,8 +40,10 @@ use tokio::sync::watch;
 
 use crate::error_text::describe_error;
 use crate::hooks::SessionHooks;
-use crate::system_prompt::SystemPromptParts;
 use crate::toolset::Toolset;
+use publish::EventPublisher;
+use state::SessionState;
+use transcript::Transcript;
 
 pub use bash::{BashError, BashRequest};
 pub use compaction::CompactError;
@@ -48,11 +51,8 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::PromptError;
-use publish::EventPublisher;
 pub use publish::{SessionListener, SessionSubscription};
-use state::SessionState;
 pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
-use transcript::Transcript;
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.

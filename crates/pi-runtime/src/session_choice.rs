@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_env::Env;
-use pi_session::listing::{self, FoundSession, SearchScope};
+use pi_session::listing::{FoundSession, SearchScope};
 use pi_session::{
-    AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+    AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionError, SessionStore,
     check_session_id, sessions_root,
 };
 use pi_tools::{PathError, PathResolver};
@@ -156,12 +156,12 @@ pub(crate) struct SessionResolver {
 }
 
 impl SessionResolver {
-    /// Returns the session directory of the working directory.
-    pub(crate) fn directory(&self) -> SessionDirectory {
+    /// Returns the sessions of the working directory.
+    pub(crate) fn store(&self) -> SessionStore {
         let agent = self.agent_dir.path();
         match &self.chosen {
-            Some(chosen) => SessionDirectory::custom(chosen, agent, &self.cwd),
-            None => SessionDirectory::default_for(agent, &self.cwd),
+            Some(chosen) => SessionStore::custom(chosen, agent, &self.cwd),
+            None => SessionStore::default_for(agent, &self.cwd),
         }
     }
 
@@ -171,7 +171,7 @@ impl SessionResolver {
         choice: SessionChoice,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Result<Session, SessionChoiceError> {
-        let directory = self.directory();
+        let store = self.store();
         let new = |id: Option<String>, parent_session: Option<PathBuf>| NewSession {
             id,
             parent_session,
@@ -179,8 +179,8 @@ impl SessionResolver {
         };
         Ok(match choice {
             SessionChoice::InMemory { id } => Session::in_memory(&self.cwd, new(id, None))?,
-            SessionChoice::New { id, parent } => Session::create(&directory, new(id, parent))?,
-            SessionChoice::WithId(id) => match listing::find_by_id(&directory, &id) {
+            SessionChoice::New { id, parent } => store.create(new(id, parent))?,
+            SessionChoice::WithId(id) => match store.find_by_id(&id) {
                 Some(path) => self.open_file(&path)?,
                 None => {
                     diagnostics.push(ConfigDiagnostic {
@@ -190,10 +190,10 @@ impl SessionResolver {
                         ),
                         path: None,
                     });
-                    Session::create(&directory, new(Some(id), None))?
+                    store.create(new(Some(id), None))?
                 }
             },
-            SessionChoice::ContinueRecent => Session::continue_recent(&directory, &self.env)?,
+            SessionChoice::ContinueRecent => store.continue_recent(&self.env)?,
             SessionChoice::Open(path) => self.open_file(&path)?,
             SessionChoice::Named(name) => match self.find(&name)? {
                 ResolvedSession::File(path) => self.open_file(&path)?,
@@ -204,7 +204,7 @@ impl SessionResolver {
             SessionChoice::Fork { source, id } => {
                 let (ResolvedSession::File(source)
                 | ResolvedSession::OtherProject { path: source, .. }) = self.find(&source)?;
-                Session::fork_file(&source, &directory, new(id, None))?
+                store.fork_file(&source, new(id, None))?
             }
         })
     }
@@ -241,13 +241,13 @@ impl SessionResolver {
             };
             return Ok(ResolvedSession::File(base.resolve(name)?));
         }
-        let directory = self.directory();
+        let store = self.store();
         let root = sessions_root(self.agent_dir.path());
         let scope = match &self.chosen {
             Some(chosen) => SearchScope::Directory(chosen),
             None => SearchScope::AllProjects(&root),
         };
-        match listing::find(&directory, scope, name) {
+        match store.find(scope, name) {
             Some(FoundSession::Local(path)) => Ok(ResolvedSession::File(path)),
             Some(FoundSession::OtherProject { path, cwd }) => {
                 Ok(ResolvedSession::OtherProject { path, cwd })

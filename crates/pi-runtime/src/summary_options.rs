@@ -1,7 +1,7 @@
 //! The options of a summary request.
 
+use pi_context::SummaryRequest;
 use pi_providers::StreamOptions;
-use pi_session::SummaryRequest;
 
 /// Returns the request options: the caller's credentials, timeouts and hooks plus the settings of
 /// the summary.
@@ -17,8 +17,8 @@ pub(crate) fn summary_options(request: &SummaryRequest, base: StreamOptions) -> 
 
 #[cfg(test)]
 mod tests {
+    use pi_context::SummaryPurpose;
     use pi_protocol::{CacheRetention, ThinkingLevel, ToolChoice};
-    use pi_session::SummaryPurpose;
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_context::PromptTool;
 use pi_core::{ExecutionMode, Tool};
 use pi_protocol::{Modality, Model};
 use pi_tools::{
@@ -219,6 +220,19 @@ impl Toolset {
 
     pub fn tools(&self) -> &[RegisteredTool] {
         &self.tools
+    }
+
+    /// Returns what the system prompt says about the active tools.
+    pub fn prompt_tools<'tools>(&'tools self, active: &'tools [String]) -> Vec<PromptTool<'tools>> {
+        let tools = active.iter().map(|name| {
+            let tool = self.get(name);
+            PromptTool {
+                name,
+                snippet: tool.and_then(|tool| tool.snippet.as_deref()),
+                guidelines: tool.map_or(&[], |tool| tool.guidelines.as_slice()),
+            }
+        });
+        tools.collect()
     }
 
     pub fn get(&self, name: &str) -> Option<&RegisteredTool> {

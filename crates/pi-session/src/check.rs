@@ -4,9 +4,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pi_fs::file_lock::LockState;
+
 use crate::directory;
 use crate::error::SessionError;
-use crate::storage::{AccessMode, DiskStorage, LockState, LogFile, LogStorage};
+use crate::storage::{AccessMode, DiskStorage, LogFile, LogStorage};
 
 pub(crate) mod file_scan;
 pub(crate) mod links;

@@ -1,13 +1,11 @@
 //! The model's view of a session: the path to the leaf with compactions and edits applied.
 //! [`project`] reads only the entries that contribute, so the cost of a long session depends on
-//! what is left after its last compaction. Conversion to model messages is in
-//! [`crate::model_messages`].
+//! what is left after its last compaction. Conversion to model messages is in `pi-context`.
 
 mod edit;
 mod entry_view;
 mod outline;
 mod raw_json;
-mod recent;
 mod selection;
 mod settings;
 mod source;
@@ -22,15 +20,14 @@ use pi_protocol::{AgentMessage, Message, SystemMessage};
 
 use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::store::Session;
+use crate::session::Session;
 
-pub(crate) use entry_view::ContextEdits;
+pub use entry_view::ContextEdits;
 use entry_view::{EntryView, shows_messages};
 pub use outline::ContextOutline;
 use selection::ContextSelection;
 pub use settings::{ContextModel, PathSettings};
-use source::PathEntries;
-pub use source::{EntryMetadata, EntrySource, PathStep};
+pub use source::{EntryMetadata, EntrySource, PathEntries, PathStep};
 
 #[derive(Debug, Clone, PartialEq)]
 /// What the model sees at a leaf of the session, entry by entry.
@@ -65,7 +62,7 @@ impl ProjectedEntry {
     }
 
     /// Wraps a message that does not come from a session entry.
-    pub(crate) fn from_message(message: AgentMessage) -> Self {
+    pub fn from_message(message: AgentMessage) -> Self {
         Self {
             entry: Arc::new(Entry {
                 id: EntryId::from(String::new()),
@@ -79,7 +76,7 @@ impl ProjectedEntry {
     }
 
     /// Returns whether an edit omitted the messages of the entry.
-    pub(crate) fn is_omitted(&self) -> bool {
+    pub fn is_omitted(&self) -> bool {
         self.messages().is_empty() && shows_messages(&self.entry)
     }
 }
@@ -120,7 +117,7 @@ impl Projection {
 
     /// Returns the messages of entries that follow the leading compaction on the path; all messages
     /// if there is no compaction.
-    pub(crate) fn since_compaction(&self) -> impl Iterator<Item = &AgentMessage> {
+    pub fn since_compaction(&self) -> impl Iterator<Item = &AgentMessage> {
         let first = match self.compaction() {
             Some(_) => self.kept + 1,
             None => 0,
@@ -141,7 +138,7 @@ impl Projection {
     }
 
     /// Returns the position on the path of the entry at an index of [`Projection::entries`].
-    pub(crate) fn path_position(&self, index: usize) -> usize {
+    pub fn path_position(&self, index: usize) -> usize {
         match index {
             0 => self.kept,
             _ if index <= self.kept => index - 1,

@@ -13,61 +13,13 @@ const MAX_NAME_BYTES: usize = 250;
 /// How much of a longer path is kept.
 const LONG_NAME_PREFIX_BYTES: usize = 200;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-/// The directory with the sessions of one working directory.
-///
-/// The default directory contains nothing else. A custom directory may contain sessions of many
-/// working directories, so lookups check the headers.
-pub struct SessionDirectory {
-    path: PathBuf,
-    cwd: PathBuf,
-    shared: bool,
-}
-
-impl SessionDirectory {
-    /// Returns the default session directory of a working directory, below the agent directory.
-    pub fn default_for(agent_directory: &Path, cwd: &Path) -> Self {
-        let cwd = resolve(cwd);
-        Self {
-            path: sessions_root(agent_directory).join(directory_name(&cwd)),
-            cwd,
-            shared: false,
-        }
-    }
-
-    /// Returns a session directory chosen by the user.
-    pub fn custom(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
-        let default = Self::default_for(agent_directory, cwd);
-        let path = resolve(path);
-        Self {
-            shared: path != default.path,
-            cwd: default.cwd,
-            path,
-        }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Returns the working directory whose sessions are looked up.
-    pub fn cwd(&self) -> &Path {
-        &self.cwd
-    }
-
-    /// Returns whether a session with this working directory in its header belongs to this
-    /// directory.
-    pub fn accepts_cwd(&self, cwd: &str) -> bool {
-        !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
-    }
-}
-
 /// Returns the directory that contains the default session directories of all working directories.
 pub fn sessions_root(agent_directory: &Path) -> PathBuf {
     resolve(agent_directory).join(SESSIONS_DIR)
 }
 
-fn directory_name(cwd: &Path) -> String {
+/// Returns the name of the default session directory of a working directory.
+pub(crate) fn directory_name(cwd: &Path) -> String {
     let cwd = cwd.to_string_lossy();
     let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(&cwd);
     let name = inner.replace(['/', '\\', ':'], "-");
@@ -116,6 +68,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::session_store::SessionStore;
 
     #[test]
     fn directories_are_named_after_the_working_directory() {
@@ -126,8 +79,8 @@ mod tests {
             ("/a/./b/../c", "--a-c--"),
             ("/tmp/emoji 🦀\nline", "--tmp-emoji 🦀\nline--"),
         ] {
-            let directory = SessionDirectory::default_for(Path::new("/agent"), Path::new(cwd));
-            assert_eq!(directory.path(), Path::new("/agent/sessions").join(name));
+            let store = SessionStore::default_for(Path::new("/agent"), Path::new(cwd));
+            assert_eq!(store.path(), Path::new("/agent/sessions").join(name));
         }
     }
 
@@ -156,13 +109,13 @@ mod tests {
     fn a_custom_directory_accepts_sessions_of_its_working_directory() {
         let agent = Path::new("/agent");
         let cwd = Path::new("/home/anna/project");
-        let custom = SessionDirectory::custom(Path::new("/else"), agent, cwd);
+        let custom = SessionStore::custom(Path::new("/else"), agent, cwd);
         assert!(custom.accepts_cwd("/home/anna/other/../project"));
         assert!(!custom.accepts_cwd("/home/anna/other"));
         assert!(!custom.accepts_cwd(""));
-        let default = SessionDirectory::default_for(agent, cwd);
+        let default = SessionStore::default_for(agent, cwd);
         assert!(default.accepts_cwd("/home/anna/other"));
-        let same = SessionDirectory::custom(default.path(), agent, cwd);
+        let same = SessionStore::custom(default.path(), agent, cwd);
         assert_eq!(same, default);
     }
 }

@@ -1,30 +1,22 @@
-//! Copies of sessions: forks, clones, imports and branch exports. Lines are copied verbatim unless
+//! Copies of branches: forks, clones and exports. Lines are copied verbatim unless
 //! their parent changes, so data from other versions of pi is preserved.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_protocol::AgentMessage;
 use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
-use crate::directory::{self, SessionDirectory};
+use crate::directory;
 use crate::entry::{Entry, EntryBody, EntryId, LabelEntry};
 use crate::error::SessionError;
 use crate::header::SessionHeader;
 use crate::index::EntrySlot;
 use crate::kind::EntryKind;
-use crate::listing;
-use crate::session_id::{check_session_id, new_entry_id, new_session_id};
-use crate::storage::disk::create_private_file;
-use crate::storage::{AccessMode, DiskStorage};
-use crate::store::append::write_new_file;
-use crate::store::{
-    NewSession, OpenSession, Session, SessionLocation, create_directory, encode_record,
-};
+use crate::session::append::write_new_file;
+use crate::session::{Session, SessionLocation, encode_record};
+use crate::session_id::{new_entry_id, new_session_id};
 use crate::timestamp;
 
 /// Where a fork leaves its source.
@@ -252,71 +244,6 @@ impl Session {
         }
         Ok(())
     }
-
-    /// Copies a session file, including all branches, into the session directory of another
-    /// project.
-    pub fn fork_file(
-        source: &Path,
-        directory: &SessionDirectory,
-        options: NewSession,
-    ) -> Result<Self, SessionError> {
-        if let Some(id) = &options.id {
-            check_session_id(id)?;
-            if let Some(path) = listing::find_by_id(directory, id) {
-                let id = id.clone();
-                return Err(SessionError::IdTaken { id, path });
-            }
-        }
-        let source = directory::resolve(source);
-        let entries = entry_lines(&source)?;
-        let mut header = SessionHeader::new(
-            options.id.unwrap_or_else(new_session_id),
-            timestamp::to_iso(options.env.now_ms()),
-            directory.cwd().to_string_lossy(),
-        );
-        header.parent_session = Some(source.to_string_lossy().into_owned());
-        let name = directory::file_name(&header.timestamp, &header.id);
-        let path = directory.path().join(name);
-        let mut content = encode_record(&header)?;
-        content.extend(entries);
-        // The log must release its lock before the session locks the file.
-        drop(write_new_file(&DiskStorage, &path, &content)?);
-        Self::open(
-            &path,
-            OpenSession {
-                env: options.env,
-                ..OpenSession::default()
-            },
-        )
-    }
-
-    /// Copies a session file into a directory, unless it is already there, and opens it.
-    pub fn import(
-        source: &Path,
-        directory: &Path,
-        options: OpenSession,
-    ) -> Result<Self, SessionError> {
-        let source = directory::resolve(source);
-        let directory = directory::resolve(directory);
-        // Fail before copying a file that is not a session.
-        Self::open(
-            &source,
-            OpenSession {
-                access: AccessMode::Read,
-                ..OpenSession::default()
-            },
-        )?;
-        let options = OpenSession {
-            directory: Some(directory.clone()),
-            ..options
-        };
-        if source.parent() == Some(&directory) {
-            return Self::open(&source, options);
-        }
-        create_directory(&directory)?;
-        let target = copy_into(&source, &directory)?;
-        Self::open(&target, options)
-    }
 }
 
 /// Rewrites the parent of an entry, and the first kept entry of a compaction if that was dropped.
@@ -335,56 +262,4 @@ fn relink_line(
         *kept = successor.as_str().to_owned();
     }
     encode_record(&object)
-}
-
-/// Reads all entries of a file as lines in the current format.
-fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
-    let source = Session::open(
-        path,
-        OpenSession {
-            access: AccessMode::Read,
-            ..OpenSession::default()
-        },
-    )?;
-    let mut lines = Vec::new();
-    for slot in (0..).take(source.len()) {
-        lines.extend_from_slice(source.line_at(slot)?.as_bytes());
-        lines.push(b'\n');
-    }
-    Ok(lines)
-}
-
-/// Copies a file into a directory under its own name, or with a numeric suffix if that is taken.
-fn copy_into(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
-    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = source
-        .extension()
-        .map(|extension| format!(".{}", extension.to_string_lossy()))
-        .unwrap_or_default();
-    let mut target = directory.join(format!("{stem}{extension}"));
-    let mut suffix = 1_u32;
-    loop {
-        let unwritable = |source| SessionError::Unwritable {
-            path: target.clone(),
-            source,
-        };
-        match create_private_file(&target) {
-            Ok(mut file) => {
-                let copied =
-                    fs::File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));
-                if let Err(error) = copied {
-                    if let Err(error) = fs::remove_file(&target) {
-                        tracing::warn!(path = %target.display(), %error, "cannot remove incomplete copy");
-                    }
-                    return Err(unwritable(error));
-                }
-                return Ok(target);
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                target = directory.join(format!("{stem}-{suffix}{extension}"));
-                suffix += 1;
-            }
-            Err(error) => return Err(unwritable(error)),
-        }
-    }
 }

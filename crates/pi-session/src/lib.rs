@@ -1,12 +1,14 @@
-//! Session storage: an append-only log of entries that form a tree, plus the logic built on it.
+//! Session storage: an append-only log of entries that form a tree.
 //!
 //! A session file contains JSON lines: a [`SessionHeader`], then one [`Entry`] per line. Entries
 //! point to their parents, so one file holds every branch of a conversation, and written records
-//! are never changed. [`Session`] opens, reads and appends; [`listing`] finds sessions.
+//! are never changed. [`SessionStore`] creates, lists, finds and forks the sessions of a working
+//! directory; [`Session`] opens one file, reads it, appends to it and moves in its tree;
+//! [`SessionCheck`] and [`SessionRepair`] deal with damaged files.
 //!
-//! A [`Projection`] is the part of a session that the model sees. When it grows too large, a
-//! [`CompactionPlan`] decides what is summarized and what is kept. Both are pure data: this crate
-//! never calls a model.
+//! A [`Projection`] is the part of a session that the model sees. It is read with the index of the
+//! file, so that only the entries after the last compaction are parsed. What to do when it grows too
+//! large is decided in `pi-context`.
 //!
 //! ```
 //! use std::path::Path;
@@ -24,11 +26,8 @@
 //! # }
 //! ```
 
-mod branch_summary;
 mod cache;
-mod cache_miss;
 mod check;
-mod compaction;
 mod context;
 mod directory;
 mod entry;
@@ -39,46 +38,29 @@ mod index;
 mod kind;
 pub mod listing;
 mod load;
-mod lock;
 mod log;
 mod migrate;
-mod model_messages;
 mod reader;
 mod removal;
 mod repair;
 mod scan;
-mod sections;
+mod session;
 mod session_id;
+mod session_store;
 mod stats;
 mod storage;
-mod store;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
 mod timestamp;
 mod tree;
 
-pub use branch_summary::{AbandonedBranch, BranchSummaryPlan, NavigationTarget};
-pub use cache_miss::{CacheMiss, CacheMissDetector};
 pub use check::SessionCheck;
 pub use check::problem::{ProblemKind, SessionProblem, Severity};
-pub use compaction::estimate::{exceeds_threshold, message_tokens};
-pub use compaction::files::{FileLists, TouchedFiles};
-pub use compaction::prompt::SummaryInstructions;
-pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
-pub use compaction::serialize::serialize_conversation;
-pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
-pub use compaction::trigger::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
-    RecoveryState, needs_compaction,
-};
-pub use compaction::{
-    CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
-};
 pub use context::{
-    ContextModel, ContextOutline, EntryMetadata, EntrySource, PathSettings, PathStep,
-    ProjectedEntry, Projection, project, project_path,
+    ContextEdits, ContextModel, ContextOutline, EntryMetadata, EntrySource, PathEntries,
+    PathSettings, PathStep, ProjectedEntry, Projection, project, project_path,
 };
-pub use directory::{SessionDirectory, sessions_root};
+pub use directory::sessions_root;
 pub use entry::{
     BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
     CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry, ModelChangeEntry, SessionInfoEntry,
@@ -89,15 +71,12 @@ pub use fork::{ForkPosition, ForkedSession};
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
-pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
 pub use removal::{Removal, RemovalError, delete_session};
 pub use repair::{RepairError, SessionRepair};
-pub use sections::{
-    InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
-};
+pub use session::append::AppendedEntries;
+pub use session::{NewSession, OpenReport, OpenSession, Session};
 pub use session_id::{InvalidSessionId, check_session_id};
-pub use stats::{ContextUsage, ModelUsage, SessionTotals, TokenTotals};
+pub use session_store::SessionStore;
+pub use stats::{ModelUsage, SessionTotals, TokenTotals};
 pub use storage::AccessMode;
-pub use store::append::AppendedEntries;
-pub use store::{NewSession, OpenReport, OpenSession, Session};
 pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};

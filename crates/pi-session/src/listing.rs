@@ -6,18 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::directory::{EXTENSION, SessionDirectory};
+use crate::directory::EXTENSION;
 use crate::header::SessionHeader;
 use crate::load::parse;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{ScannedLine, Scanner};
+use crate::session_store::SessionStore;
 use crate::storage::{AccessMode, DiskStorage, LogStorage};
 
 mod info;
 mod progress;
 
 pub use info::{MessageText, SessionInfo};
-pub use progress::{IsCanceled, ListProgress, ListingCanceled, list, list_all};
+pub use progress::{IsCanceled, ListProgress, ListingCanceled, list_all};
 
 /// How far into a file the header is searched. A session with a longer header can still be opened
 /// by path.
@@ -77,51 +78,48 @@ pub fn read_header(path: &Path) -> Option<SessionHeader> {
     header
 }
 
-/// Finds the session of a directory with exactly this ID.
-pub fn find_by_id(directory: &SessionDirectory, id: &str) -> Option<PathBuf> {
-    session_files(directory.path()).into_iter().find(|path| {
-        read_header(path)
-            .is_some_and(|header| header.id == id && directory.accepts_cwd(&header.cwd))
-    })
-}
-
-/// Finds a session by ID or ID prefix, first in this directory, then in the whole scope. If several
-/// match, returns the most recently active one.
-pub fn find(
-    directory: &SessionDirectory,
-    scope: SearchScope<'_>,
-    prefix: &str,
-) -> Option<FoundSession> {
-    if let Some(path) = find_by_id(directory, prefix) {
-        return Some(FoundSession::Local(path));
+impl SessionStore {
+    /// Finds the session with exactly this ID.
+    pub fn find_by_id(&self, id: &str) -> Option<PathBuf> {
+        session_files(self.path()).into_iter().find(|path| {
+            read_header(path).is_some_and(|header| header.id == id && self.accepts_cwd(&header.cwd))
+        })
     }
-    let local = headers(session_files(directory.path()))
-        .filter(|(_, header)| directory.accepts_cwd(&header.cwd) && header.id.starts_with(prefix));
-    if let Some((path, _)) = most_recently_active(local.collect()) {
-        return Some(FoundSession::Local(path));
-    }
-    let anywhere: Vec<_> = headers(scope.files())
-        .filter(|(_, header)| header.id.starts_with(prefix))
-        .collect();
-    let exact = anywhere.iter().find(|(_, header)| header.id == prefix);
-    let (path, header) = match exact {
-        Some(found) => found.clone(),
-        None => most_recently_active(anywhere)?,
-    };
-    Some(FoundSession::OtherProject {
-        path,
-        cwd: header.cwd,
-    })
-}
 
-/// Returns the most recently written session file of a directory.
-pub fn find_most_recent(directory: &SessionDirectory) -> Option<PathBuf> {
-    let mut files = with_modified_time(session_files(directory.path()));
-    files.sort_by(|(_, one), (_, other)| other.cmp(one));
-    files
-        .into_iter()
-        .map(|(path, _)| path)
-        .find(|path| read_header(path).is_some_and(|header| directory.accepts_cwd(&header.cwd)))
+    /// Finds a session by ID or ID prefix, first in this store, then in the whole scope. If several
+    /// match, returns the most recently active one.
+    pub fn find(&self, scope: SearchScope<'_>, prefix: &str) -> Option<FoundSession> {
+        if let Some(path) = self.find_by_id(prefix) {
+            return Some(FoundSession::Local(path));
+        }
+        let local = headers(session_files(self.path()))
+            .filter(|(_, header)| self.accepts_cwd(&header.cwd) && header.id.starts_with(prefix));
+        if let Some((path, _)) = most_recently_active(local.collect()) {
+            return Some(FoundSession::Local(path));
+        }
+        let anywhere: Vec<_> = headers(scope.files())
+            .filter(|(_, header)| header.id.starts_with(prefix))
+            .collect();
+        let exact = anywhere.iter().find(|(_, header)| header.id == prefix);
+        let (path, header) = match exact {
+            Some(found) => found.clone(),
+            None => most_recently_active(anywhere)?,
+        };
+        Some(FoundSession::OtherProject {
+            path,
+            cwd: header.cwd,
+        })
+    }
+
+    /// Returns the most recently written session file.
+    pub fn find_most_recent(&self) -> Option<PathBuf> {
+        let mut files = with_modified_time(session_files(self.path()));
+        files.sort_by(|(_, one), (_, other)| other.cmp(one));
+        files
+            .into_iter()
+            .map(|(path, _)| path)
+            .find(|path| read_header(path).is_some_and(|header| self.accepts_cwd(&header.cwd)))
+    }
 }
 
 fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)> {

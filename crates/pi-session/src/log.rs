@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use memchr::memmem;
+use pi_fs::file_lock::LockState;
 use thiserror::Error;
 
-use crate::storage::{AccessMode, LockState, LogFile, PathState};
+use crate::storage::{AccessMode, LogFile, PathState};
 
 /// How often locking is attempted when a session is opened.
 const LOCK_ATTEMPTS: usize = 20;

@@ -12,10 +12,10 @@ use crate::error::SessionError;
 use crate::header::CURRENT_VERSION;
 use crate::load::parse;
 use crate::log::{AppendLog, read_range};
+use crate::session::encode_record;
+use crate::session::open::open_log;
 use crate::session_id::new_entry_id;
 use crate::storage::{AccessMode, LogStorage, MemoryFile};
-use crate::store::encode_record;
-use crate::store::open::open_log;
 
 /// The fields that every entry starts with, in order.
 const LEADING_FIELDS: [&str; 4] = ["type", "id", "parentId", "timestamp"];

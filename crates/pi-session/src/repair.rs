@@ -9,20 +9,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pi_env::Env;
+use pi_fs::private;
 use thiserror::Error;
 
 use crate::check::{FileInspection, SessionCheck};
 use crate::directory;
 use crate::error::SessionError;
 use crate::log::AppendLog;
-use crate::storage::disk::{create_private_file, replace_file};
+use crate::session::open::open_log;
+use crate::storage::disk::REPLACEMENT;
 use crate::storage::{AccessMode, DiskStorage, LogFile, PathState};
-use crate::store::open::open_log;
+use plan::RepairPlan;
 
 mod header;
 mod plan;
-
-use plan::RepairPlan;
 
 /// How many copies of one file are kept before a repair fails.
 const MAX_COPIES: usize = 1000;
@@ -125,9 +125,9 @@ fn write(
         Some(path)
     };
     let mut backup = PathBuf::new();
-    replace_file(
+    REPLACEMENT.run(
         &target,
-        |repaired| plan.write(file, repaired),
+        |repaired| Ok(plan.write(file, repaired)?),
         |repaired| {
             let is_unchanged =
                 file.path_state()? == PathState::Unchanged && file.length()? == inspection.length;
@@ -190,7 +190,7 @@ fn create_backup(target: &Path, file: &dyn LogFile, length: u64) -> io::Result<P
 /// Creates a file with an unused name next to `target` that only the user can access.
 fn create_sibling(target: &Path, suffix: &str) -> io::Result<(PathBuf, File)> {
     for path in sibling_paths(target, suffix) {
-        match create_private_file(&path) {
+        match private::create_file(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

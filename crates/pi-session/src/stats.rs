@@ -1,21 +1,17 @@
-//! Session statistics: messages, tokens and cost over all branches, and the current context usage.
+//! Session statistics: messages, tokens and cost over all branches.
 
 use std::collections::HashMap;
 
-use pi_protocol::AgentMessage;
 use serde::Serialize;
 
-use crate::compaction::estimate::reported_tokens;
-use crate::context::Projection;
 use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
 use crate::kind::{EntryKind, MessageRole};
-use crate::store::Session;
+use crate::session::Session;
+use usage_record::{TokenSpend, UsageRecord};
 
 mod usage_record;
-
-use usage_record::{TokenSpend, UsageRecord};
 
 /// How much of the file is read at once, so that many short lines need one read.
 const COUNT_CHUNK_BYTES: u64 = 256 * 1024;
@@ -163,50 +159,6 @@ impl Session {
 fn cache_hit_share(spent: &TokenSpend) -> Option<f64> {
     let prompt = spent.prompt_tokens();
     (prompt > 0).then(|| spent.cache_read as f64 / prompt as f64 * 100.0)
-}
-
-/// Usage of the model's context window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ContextUsage {
-    /// Unknown between a compaction and the next response.
-    pub tokens: Option<u64>,
-    pub context_window: u64,
-    pub percent: Option<f64>,
-}
-
-impl ContextUsage {
-    /// Returns the usage of a context; `None` if the context window is unknown.
-    pub fn of(projection: &Projection, context_window: u64) -> Option<Self> {
-        let tokens = is_known(projection).then(|| projection.estimate().tokens);
-        Self::of_size(tokens, context_window)
-    }
-
-    /// Returns the usage for a context size; `None` if the context window is unknown.
-    pub fn of_size(tokens: Option<u64>, context_window: u64) -> Option<Self> {
-        if context_window == 0 {
-            return None;
-        }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "token counts stay far below 2^53"
-        )]
-        let percent = |tokens: u64| tokens as f64 / context_window as f64 * 100.0;
-        Some(Self {
-            tokens,
-            context_window,
-            percent: tokens.map(percent),
-        })
-    }
-}
-
-/// After a compaction, the context size is unknown until a response reports it.
-fn is_known(projection: &Projection) -> bool {
-    projection.compaction().is_none()
-        || projection.since_compaction().any(|message| match message {
-            AgentMessage::Assistant(response) => reported_tokens(response).is_some(),
-            _ => false,
-        })
 }
 
 #[cfg(test)]

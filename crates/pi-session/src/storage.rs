@@ -6,11 +6,12 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+use pi_fs::file_lock::LockState;
+
 pub(crate) mod disk;
 #[cfg(test)]
 pub(crate) mod faulty;
 pub(crate) mod memory;
-mod stale_temp_files;
 
 pub(crate) use disk::DiskStorage;
 pub(crate) use memory::MemoryFile;
@@ -55,14 +56,4 @@ pub(crate) enum PathState {
     /// A different file.
     Replaced,
     Removed,
-}
-
-/// The result of trying to lock a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LockState {
-    /// Held until the file is closed or the process exits.
-    Acquired,
-    HeldElsewhere,
-    /// The file system does not support locks, as on some network shares.
-    Unsupported,
 }

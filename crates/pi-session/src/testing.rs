@@ -1,4 +1,7 @@
-//! Test paths: chains of entries written as JSON, like in session files.
+//! Test paths: chains of entries written as JSON, like in session files. Also for the tests of crates
+//! that read projections.
+
+#![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 use std::sync::Arc;
 
@@ -10,16 +13,16 @@ use crate::entry::{Entry, EntryId};
 use crate::timestamp::to_iso;
 
 /// Timestamp of the first entry; each following one is a second later.
-pub(crate) const START_MS: i64 = 1_767_225_600_000;
+pub const START_MS: i64 = 1_767_225_600_000;
 
 /// A path that grows at its leaf. Entry IDs are `e0`, `e1` and so on.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TestPath {
-    pub(crate) entries: Vec<Arc<Entry>>,
+pub struct TestPath {
+    pub entries: Vec<Arc<Entry>>,
 }
 
 impl TestPath {
-    pub(crate) fn of(entries: impl IntoIterator<Item = Value>) -> Self {
+    pub fn of(entries: impl IntoIterator<Item = Value>) -> Self {
         let mut path = Self::default();
         for entry in entries {
             path.push(entry);
@@ -28,7 +31,7 @@ impl TestPath {
     }
 
     /// Appends an entry given its type-specific fields, or a message given its role.
-    pub(crate) fn push(&mut self, mut fields: Value) -> EntryId {
+    pub fn push(&mut self, mut fields: Value) -> EntryId {
         let position = self.entries.len();
         let now = START_MS + i64::try_from(position).unwrap() * 1000;
         if fields.get("role").is_some() {
@@ -45,29 +48,29 @@ impl TestPath {
         EntryId::from(format!("e{position}"))
     }
 
-    pub(crate) fn projection(&self) -> Projection {
+    pub fn projection(&self) -> Projection {
         project_path(&self.entries)
     }
 }
 
-pub(crate) fn user(text: &str) -> Value {
+pub fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-pub(crate) fn response(text: &str) -> Value {
+pub fn response(text: &str) -> Value {
     json!({"role": "assistant", "content": [{"type": "text", "text": text}], "api": "a",
         "provider": "mock", "model": "alpha", "stopReason": "stop"})
 }
 
 /// A response that reports this many tokens.
-pub(crate) fn response_with_tokens(text: &str, tokens: u64) -> Value {
+pub fn response_with_tokens(text: &str, tokens: u64) -> Value {
     let mut response = response(text);
     response["usage"] = json!({"totalTokens": tokens});
     response
 }
 
 /// A response that calls a tool once per ID.
-pub(crate) fn tool_calls(ids: &[&str]) -> Value {
+pub fn tool_calls(ids: &[&str]) -> Value {
     let mut response = response("call");
     let calls = ids
         .iter()
@@ -77,34 +80,34 @@ pub(crate) fn tool_calls(ids: &[&str]) -> Value {
     response
 }
 
-pub(crate) fn result(call: &str, text: &str) -> Value {
+pub fn result(call: &str, text: &str) -> Value {
     json!({"role": "toolResult", "toolCallId": call, "toolName": "read",
         "content": [{"type": "text", "text": text}], "isError": false})
 }
 
-pub(crate) fn custom_message(text: &str) -> Value {
+pub fn custom_message(text: &str) -> Value {
     json!({"type": "custom_message", "customType": "note", "content": text, "display": true})
 }
 
-pub(crate) fn metadata() -> Value {
+pub fn metadata() -> Value {
     json!({"type": "custom", "customType": "state"})
 }
 
-pub(crate) fn compaction(summary: &str, first_kept: &str) -> Value {
+pub fn compaction(summary: &str, first_kept: &str) -> Value {
     json!({"type": "compaction", "summary": summary, "firstKeptEntryId": first_kept,
         "tokensBefore": 1})
 }
 
-pub(crate) fn omission(target: &str) -> Value {
+pub fn omission(target: &str) -> Value {
     json!({"type": "context_edit", "targetId": target, "replacement": null})
 }
 
-pub(crate) fn replacement(target: &str, content: &Value) -> Value {
+pub fn replacement(target: &str, content: &Value) -> Value {
     json!({"type": "context_edit", "targetId": target, "replacement": {"content": content}})
 }
 
 /// A model with a context window of 1000 tokens and an output limit of 100.
-pub(crate) fn model() -> Model {
+pub fn model() -> Model {
     serde_json::from_value(json!({
         "id": "alpha", "name": "Alpha", "api": "a", "provider": "mock", "baseUrl": "",
         "reasoning": true, "input": ["text"], "contextWindow": 1000, "maxTokens": 100,
@@ -114,7 +117,7 @@ pub(crate) fn model() -> Model {
 }
 
 /// Describes each message by its role and text.
-pub(crate) fn described<'messages>(
+pub fn described<'messages>(
     messages: impl IntoIterator<Item = &'messages AgentMessage>,
 ) -> Vec<String> {
     messages.into_iter().map(description).collect()

@@ -9,7 +9,7 @@ use crate::entry::{BranchSummaryEntry, Entry, EntryId};
 use crate::error::SessionError;
 use crate::index::{EntrySlot, IndexRecord, Parent};
 use crate::kind::EntryKind;
-use crate::store::Session;
+use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 /// The entries of a session as a tree.

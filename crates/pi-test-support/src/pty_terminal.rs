@@ -97,11 +97,7 @@ impl PtyTerminal {
     #[track_caller]
     pub fn assert_never_wrote(&self, bytes: &[u8]) {
         let capture = self.capture.0.lock().unwrap();
-        let position = capture
-            .written
-            .windows(bytes.len())
-            .position(|window| window == bytes);
-        if let Some(position) = position {
+        if let Some(position) = memmem(&capture.written, bytes) {
             let context = &capture.written[position.saturating_sub(60)..];
             let context = String::from_utf8_lossy(&context[..context.len().min(160)]);
             panic!("{bytes:?} was written: {context:?}");
@@ -119,6 +115,22 @@ impl PtyTerminal {
         self.wait_until(&format!("\"{text}\" on the screen"), |screen| {
             screen.contains(text)
         });
+    }
+
+    /// Waits until `text` was written to the terminal, also to rows that have scrolled off the screen.
+    #[track_caller]
+    pub fn wait_written(&self, text: &str) {
+        let (lock, changed) = &*self.capture;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
+        let mut capture = lock.lock().unwrap();
+        while memmem(&capture.written, text.as_bytes()).is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !capture.closed,
+                "timed out waiting for output that contains \"{text}\""
+            );
+            capture = changed.wait_timeout(capture, left).unwrap().0;
+        }
     }
 
     /// Waits until the screen no longer contains `text`.
@@ -274,4 +286,11 @@ fn pty_size(columns: u16, rows: u16) -> PtySize {
 
 fn non_zero(count: u16) -> NonZeroU16 {
     NonZeroU16::new(count).unwrap()
+}
+
+/// Returns the position of the first occurrence.
+fn memmem(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
 }

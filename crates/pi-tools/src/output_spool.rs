@@ -2,7 +2,7 @@
 //! exceeds the limits, all of it is also written to a file.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
@@ -222,17 +222,14 @@ impl SpillTarget {
     async fn create(&self) -> io::Result<(PathBuf, File)> {
         let name = format!("{}-{:016x}.log", self.prefix, rand::random::<u64>());
         let path = self.directory.join(name);
-        let file = create_private(&path).await?;
-        Ok((path, file))
+        let created = tokio::task::spawn_blocking(move || {
+            let file = pi_fs::private::create_file(&path)?;
+            Ok((path, File::from_std(file)))
+        });
+        created
+            .await
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
-}
-
-async fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = tokio::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    options.mode(0o600);
-    options.open(path).await
 }
 
 #[cfg(test)]

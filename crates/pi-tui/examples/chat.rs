@@ -11,15 +11,16 @@ use std::time::Duration;
 use pi_tui::{
     BlockId, Color, Component, Editor, EditorEvent, EditorOptions, EditorTheme, ExitBehavior,
     FocusTarget, InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, Line, Lines,
-    Liveness, Markdown, MarkdownTheme, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions,
-    ScreenMode, Style, SyntaxStyles, TUI_ACTIONS, TruncateOptions, Tui, TuiOptions,
-    UserKeybindings, truncate_to_width,
+    Liveness, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style,
+    TUI_ACTIONS, Text, TruncateOptions, Tui, TuiOptions, UserKeybindings, sanitize,
+    truncate_to_width,
 };
 
 /// A message with a name above it.
 struct ChatMessage {
     name: String,
-    text: Markdown,
+    content: String,
+    text: Text,
     cached: Option<(Lines, Lines)>,
 }
 
@@ -27,9 +28,15 @@ impl ChatMessage {
     fn new(name: &str, color: Color, text: &str) -> Self {
         Self {
             name: Style::plain().bold().fg(color).apply(name),
-            text: Markdown::new(text, theme()),
+            content: text.to_owned(),
+            text: Text::new(sanitize(text)).padding(0, 0),
             cached: None,
         }
+    }
+
+    fn append(&mut self, text: &str) {
+        self.content.push_str(text);
+        self.text.set_text(sanitize(&self.content));
     }
 }
 
@@ -56,26 +63,11 @@ impl Component for ChatMessage {
     }
 }
 
-fn theme() -> MarkdownTheme {
-    let color = |index| Style::plain().fg(Color::Indexed(index));
-    MarkdownTheme {
-        code: color(6),
-        code_block_border: color(8),
-        list_bullet: color(6),
-        syntax: SyntaxStyles {
-            keyword: color(5),
-            function: color(4),
-            string: color(2),
-            ..SyntaxStyles::default()
-        },
-        ..MarkdownTheme::default()
-    }
-}
-
-const RESPONSE: &str = "Every *word* of this response streams in separately.\n\n\
-- Lines that have left the screen are in the terminal's scrollback, **written once**;\n\
-- only the rows below are repainted.\n\n\
-```rust\nfn main() {\n    println!(\"hello\");\n}\n```\n";
+const RESPONSE: &str = "Every word of this response streams in separately.\n\n\
+Lines that have left the screen are in the terminal's scrollback, written once; \
+only the rows below are repainted.\n\n\
+The prompt stays below the response, and typing is possible at any time.\n\n\
+Select text with the mouse to copy it.";
 
 /// Returns the initial UI, its prompt, and a receiver of submitted texts.
 pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
@@ -86,7 +78,7 @@ pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
         copy_on_select: true,
         ..TuiOptions::default()
     });
-    let greeting = "Type something and press `Enter`.";
+    let greeting = "Type something and press Enter.";
     tui.transcript_mut()
         .push(ChatMessage::new("pi", Color::Indexed(6), greeting));
     let mut editor = Editor::new(EditorTheme::default(), EditorOptions::default());
@@ -191,7 +183,7 @@ pub(crate) fn stream_word(tui: &mut Tui, response: &mut Option<StreamingResponse
     if let Some(component) = tui.transcript_mut().get_mut(*id)
         && let Some(message) = (component as &mut dyn Any).downcast_mut::<ChatMessage>()
     {
-        message.text.append(word);
+        message.append(word);
     }
     false
 }

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use base64::Engine as _;
 use pi_tui::{
     CapabilityOverrides, CellSize, EncodedImage, ExitBehavior, Image, ImageCellLimits,
-    ImagePainter, InputEvent, Markdown, MarkdownTheme, ProtocolImagePainter, Runner, RunnerEvent,
-    RunnerOptions, TerminalCapabilities, TerminalEnvironment, Text, Tui, TuiOptions,
-    probe_tmux_hyperlinks,
+    ImagePainter, InputEvent, ProtocolImagePainter, Runner, RunnerEvent, RunnerOptions, Style,
+    TerminalCapabilities, TerminalEnvironment, Text, Tui, TuiOptions, probe_tmux_hyperlinks,
 };
 
 /// An 8×8 PNG in two colors.
@@ -32,10 +31,10 @@ pub(crate) fn ui(name: &str, data: &str, capabilities: TerminalCapabilities) -> 
         columns: 40,
         rows: Some(10),
     });
-    let caption = "An **image**, or its text fallback:";
+    let emphasized = Style::plain().bold().apply("image");
+    let caption = format!("An {emphasized}, or its text fallback:");
     let mut tui = Tui::new(TuiOptions::default());
-    tui.transcript_mut()
-        .push(Markdown::new(caption, MarkdownTheme::default()));
+    tui.transcript_mut().push(Text::new(caption).padding(0, 0));
     tui.transcript_mut().push(image);
     tui.dock_mut()
         .push(Text::new("Press any key to exit.").padding(0, 0));

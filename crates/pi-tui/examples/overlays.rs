@@ -5,18 +5,17 @@
 use std::collections::BTreeMap;
 
 use pi_tui::{
-    ExitBehavior, InputEvent, Key, KeyId, Markdown, MarkdownTheme, Modifiers, OverlayAnchor,
-    OverlayId, OverlayMargin, OverlayOptions, OverlayWidth, PaddedBox, Runner, RunnerEvent,
-    RunnerOptions, ScreenMode, Style, Text, Tui, TuiOptions,
+    ExitBehavior, InputEvent, Key, KeyId, Modifiers, OverlayAnchor, OverlayId, OverlayMargin,
+    OverlayOptions, OverlayWidth, PaddedBox, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style,
+    Text, Tui, TuiOptions,
 };
 
 /// Paragraphs for the background.
-fn background() -> Markdown {
+fn background() -> Text {
     let lines: Vec<String> = (1..=40)
-        .map(|number| format!("{number}\\. **lorem** ipsum `漢字` dolor sit amet, consectetur"))
+        .map(|number| format!("{number}. lorem ipsum 漢字 dolor sit amet, consectetur"))
         .collect();
-    let text = lines.join("\n");
-    Markdown::new(&text, MarkdownTheme::default())
+    Text::new(lines.join("\n")).padding(0, 0)
 }
 
 /// A card with a name on it.

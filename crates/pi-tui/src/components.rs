@@ -11,7 +11,6 @@ mod handler;
 mod image;
 mod input;
 mod loader;
-mod markdown;
 mod mouse_region;
 mod padded_box;
 mod scroll_view;
@@ -25,16 +24,13 @@ mod text;
 mod truncated_text;
 mod word;
 
+pub use background::BackgroundFill;
 pub use cancellable_loader::{CancellableLoader, CancellationFlag};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
 pub use image::{EncodedImage, Image, ImageCellLimits, ImagePainter, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
 pub use loader::{Loader, LoaderIndicator, LoaderTheme};
-pub use markdown::{
-    CodeHighlighter, Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, SyntaxStyles,
-    highlight_code, latex_to_unicode, mermaid_to_text,
-};
 pub use mouse_region::MouseRegion;
 pub use padded_box::PaddedBox;
 pub use scroll_view::{FollowMode, ScrollView, ScrollViewOptions, ScrollbarVisibility};
@@ -45,5 +41,5 @@ pub use settings_list::{
 };
 pub use spacer::Spacer;
 pub use stack::{Basis, HStack, StackItem, VStack};
-pub use text::Text;
+pub use text::{Text, horizontal_padding};
 pub use truncated_text::TruncatedText;

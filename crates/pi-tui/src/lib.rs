@@ -1,7 +1,7 @@
 //! Terminal UI library: key decoding, text measured in columns, a line renderer and components.
 //!
-//! It draws into the main screen and its scrollback, or full-screen, and knows nothing about models
-//! or agents. Text functions, the key decoder and themes perform no I/O; that is confined to
+//! It draws into the main screen and its scrollback, or full-screen, and knows nothing about models,
+//! agents or Markdown. Text functions, the key decoder and themes perform no I/O; that is confined to
 //! [`ProcessTerminal`] and [`Runner`].
 //!
 //! ```
@@ -35,14 +35,13 @@ pub use autocomplete::{
 };
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{
-    Basis, CancellableLoader, CancellationFlag, CodeHighlighter, Container, Editor, EditorEvent,
+    BackgroundFill, Basis, CancellableLoader, CancellationFlag, Container, Editor, EditorEvent,
     EditorOptions, EditorTheme, EncodedImage, FollowMode, HStack, Image, ImageCellLimits,
     ImagePainter, Input, InputFieldEvent, InputOptions, Loader, LoaderIndicator, LoaderTheme,
-    Markdown, MarkdownOptions, MarkdownTheme, MermaidRendering, MouseRegion, PaddedBox,
-    PaintedImage, ScrollView, ScrollViewOptions, ScrollbarVisibility, SelectEvent, SelectItem,
-    SelectLayout, SelectList, SelectTheme, SettingControl, SettingItem, SettingsEvent,
-    SettingsList, SettingsSearch, SettingsTheme, Spacer, StackItem, SubmenuHandle, SubmenuOutcome,
-    SyntaxStyles, Text, TruncatedText, VStack, highlight_code, latex_to_unicode, mermaid_to_text,
+    MouseRegion, PaddedBox, PaintedImage, ScrollView, ScrollViewOptions, ScrollbarVisibility,
+    SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme, SettingControl, SettingItem,
+    SettingsEvent, SettingsList, SettingsSearch, SettingsTheme, Spacer, StackItem, SubmenuHandle,
+    SubmenuOutcome, Text, TruncatedText, VStack, horizontal_padding,
 };
 pub use focus::{FocusFallback, FocusTarget};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};

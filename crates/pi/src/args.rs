@@ -27,9 +27,7 @@ pub(crate) struct Args {
     pub(crate) full_updates: bool,
     pub(crate) list_models: Option<ListModels>,
     pub(crate) export: Option<String>,
-    pub(crate) session: SessionFlags,
-    pub(crate) session_dir: Option<String>,
-    pub(crate) session_name: Option<String>,
+    pub(crate) session: SessionArgs,
     pub(crate) model: ModelArgs,
     pub(crate) tools: ToolSelection,
     pub(crate) resources: ResourceFlags,
@@ -37,12 +35,8 @@ pub(crate) struct Args {
     /// `--approve` or `--no-approve`; the last one wins.
     pub(crate) trust: Option<bool>,
     pub(crate) offline: bool,
-    pub(crate) verbose: bool,
-    pub(crate) tui_mode: Option<TuiMode>,
-    pub(crate) use_theme: Option<String>,
-    pub(crate) messages: Vec<String>,
-    /// Files to attach, without the `@`.
-    pub(crate) files: Vec<String>,
+    pub(crate) screen: ScreenArgs,
+    pub(crate) prompt: PromptArgs,
     /// Unknown long flags, in order; extensions may register them.
     pub(crate) unknown: Vec<UnknownFlag>,
     pub(crate) problems: Vec<Problem>,
@@ -61,6 +55,30 @@ pub(crate) enum OutputMode {
 pub(crate) enum ListModels {
     All,
     Matching(String),
+}
+
+/// Flags that select, store and name the session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SessionArgs {
+    pub(crate) selection: SessionFlags,
+    pub(crate) directory: Option<String>,
+    pub(crate) name: Option<String>,
+}
+
+/// Flags of the terminal application.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ScreenArgs {
+    pub(crate) verbose: bool,
+    pub(crate) tui_mode: Option<TuiMode>,
+    pub(crate) theme: Option<String>,
+}
+
+/// What to send to the model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PromptArgs {
+    pub(crate) messages: Vec<String>,
+    /// Files to attach, without the `@`.
+    pub(crate) files: Vec<String>,
 }
 
 /// Flags that select a model.
@@ -140,8 +158,8 @@ impl Args {
                 Word::Missing(flag) => args.missing(flag),
                 Word::UnknownShort(word) => args.error(format!("unknown option {word}")),
                 Word::UnknownLong(flag) => args.unknown.push(flag),
-                Word::File(path) => args.files.push(path),
-                Word::Message(text) => args.messages.push(text),
+                Word::File(path) => args.prompt.files.push(path),
+                Word::Message(text) => args.prompt.messages.push(text),
             }
         }
         args
@@ -150,8 +168,8 @@ impl Args {
     /// Returns the settings that flags override for this run.
     pub(crate) fn run_settings(&self) -> SettingsOverrides {
         SettingsOverrides::new(&Settings {
-            tui_mode: self.tui_mode,
-            theme: self.use_theme.clone(),
+            tui_mode: self.screen.tui_mode,
+            theme: self.screen.theme.clone(),
             ..Settings::default()
         })
     }
@@ -195,7 +213,7 @@ impl Args {
             },
             Flag::Print => {
                 self.print = true;
-                self.messages.extend(value);
+                self.prompt.messages.extend(value);
             }
             Flag::ListModels => {
                 self.list_models = Some(value.map_or(ListModels::All, ListModels::Matching));
@@ -204,10 +222,10 @@ impl Args {
             Flag::Approve => self.trust = Some(true),
             Flag::NoApprove => self.trust = Some(false),
             Flag::Offline => self.offline = true,
-            Flag::Verbose => self.verbose = true,
+            Flag::Verbose => self.screen.verbose = true,
             Flag::TuiMode => match text().as_str() {
-                "regular" => self.tui_mode = Some(TuiMode::Regular),
-                "fullscreen" => self.tui_mode = Some(TuiMode::Fullscreen),
+                "regular" => self.screen.tui_mode = Some(TuiMode::Regular),
+                "fullscreen" => self.screen.tui_mode = Some(TuiMode::Fullscreen),
                 other => self.error(format!(
                     "unknown terminal mode \"{other}\"; use regular or fullscreen"
                 )),
@@ -253,7 +271,7 @@ impl Args {
     }
 
     fn apply_session(&mut self, flag: Flag, value: Option<String>) {
-        let session = &mut self.session;
+        let session = &mut self.session.selection;
         match flag {
             Flag::Continue => session.continue_recent = true,
             Flag::Resume => session.resume = true,
@@ -261,8 +279,8 @@ impl Args {
             Flag::Session => session.session = value,
             Flag::SessionId => session.session_id = value,
             Flag::Fork => session.fork = value,
-            Flag::SessionDir => self.session_dir = value,
-            Flag::Name => self.session_name = value,
+            Flag::SessionDir => self.session.directory = value,
+            Flag::Name => self.session.name = value,
             _ => {}
         }
     }
@@ -284,7 +302,7 @@ impl Args {
             Flag::PromptTemplate => resources.prompt_templates.push(value),
             Flag::NoPromptTemplates => resources.no_prompt_templates = true,
             Flag::Theme => resources.themes.push(value),
-            Flag::UseTheme => self.use_theme = Some(value),
+            Flag::UseTheme => self.screen.theme = Some(value),
             Flag::NoThemes => resources.no_themes = true,
             Flag::NoContextFiles => resources.no_context_files = true,
             Flag::SystemPrompt => resources.system_prompt = Some(value),

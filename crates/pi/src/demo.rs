@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use pi_config::{Settings, SettingsStore};
+use pi_context::SystemPromptParts;
 use pi_env::Env;
 use pi_protocol::ThinkingLevel;
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_runtime::{
-    AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts,
-    SystemPromptParts, Toolset, ToolsetOptions, no_model_hints,
+    AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts, Toolset,
+    ToolsetOptions, no_model_hints,
 };
 use pi_session::{NewSession, Session};
 
 use crate::output::{Exit, Failure, print};
 use crate::version;
+use narrator::{Ink, Narrator, Tone};
 
 mod narrator;
 mod script;
-
-use narrator::{Ink, Narrator, Tone};
 
 /// Output speed on a terminal in tokens per second; a pipe gets everything at once.
 const TOKENS_PER_SECOND: f64 = 90.0;
@@ -66,10 +66,7 @@ fn create_directory(parent: &Path) -> anyhow::Result<PathBuf> {
     let mut number = 0_u32;
     loop {
         let directory = parent.join(format!("pi-demo-{}-{number}", std::process::id()));
-        let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        match builder.create(&directory) {
+        match pi_fs::private::create_new_directory(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => {

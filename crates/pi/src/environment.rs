@@ -103,7 +103,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     rare(Screen, "PAGER", "Pager for pi docs (default less)"),
 
     common(Diagnosis, "PI_LOG", "Log file"),
-    common(Diagnosis, "PI_LOG_LEVEL", "Log level: error, warn, info, debug or trace"),
+    common(Diagnosis, "PI_LOG_LEVEL", "Log level (error, warn, info, debug, trace), or a filter by crate and span: `info,pi_providers=trace`, `[session{id=ID}]=debug`"),
     rare(Diagnosis, "PI_ALLOW_DEBUGGER", "Allow debuggers and core files (Linux)"),
 
     rare(Commands, "PI_CODING_AGENT", "`true`: the command is run by pi"),

@@ -7,7 +7,7 @@ use pi_config::{
     load_resources,
 };
 use pi_env::Env;
-use pi_runtime::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
+use pi_export::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
 
 use crate::output::{Exit, Failure, print};
 

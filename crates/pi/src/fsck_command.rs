@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
 use pi_env::Env;
 use pi_session::listing::{self, FoundSession, SearchScope};
-use pi_session::{SessionCheck, SessionDirectory, SessionRepair, sessions_root};
+use pi_session::{SessionCheck, SessionRepair, SessionStore, sessions_root};
 
 use crate::output::{Exit, Failure, print, print_untrusted};
 use crate::startup::working_directory;
@@ -98,7 +98,7 @@ fn check_file(file: &Path, repair: bool, env: &Env) -> FsckOutcome {
 
 /// The directories to search.
 struct SessionLocations {
-    directory: SessionDirectory,
+    store: SessionStore,
     /// The directory that contains the sessions of all projects.
     root: PathBuf,
     /// The directory the user chose.
@@ -114,12 +114,12 @@ impl SessionLocations {
         let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Denied);
         let flag = request.session_dir.as_deref();
         let chosen = session_directory(flag, env, &settings.settings(), &cwd);
-        let directory = match &chosen {
-            Some(chosen) => SessionDirectory::custom(chosen, agent_dir.path(), &cwd),
-            None => SessionDirectory::default_for(agent_dir.path(), &cwd),
+        let store = match &chosen {
+            Some(chosen) => SessionStore::custom(chosen, agent_dir.path(), &cwd),
+            None => SessionStore::default_for(agent_dir.path(), &cwd),
         };
         Ok(Self {
-            directory,
+            store,
             root: sessions_root(agent_dir.path()),
             chosen,
             cwd,
@@ -130,7 +130,7 @@ impl SessionLocations {
     fn files(&self, request: &FsckRequest) -> Result<BTreeSet<PathBuf>, Failure> {
         Ok(match &request.subject {
             FsckTarget::Project => {
-                let here = SearchScope::Directory(self.directory.path());
+                let here = SearchScope::Directory(self.store.path());
                 listing::files(here).into_iter().collect()
             }
             FsckTarget::All => self.scopes().flat_map(listing::files).collect(),
@@ -155,9 +155,7 @@ impl SessionLocations {
         if is_file || name.contains(['/', '\\']) {
             return Ok(self.cwd.join(path));
         }
-        let found = self
-            .scopes()
-            .find_map(|scope| listing::find(&self.directory, scope, name));
+        let found = self.scopes().find_map(|scope| self.store.find(scope, name));
         if let Some(FoundSession::Local(path) | FoundSession::OtherProject { path, .. }) = found {
             return Ok(path);
         }

@@ -23,8 +23,8 @@ const SIGTERM_EXIT: u8 = 143;
 
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
-    let verbose = args.verbose;
-    let pick_session = args.session.resume;
+    let verbose = args.screen.verbose;
+    let pick_session = args.session.selection.resume;
     let refresh_catalogs = !args.offline;
     let agent_dir = AgentDir::from_env(&env);
     let first_start = !agent_dir.path().exists();

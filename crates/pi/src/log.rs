@@ -1,46 +1,56 @@
 //! Optional logging to a file, with secrets redacted.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Mutex;
 
 use pi_config::{AgentDir, AuthFile};
 use pi_env::Env;
-use pi_runtime::{Redactor, environment_secrets, stored_secrets};
-use tracing::Level;
+use pi_export::{Redactor, environment_secrets, stored_secrets};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 
 use crate::output::warn;
 
 /// The log file; without it nothing is logged.
 const LOG: &str = "PI_LOG";
 
-/// `error`, `warn`, `info` (default), `debug` or `trace`.
+/// A level (`error`, `warn`, `info`, `debug` or `trace`), or a comma-separated filter: `info,pi_providers=trace` sets a
+/// crate's level, `[session{id=0199…}]=debug` selects what happens in a span.
 const LOG_LEVEL: &str = "PI_LOG_LEVEL";
+
+const DEFAULT_LEVEL: &str = "info";
 
 /// Starts logging if `PI_LOG` is set.
 pub(crate) fn start() {
     let Some(path) = std::env::var_os(LOG).filter(|path| !path.is_empty()) else {
         return;
     };
-    let level = std::env::var(LOG_LEVEL).ok();
-    let level = level
-        .and_then(|level| level.parse().ok())
-        .unwrap_or(Level::INFO);
-    if let Err(error) = log_to(Path::new(&path), level) {
+    let filter = match parse_filter(std::env::var(LOG_LEVEL).ok().as_deref()) {
+        Ok(filter) => filter,
+        Err(error) => {
+            warn(&format!("{LOG_LEVEL} is ignored: {error}"));
+            EnvFilter::new(DEFAULT_LEVEL)
+        }
+    };
+    if let Err(error) = log_to(Path::new(&path), filter) {
         warn(&format!("cannot log to {}: {error}", path.display()));
     }
 }
 
-fn log_to(path: &Path, level: Level) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
+fn parse_filter(text: Option<&str>) -> Result<EnvFilter, ParseError> {
+    match text.map(str::trim) {
+        Some(text) if !text.is_empty() => EnvFilter::builder().parse(text),
+        Some(_) | None => Ok(EnvFilter::new(DEFAULT_LEVEL)),
+    }
+}
+
+fn log_to(path: &Path, filter: EnvFilter) -> std::io::Result<()> {
     // Logs may quote the conversation.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
+    let file = pi_fs::private::open_for_append(path)?;
     tracing_subscriber::fmt()
-        .with_max_level(level)
+        .with_env_filter(filter)
         .with_ansi(false)
         .with_writer(Mutex::new(RedactedFile {
             file,

@@ -96,7 +96,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return block_on(async { demo::run(&Env::process()).await });
     }
     if let Some(input) = &args.export {
-        let output = args.messages.first().map(String::as_str);
+        let output = args.prompt.messages.first().map(String::as_str);
         return block_on(export_command::run(input, output, Env::process()));
     }
     let mode = Mode::of(&args, Terminals::of_process());
@@ -134,11 +134,11 @@ fn report_problems(args: &Args) -> Result<(), Failure> {
 
 /// Rejects conflicting flags before anything is started.
 fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
-    if mode == Mode::Rpc && !args.files.is_empty() {
+    if mode == Mode::Rpc && !args.prompt.files.is_empty() {
         return Err(Failure::new("@file arguments cannot be used in rpc mode")
             .hint("send images with the prompt command"));
     }
-    Ok(args.session.check()?)
+    Ok(args.session.selection.check()?)
 }
 
 async fn serve(args: Args, mode: Mode) -> Exit {

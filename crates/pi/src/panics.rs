@@ -1,7 +1,8 @@
 //! Exits in order after a panic.
 //!
-//! State is unreliable after a panic, so the program exits. Other parts chain their own hooks: restoring the terminal,
-//! writing a crash record. Everything acknowledged is on disk already.
+//! State is unreliable after a panic, so the program exits in the panic hook, before the stack unwinds and destructors
+//! run. Other parts chain their own hooks: restoring the terminal, writing a crash record. Everything acknowledged is on
+//! disk already.
 
 use crate::output::notice;
 
@@ -16,7 +17,7 @@ pub(crate) fn install_exit_hook() {
         notice("This is a bug in pi. Your session is saved: run `pi --continue` to resume it.");
         #[expect(
             clippy::disallowed_methods,
-            reason = "a panic runs no destructors in any case"
+            reason = "destructors must not run on unreliable state"
         )]
         std::process::exit(PANIC_EXIT);
     }));

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use pi_env::Env;
-use pi_runtime::{ReplayReport, replay};
+use pi_export::ReplayReport;
+use pi_runtime::replay;
 
 use crate::output::{Exit, Failure, print, print_untrusted};
 

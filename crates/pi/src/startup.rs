@@ -33,7 +33,7 @@ pub(crate) async fn prepare(
     extension_ui: Arc<dyn ExtensionUi>,
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
-    let (files, messages) = (args.files.clone(), args.messages.clone());
+    let (files, messages) = (args.prompt.files.clone(), args.prompt.messages.clone());
     let flags = extension_flags(&args);
     let mut options = RuntimeOptions {
         // One broken extension ends the program, before the others start.
@@ -63,11 +63,11 @@ pub(crate) async fn prepare_interactive(
     extensions: ExtensionUiBridge,
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
-    let attached = read_attachments(&args.files, &cwd, &env).await?;
-    let messages = args.messages.clone();
+    let attached = read_attachments(&args.prompt.files, &cwd, &env).await?;
+    let messages = args.prompt.messages.clone();
     let mut args = args;
     // The user chooses on the screen; until then use an in-memory session.
-    args.session.resume = false;
+    args.session.selection.resume = false;
     let flags = extension_flags(&args);
     let installer = Arc::new(StartupInstaller::new(AgentDir::from_env(&env), env.clone()));
     let mut options = RuntimeOptions {
@@ -191,7 +191,7 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
 
 fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
     let run_settings = args.run_settings();
-    let session = args.session.choice()?.ok_or_else(|| {
+    let session = args.session.selection.choice()?.ok_or_else(|| {
         Failure::new("--resume is only available in interactive mode")
             .hint("use --continue for the latest session, or --session ID")
     })?;
@@ -206,8 +206,8 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
         extensions,
         session,
         run_settings,
-        session_dir: args.session_dir,
-        name: args.session_name,
+        session_dir: args.session.directory,
+        name: args.session.name,
         trust: args.trust,
         models: model_flags(args.model),
         tools: args.tools,

@@ -1,13 +1,17 @@
 //! Checks the crate graph: which of our crates may depend on which, and which of them may use the third-party
-//! crates that would let a layer do another layer's work.
+//! crates that would let a layer do another layer's work. Then checks the size limits (`limits.rs`).
 
 use anyhow::{Context as _, Result, bail};
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKind};
+
+use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 26] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
+    // Files on disk; needs neither HTTP nor an async runtime.
+    ("pi-fs", &[]),
     ("pi-protocol", &[]),
     ("pi-env", &[]),
     ("pi-http", &["pi-env", "pi-protocol"]),
@@ -22,8 +26,8 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
     ),
     ("pi-tui", &[]),
-    ("pi-agent", &["pi-providers", "pi-env", "pi-protocol"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-agent, which
+    ("pi-markdown", &["pi-tui"]),
+    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-core, which
     // defines the `Tool` trait.
     (
         "pi-config",
@@ -32,23 +36,65 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-auth",
             "pi-http",
             "pi-env",
+            "pi-fs",
             "pi-protocol",
         ],
     ),
-    ("pi-ext", &["pi-packed"]),
+    ("pi-ext", &["pi-fs", "pi-packed"]),
     // No HTTP: reading a session file links few packages.
-    ("pi-session", &["pi-env", "pi-protocol"]),
-    ("pi-tools", &["pi-agent", "pi-protocol"]),
+    ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
+    // Above pi-session: plans for what a projection contains.
+    ("pi-context", &["pi-session", "pi-protocol"]),
+    (
+        "pi-core",
+        &[
+            "pi-context",
+            "pi-session",
+            "pi-providers",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
+    ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
-    ("pi-packages", &["pi-config", "pi-ext", "pi-http", "pi-env"]),
+    (
+        "pi-packages",
+        &["pi-config", "pi-ext", "pi-http", "pi-env", "pi-fs"],
+    ),
+    // What leaves the program; takes sessions as data.
+    (
+        "pi-export",
+        &[
+            "pi-config",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     ("pi-runtime", RUNTIME_AND_BELOW),
     (
         "pi-rpc",
         &[
             "pi-runtime",
-            "pi-agent",
+            "pi-core",
+            "pi-export",
             "pi-session",
             "pi-providers",
+            "pi-protocol",
+        ],
+    ),
+    (
+        "pi-views",
+        &[
+            "pi-markdown",
+            "pi-tui",
+            "pi-config",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
             "pi-protocol",
         ],
     ),
@@ -56,9 +102,14 @@ const LAYERS: [(&str, &[&str]); 21] = [
         "pi-interactive",
         &[
             "pi-runtime",
+            "pi-views",
+            "pi-markdown",
             "pi-tui",
-            "pi-agent",
+            "pi-core",
             "pi-config",
+            "pi-context",
+            "pi-export",
+            "pi-fs",
             "pi-session",
             "pi-providers",
             "pi-auth",
@@ -74,9 +125,13 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-packed",
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
-            "pi-agent",
+            "pi-core",
             "pi-config",
+            "pi-context",
+            "pi-export",
+            "pi-fs",
             "pi-session",
             "pi-providers",
             "pi-auth",
@@ -92,6 +147,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
         &[
             "pi-rpc",
             "pi-runtime",
+            "pi-markdown",
             "pi-tui",
             "pi-bedrock",
             "pi-config",
@@ -101,14 +157,20 @@ const LAYERS: [(&str, &[&str]); 21] = [
             "pi-protocol",
         ],
     ),
-    ("xtask", &["pi", "pi-providers", "pi-protocol", "pi-config"]),
+    (
+        "xtask",
+        &["pi", "pi-providers", "pi-protocol", "pi-config", "pi-fs"],
+    ),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
-    "pi-agent",
+    "pi-core",
     "pi-bedrock",
     "pi-config",
+    "pi-context",
+    "pi-export",
     "pi-ext",
+    "pi-fs",
     "pi-session",
     "pi-tools",
     "pi-providers",
@@ -122,14 +184,16 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 4] = [
+const OWNERS: [(&str, &[&str]); 6] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
+    ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",
         &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
     ),
     ("rquickjs", &["pi-ext"]),
+    ("syntect", &["pi-markdown"]),
 ];
 
 /// A workspace member and the dependencies its manifest declares.
@@ -153,24 +217,57 @@ enum Purpose {
 
 /// Checks the workspace this runs in.
 pub(crate) fn run() -> Result<String> {
-    let members = read_workspace()?;
+    let metadata = read_metadata()?;
+    let members = members(&metadata);
     let violations = check(&members);
-    if violations.is_empty() {
-        return Ok(format!("{} crates respect the layers", members.len()));
+    if !violations.is_empty() {
+        bail!(
+            "the crate graph violates the layers:\n  {}\n\
+             Move the code or define a trait in the lower crate; the table is in \
+             crates/xtask/src/layers.rs",
+            violations.join("\n  ")
+        );
     }
-    bail!(
-        "the crate graph violates the layers:\n  {}\n\
-         Move the code or define a trait in the lower crate; the table is in \
-         crates/xtask/src/layers.rs",
-        violations.join("\n  ")
-    );
+    let sizes = limits::check(&crate_sources(&metadata))?;
+    if !sizes.violations.is_empty() {
+        bail!(
+            "{}\nthe code exceeds the limits:\n  {}\n\
+             Split by responsibility; the limits are in crates/xtask/src/limits.rs",
+            sizes.table,
+            sizes.violations.join("\n  ")
+        );
+    }
+    Ok(format!(
+        "{} crates respect the layers and the limits\n\n{}",
+        members.len(),
+        sizes.table
+    ))
 }
 
-fn read_workspace() -> Result<Vec<Member>> {
-    let metadata = MetadataCommand::new()
+fn read_metadata() -> Result<Metadata> {
+    MetadataCommand::new()
         .no_deps()
         .exec()
-        .context("`cargo metadata` failed")?;
+        .context("`cargo metadata` failed")
+}
+
+/// Returns the libraries and binaries of every member; tests, benches and build scripts are not production code.
+fn crate_sources(metadata: &Metadata) -> Vec<CrateSource> {
+    let is_production = |target: &&Target| {
+        target
+            .kind
+            .iter()
+            .any(|kind| matches!(kind, TargetKind::Lib | TargetKind::Bin))
+    };
+    let sources = metadata.packages.iter().map(|package| {
+        let roots = package.targets.iter().filter(is_production);
+        let roots = roots.map(|target| target.src_path.clone().into_std_path_buf());
+        CrateSource::new(package.name.to_string(), roots.collect())
+    });
+    sources.collect()
+}
+
+fn members(metadata: &Metadata) -> Vec<Member> {
     let members = metadata.packages.iter().map(|package| Member {
         name: package.name.to_string(),
         dependencies: package
@@ -185,7 +282,7 @@ fn read_workspace() -> Result<Vec<Member>> {
             })
             .collect(),
     });
-    Ok(members.collect())
+    members.collect()
 }
 
 /// Returns one sentence per violation, in the order of the members.
@@ -270,7 +367,7 @@ mod tests {
         let members = [
             member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
             member("pi-config", &["pi-auth"], &[]),
-            member("pi-runtime", &["pi-agent", "pi-tools", "pi-ext"], &[]),
+            member("pi-runtime", &["pi-core", "pi-tools", "pi-ext"], &[]),
             member("pi-tui", &["crossterm"], &[]),
             member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
@@ -284,7 +381,7 @@ mod tests {
             member("pi-http", &["pi-auth"], &[]),
             member("pi-tools", &["pi-session"], &[]),
             member("pi-rpc", &["pi-tools"], &["pi-tui"]),
-            member("pi-agent", &["reqwest"], &["anyhow"]),
+            member("pi-core", &["reqwest"], &["anyhow"]),
             member("pi-session", &["pi-test-support"], &["pi-test-support"]),
             member("pi-clipboard", &[], &[]),
         ];
@@ -293,14 +390,14 @@ mod tests {
             [
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
-                "pi-tools depends on pi-session, but may use only pi-agent and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-agent, pi-session, \
-                 pi-providers and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-agent, pi-session, \
-                 pi-providers and pi-protocol",
-                "pi-agent uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
+                "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-core, pi-export, \
+                 pi-session, pi-providers and pi-protocol",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
                  pi-ext may",
-                "pi-agent uses anyhow, which only pi and xtask may",
+                "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
             ]
@@ -322,6 +419,14 @@ mod tests {
 
     #[test]
     fn this_workspace_respects_its_layers() {
-        assert_eq!(check(&read_workspace().unwrap()), Vec::<String>::new());
+        let metadata = read_metadata().unwrap();
+        assert_eq!(check(&members(&metadata)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn this_workspace_respects_its_limits() {
+        let metadata = read_metadata().unwrap();
+        let report = limits::check(&crate_sources(&metadata)).unwrap();
+        assert_eq!(report.violations, Vec::<String>::new(), "{}", report.table);
     }
 }

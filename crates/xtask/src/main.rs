@@ -1,14 +1,15 @@
 //! Development tasks that need more than a line of shell: `cargo xtask <task>`.
 
+mod dist;
 mod docs;
 mod extension_packages;
 mod fake_model;
 mod language;
 mod layers;
+mod limits;
 mod models;
 mod screenshots;
 mod soak;
-mod start_order;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ const USAGE: &str = "\
 Usage: cargo xtask <task>
 
 Tasks:
+  dist    Build target/dist/pi, the binary that people download: optimized across crates, the
+          functions of a start placed together, symbols in a separate file.
   docs [--check]
           Generate the tables of docs/ that come from the code: flags, settings, variables, keys,
           commands. With --check, only report whether they are up to date.
@@ -27,7 +30,7 @@ Tasks:
           and in the TypeScript pi, and write docs/extensions-compatibility.md.
   language
           Check identifiers, comments, strings and pages for banned words.
-  layers  Check which crate may depend on which.
+  layers  Check which crate may depend on which, and how large crates, types and structs are.
   models --from PATH [--generated-at TIME]
           Generate the model catalog of pi-providers. PATH is a directory of provider files
           (<provider>.json: API -> ID -> record) or a models.dev document. The document has no
@@ -37,9 +40,6 @@ Tasks:
   soak [--binary BINARY] [--turns N] [--entries N] [--reloads N]
           Run a day of use through BINARY (target/release/pi) in a few minutes and sample its
           memory, file descriptors and threads. Fails if one of them grows.
-  start-order PROFILE...
-          Write crates/pi/start.order, the functions a start runs, from callgrind profiles. The
-          linker places them next to each other.
 ";
 
 fn main() -> ExitCode {
@@ -68,18 +68,18 @@ fn run(arguments: &[String]) -> Result<String> {
         ["extension-packages", options @ ..] => {
             extension_packages::run(&extension_packages::PackageCheckOptions::parse(options)?)
         }
+        ["dist"] => dist::run(),
         ["docs"] => docs::run(docs::DocsMode::Write),
         ["docs", "--check"] => docs::run(docs::DocsMode::Check),
         ["language"] => language::run(),
         ["layers"] => layers::run(),
-        ["start-order", profiles @ ..] => start_order::run(profiles),
         ["models", options @ ..] => models::run(&models::ModelsOptions::parse(options)?),
         ["screenshots", options @ ..] => {
             screenshots::run(&screenshots::ScreenshotOptions::parse(options)?)
         }
         ["soak", options @ ..] => soak::run(&soak::SoakOptions::parse(options)?),
         ["docs", extra, ..] => bail!("`docs` takes only `--check`, got `{extra}`"),
-        [task @ ("language" | "layers"), extra, ..] => {
+        [task @ ("dist" | "language" | "layers"), extra, ..] => {
             bail!("`{task}` takes no argument, got `{extra}`")
         }
         [task, ..] => bail!("unknown task `{task}`\n\n{}", USAGE.trim_end()),

@@ -11,10 +11,10 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use pi_fs::NewFileMode;
 use serde_json::{Value, json};
 
 use record::ModelRecord;
@@ -157,11 +157,8 @@ fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<(
 }
 
 fn write_file(path: &Path, text: &str) -> Result<()> {
-    let temporary = path.with_extension("json.new");
-    let written = fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, path));
-    written.with_context(|| format!("cannot write {}", path.display()))
+    pi_fs::atomic_file::write(path, text.as_bytes(), NewFileMode::Default)
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

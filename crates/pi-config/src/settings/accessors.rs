@@ -9,8 +9,9 @@ use pi_protocol::{ThinkingLevel, TransportPreference};
 
 use super::{
     BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
-    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, MermaidMode, ProjectTrustDefault,
-    QuietStartup, QuietStartupPart, Settings, TreeFilterMode, TuiMode, WheelScrollLines,
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings,
+    MermaidMode, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart,
+    Settings, TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::{env_vars, expand_home};
 
@@ -193,67 +194,6 @@ impl Settings {
         self.show_hardware_cursor
             .unwrap_or_else(|| is_one(env, env_vars::HARDWARE_CURSOR))
     }
-
-    pub fn show_images(&self) -> bool {
-        self.terminal.show_images.unwrap_or(true)
-    }
-
-    /// Returns the width of images, at least one cell.
-    pub fn image_width_cells(&self) -> u16 {
-        clamp(self.terminal.image_width_cells.unwrap_or(60), 1, u16::MAX)
-    }
-
-    /// Returns whether rows that become empty are cleared.
-    pub fn clear_on_shrink(&self, env: &Env) -> bool {
-        self.terminal
-            .clear_on_shrink
-            .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
-    }
-
-    /// Returns whether to report progress to the terminal, for its tab or taskbar icon.
-    pub fn show_terminal_progress(&self) -> bool {
-        self.terminal.show_terminal_progress.unwrap_or(false)
-    }
-
-    /// Returns whether to use clickable links; `None` to detect support.
-    pub fn hyperlinks(&self) -> Option<bool> {
-        explicit(self.terminal.hyperlinks)
-    }
-
-    /// Returns whether to use 24-bit color; `None` to detect support.
-    pub fn true_color(&self) -> Option<bool> {
-        explicit(self.terminal.true_color)
-    }
-
-    /// Returns the image protocol, or [`ImageProtocolSetting::Enabled`] with `false` to disable images;
-    /// `None` to detect support.
-    pub fn image_protocol(&self) -> Option<ImageProtocolSetting> {
-        match self.terminal.images? {
-            ImageProtocolSetting::Protocol(ImageProtocolName::Auto)
-            | ImageProtocolSetting::Enabled(true) => None,
-            known => Some(known),
-        }
-    }
-
-    /// Returns whether large images are resized before they are sent.
-    pub fn image_auto_resize(&self) -> bool {
-        self.images.auto_resize.unwrap_or(true)
-    }
-
-    /// Returns whether to send no images to models.
-    pub fn block_images(&self) -> bool {
-        self.images.block_images.unwrap_or(false)
-    }
-
-    /// Returns the prefix of each line of a code block.
-    pub fn code_block_indent(&self) -> &str {
-        self.markdown.code_block_indent.as_deref().unwrap_or("  ")
-    }
-
-    /// Returns when Mermaid diagrams are rendered.
-    pub fn mermaid_mode(&self) -> MermaidMode {
-        self.markdown.mermaid.unwrap_or_default()
-    }
 }
 
 /// Network and retries.
@@ -291,21 +231,6 @@ impl Settings {
             max_delay: pause(retry.max_agent_delay_ms, usual.max_delay),
         }
     }
-
-    /// Returns the timeout of a single request, if one is set.
-    pub fn provider_timeout(&self) -> Option<Duration> {
-        self.retry.provider.timeout_ms.map(Duration::from_millis)
-    }
-
-    /// Returns the maximum retries of a single request, if set.
-    pub fn provider_max_retries(&self) -> Option<u32> {
-        self.retry.provider.max_retries.map(saturate)
-    }
-
-    /// Returns the longest `retry-after` delay to honor; `None` for no limit.
-    pub fn provider_max_retry_delay(&self) -> Option<Duration> {
-        timeout(self.retry.provider.max_retry_delay_ms.unwrap_or(60_000))
-    }
 }
 
 /// Updates, telemetry and warnings.
@@ -324,6 +249,89 @@ impl Settings {
     /// Returns whether to warn that a Claude subscription may incur extra charges.
     pub fn warn_anthropic_extra_usage(&self) -> bool {
         self.warnings.anthropic_extra_usage.unwrap_or(true)
+    }
+}
+
+impl TerminalSettings {
+    pub fn show_images(&self) -> bool {
+        self.show_images.unwrap_or(true)
+    }
+
+    /// Returns the width of images, at least one cell.
+    pub fn image_width_cells(&self) -> u16 {
+        clamp(self.image_width_cells.unwrap_or(60), 1, u16::MAX)
+    }
+
+    /// Returns whether rows that become empty are cleared.
+    pub fn clear_on_shrink(&self, env: &Env) -> bool {
+        self.clear_on_shrink
+            .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
+    }
+
+    /// Returns whether to report progress to the terminal, for its tab or taskbar icon.
+    pub fn show_terminal_progress(&self) -> bool {
+        self.show_terminal_progress.unwrap_or(false)
+    }
+
+    /// Returns whether to use clickable links; `None` to detect support.
+    pub fn hyperlinks(&self) -> Option<bool> {
+        explicit(self.hyperlinks)
+    }
+
+    /// Returns whether to use 24-bit color; `None` to detect support.
+    pub fn true_color(&self) -> Option<bool> {
+        explicit(self.true_color)
+    }
+
+    /// Returns the image protocol, or [`ImageProtocolSetting::Enabled`] with `false` to disable images;
+    /// `None` to detect support.
+    pub fn image_protocol(&self) -> Option<ImageProtocolSetting> {
+        match self.images? {
+            ImageProtocolSetting::Protocol(ImageProtocolName::Auto)
+            | ImageProtocolSetting::Enabled(true) => None,
+            known => Some(known),
+        }
+    }
+}
+
+impl ImageSettings {
+    /// Returns whether large images are resized before they are sent.
+    pub fn auto_resize(&self) -> bool {
+        self.auto_resize.unwrap_or(true)
+    }
+
+    /// Returns whether to send no images to models.
+    pub fn block_images(&self) -> bool {
+        self.block_images.unwrap_or(false)
+    }
+}
+
+impl MarkdownSettings {
+    /// Returns the prefix of each line of a code block.
+    pub fn code_block_indent(&self) -> &str {
+        self.code_block_indent.as_deref().unwrap_or("  ")
+    }
+
+    /// Returns when Mermaid diagrams are rendered.
+    pub fn mermaid_mode(&self) -> MermaidMode {
+        self.mermaid.unwrap_or_default()
+    }
+}
+
+impl ProviderRetrySettings {
+    /// Returns the timeout of a single request, if one is set.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// Returns the maximum retries of a single request, if set.
+    pub fn max_retries(&self) -> Option<u32> {
+        self.max_retries.map(saturate)
+    }
+
+    /// Returns the longest `retry-after` delay to honor; `None` for no limit.
+    pub fn max_retry_delay(&self) -> Option<Duration> {
+        timeout(self.max_retry_delay_ms.unwrap_or(60_000))
     }
 }
 

@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pi_fs::NewFileMode;
 use serde_json::{Map, Value};
 
 use super::decode::{self, DecodedSettings};
 use super::merge::{self, SettingEdit};
 use super::{Settings, migrate};
-use crate::atomic_file::NewFileMode;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::regular_file::ReadFileError;
 use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess};

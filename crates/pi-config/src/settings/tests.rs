@@ -61,10 +61,10 @@ fn defaults() {
             max_delay: Duration::from_mins(1),
         }
     );
-    assert_eq!(settings.provider_timeout(), None);
-    assert_eq!(settings.provider_max_retries(), None);
+    assert_eq!(settings.retry.provider.timeout(), None);
+    assert_eq!(settings.retry.provider.max_retries(), None);
     assert_eq!(
-        settings.provider_max_retry_delay(),
+        settings.retry.provider.max_retry_delay(),
         Some(Duration::from_mins(1))
     );
     assert_eq!(settings.http_idle_timeout(), Some(Duration::from_mins(5)));
@@ -77,17 +77,17 @@ fn defaults() {
             settings.editor_padding_x(),
             settings.output_pad(),
             settings.autocomplete_max_visible(),
-            settings.image_width_cells(),
+            settings.terminal.image_width_cells(),
         ),
         (0, 1, 5, 60)
     );
-    assert_eq!(settings.code_block_indent(), "  ");
-    assert_eq!(settings.mermaid_mode(), MermaidMode::Streaming);
-    assert!(settings.show_images() && settings.image_auto_resize());
+    assert_eq!(settings.markdown.code_block_indent(), "  ");
+    assert_eq!(settings.markdown.mermaid_mode(), MermaidMode::Streaming);
+    assert!(settings.terminal.show_images() && settings.images.auto_resize());
     assert!(settings.fullscreen_copy_on_select() && settings.enable_skill_commands());
     assert!(settings.warn_anthropic_extra_usage() && !settings.enable_install_telemetry());
-    assert!(!settings.block_images() && !settings.quiet_startup());
-    assert!(!settings.show_hardware_cursor(&env) && !settings.clear_on_shrink(&env));
+    assert!(!settings.images.block_images() && !settings.quiet_startup());
+    assert!(!settings.show_hardware_cursor(&env) && !settings.terminal.clear_on_shrink(&env));
 }
 
 #[test]
@@ -106,9 +106,9 @@ fn out_of_range_numbers_are_clamped() {
     assert_eq!(settings.output_pad(), 1);
     assert_eq!(settings.autocomplete_max_visible(), 3);
     assert_eq!(settings.fullscreen_wheel_scroll_lines(), Some(100));
-    assert_eq!(settings.image_width_cells(), 1);
+    assert_eq!(settings.terminal.image_width_cells(), 1);
     assert_eq!(settings.retry_policy().max_retries, u32::MAX);
-    assert_eq!(settings.provider_max_retry_delay(), None);
+    assert_eq!(settings.retry.provider.max_retry_delay(), None);
     assert_eq!(settings.http_idle_timeout(), None);
     assert_eq!(
         settings.websocket_connect_timeout(),
@@ -126,7 +126,7 @@ fn setting_takes_precedence_over_environment() {
     ]);
     let unset = Settings::default();
     assert_eq!(unset.external_editor(&env), "vi");
-    assert!(unset.show_hardware_cursor(&env) && unset.clear_on_shrink(&env));
+    assert!(unset.show_hardware_cursor(&env) && unset.terminal.clear_on_shrink(&env));
     let set = settings(json!({
         "externalEditor": "code --wait",
         "showHardwareCursor": false,
@@ -134,7 +134,7 @@ fn setting_takes_precedence_over_environment() {
         "shellPath": "~/bin/zsh",
     }));
     assert_eq!(set.external_editor(&env), "code --wait");
-    assert!(!set.show_hardware_cursor(&env) && !set.clear_on_shrink(&env));
+    assert!(!set.show_hardware_cursor(&env) && !set.terminal.clear_on_shrink(&env));
     assert_eq!(
         set.shell_path(&env),
         Some(std::path::PathBuf::from("/home/u/bin/zsh"))
@@ -166,8 +166,8 @@ fn keys_accept_keywords_and_booleans() {
         (json!("auto"), None),
     ] {
         let settings = settings(json!({"terminal": {"hyperlinks": value, "trueColor": value}}));
-        assert_eq!(settings.hyperlinks(), hyperlinks);
-        assert_eq!(settings.true_color(), hyperlinks);
+        assert_eq!(settings.terminal.hyperlinks(), hyperlinks);
+        assert_eq!(settings.terminal.true_color(), hyperlinks);
     }
     for (value, protocol) in [
         (json!("auto"), None),
@@ -178,7 +178,7 @@ fn keys_accept_keywords_and_booleans() {
         ),
     ] {
         let settings = settings(json!({"terminal": {"images": value}}));
-        assert_eq!(settings.image_protocol(), protocol);
+        assert_eq!(settings.terminal.image_protocol(), protocol);
     }
     for (value, quiet, header) in [
         (json!(true), true, true),

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use pi_fs::{LockDir, LockError, LockTiming, NewFileMode, atomic_file};
 use serde_json::{Map, Value, json};
 
 use super::info;
-use crate::atomic_file::{self, NewFileMode};
-use crate::lock_dir::{BriefLock, LockError, LockTiming};
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::{AgentDir, ConfigDiagnostic, json_text};
 
@@ -67,10 +66,10 @@ fn has_credentials(file: &Path) -> bool {
 fn write(file: &Path, credentials: &Map<String, Value>) -> Result<bool, ChangeError> {
     // A concurrent sign-in may hold the lock longer than settings are usually locked.
     let timing = LockTiming {
-        patience: LockTiming::SETTINGS.patience,
-        ..LockTiming::CREDENTIALS
+        stale: LockTiming::CREDENTIALS.stale,
+        ..LockTiming::SETTINGS
     };
-    let _lock = BriefLock::acquire(file, timing).map_err(|error| match error {
+    let _lock = LockDir::acquire(file, timing).map_err(|error| match error {
         LockError::Held => ChangeError::Locked,
         LockError::Io(error) => ChangeError::Io(error),
     })?;
@@ -136,7 +135,7 @@ impl LegacyCredentials {
         if self.from_oauth_file {
             let oauth = oauth_file(agent_dir);
             let aside = oauth.with_extension("json.migrated");
-            if let Err(error) = atomic_file::rename_without_replacing(&oauth, &aside) {
+            if let Err(error) = pi_fs::rename_without_replacing(&oauth, &aside) {
                 tracing::warn!(%error, file = %oauth.display(), "cannot rename migrated file");
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{info, is_already_migrated};
-use crate::{AgentDir, ConfigDiagnostic, atomic_file, regular_file};
+use crate::{AgentDir, ConfigDiagnostic, regular_file};
 
 const MAX_HEADER_BYTES: u64 = 64 << 10;
 
@@ -52,8 +52,8 @@ pub(super) fn migrate(
 }
 
 fn move_session(from: &Path, dir: &Path, to: &Path) -> std::io::Result<()> {
-    atomic_file::create_private_directory(dir)?;
-    atomic_file::rename_without_replacing(from, to)
+    pi_fs::private::create_directory(dir)?;
+    pi_fs::rename_without_replacing(from, to)
 }
 
 /// Returns the header of a session file; `None` for any other file.

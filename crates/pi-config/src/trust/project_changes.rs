@@ -9,12 +9,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use pi_fs::{NewFileMode, atomic_file, private};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::canonical;
 use crate::AgentDir;
-use crate::atomic_file::{self, NewFileMode};
 use crate::regular_file::{MAX_BYTES, ReadFileError, read_bytes};
 
 /// Entries of `.pi` that run code or instruct the model. Themes are left out, as they do neither.
@@ -68,7 +68,7 @@ impl ProjectChanges {
 impl ProjectFingerprints {
     fn save(&self, path: &Path) -> io::Result<()> {
         if let Some(dir) = path.parent() {
-            atomic_file::create_private_directory(dir)?;
+            private::create_directory(dir)?;
         }
         atomic_file::write(
             path,

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pi_fs::NewFileMode;
 use serde_json::{Map, Value};
 
 use super::{access_of, canonical};
-use crate::atomic_file::NewFileMode;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::regular_file::ReadFileError;
 use crate::{AgentDir, ProjectAccess};

@@ -4,7 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use pi_auth::{AuthError, AuthKind, Credential, CredentialStore};
-use pi_config::{AuthFile, LockTiming};
+use pi_config::AuthFile;
+use pi_fs::LockTiming;
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_protocol::{AgentMessage, ImageContent};
 use pi_providers::AssistantStream;
-use pi_session::{CompactionDecision, RecoveryFailure};
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::control::Control;
 use crate::error::HookError;
@@ -39,6 +40,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     type Compaction: Send + 'static;
 
     fn control(&self) -> &Control;
+
+    /// Returns the span that names the session in log lines.
+    fn span(&self) -> Span;
 
     /// Lets the hooks process an event, then publishes it.
     fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()>;

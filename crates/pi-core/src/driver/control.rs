@@ -56,22 +56,26 @@ impl Control {
 
     pub(super) fn step(&self, input: Input) -> Vec<Effect> {
         let mut machine = self.machine();
-        // Deltas of a response are frequent and depend on neither.
-        if !matches!(input, Input::Outcome(Outcome::Response(_))) {
-            (self.configure)(&mut machine);
+        // Deltas of a response are frequent. They depend on neither time nor policy, and end no work.
+        if matches!(input, Input::Outcome(Outcome::Response(_))) {
+            return machine.step(input);
         }
+        (self.configure)(&mut machine);
         let effects = machine.step(input);
         let activity = SessionActivity {
             kind: machine.activity(),
             is_compacting: machine.is_compacting(),
             is_retrying: machine.is_retrying(),
         };
+        let canceled = self.update_tokens(&effects, activity);
         // Sent under the lock, so that the last value is the current one.
         self.activity.send_if_modified(|current| {
             let changes = *current != activity;
             *current = activity;
             changes
         });
+        drop(machine);
+        canceled.iter().for_each(CancellationToken::cancel);
         effects
     }
 
@@ -125,27 +129,34 @@ impl Control {
             .clone()
     }
 
-    pub(super) fn cancel_scope(&self, scope: CancelScope) {
-        let mut tokens = self.tokens();
-        let run = match scope {
-            CancelScope::Retry | CancelScope::Compaction => {
-                Some(tokens.entry(CancelScope::Run).or_default().clone())
-            }
-            CancelScope::Run | CancelScope::Navigation => None,
-        };
-        let token = tokens
-            .entry(scope)
-            .or_insert_with(|| run.map_or_else(CancellationToken::new, |run| run.child_token()));
-        token.cancel();
+    /// Forgets the tokens of work that has ended, and returns those to cancel.
+    ///
+    /// This belongs to a step and happens under its lock: a cancellation reaches the work that was in progress at that
+    /// step, and never work of the same kind that begins later.
+    fn update_tokens(
+        &self,
+        effects: &[Effect],
+        activity: SessionActivity,
+    ) -> Vec<CancellationToken> {
+        let run_ends = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::EndRun));
+        self.tokens().retain(|scope, _| match scope {
+            CancelScope::Run => !run_ends,
+            CancelScope::Retry => activity.is_retrying,
+            CancelScope::Compaction => activity.is_compacting,
+            CancelScope::Navigation => activity.kind == ActivityKind::Navigating,
+        });
+        let canceled = effects.iter().filter_map(|effect| match effect {
+            Effect::Cancel(scope) => Some(self.begin(*scope)),
+            _ => None,
+        });
+        canceled.collect()
     }
 
-    /// Feeds a request that only cancels: it takes effect before this returns.
+    /// Feeds a request that only cancels.
     pub fn interrupt(&self, input: Input) {
-        for effect in self.step(input) {
-            if let Effect::Cancel(scope) = effect {
-                self.cancel_scope(scope);
-            }
-        }
+        drop(self.step(input));
     }
 
     /// Forgets the token of work that has ended.

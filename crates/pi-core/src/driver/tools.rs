@@ -7,6 +7,7 @@ use pi_protocol::ToolCall;
 use pi_protocol::json::JsonObject;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
@@ -51,19 +52,22 @@ impl<B: Backend> RunningTools<B> {
         call: ToolCall,
         arguments: JsonObject,
     ) {
+        let span = tracing::info_span!("tool", id = %call.id, name = %call.name);
+        span.in_scope(|| tracing::debug!("tool started"));
         let updates = UpdateSink::default();
+        let response = backend.control().machine().running_response();
         let execution = ToolExecution {
             backend: backend.clone(),
             tool: backend.tool(&call.name),
             pending: PendingToolCall {
-                response: backend.control().machine().running_response(),
+                response,
                 call,
                 arguments,
             },
             updates: updates.clone(),
             cancel: backend.control().begin(CancelScope::Run).child_token(),
         };
-        let task = self.tasks.spawn(execution.run()).id();
+        let task = self.tasks.spawn(execution.run().instrument(span)).id();
         self.calls.push(RunningCall {
             index,
             task,
@@ -78,8 +82,8 @@ impl<B: Backend> RunningTools<B> {
             biased;
             (partial, place, _) = updates => {
                 let call = self.calls.get(place);
-                let updated = call.map(|call| Outcome::ToolUpdated(call.index, partial));
-                return updated.into_iter().collect();
+                let outcome = call.map(|call| Outcome::ToolUpdated(call.index, partial));
+                return outcome.into_iter().collect();
             }
             joined = self.tasks.join_next_with_id() => joined,
         };

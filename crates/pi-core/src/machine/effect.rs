@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use pi_context::{CompactionReason, RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{AgentMessage, ImageContent, ToolCall};
-use pi_session::{CompactionReason, EntryId, RecoveryFailure, RecoveryState};
+use pi_session::EntryId;
 
 use super::input::Input;
 use crate::event::SharedMessage;

@@ -1,8 +1,8 @@
 //! Inputs of the machine.
 
+use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
-use pi_session::CompactionDecision;
 
 use super::batch::CallOutcome;
 use crate::event::SharedMessage;

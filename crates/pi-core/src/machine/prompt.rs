@@ -1,7 +1,7 @@
 //! From a prompt to the run that answers it, and the other ways a message enters a session.
 
+use pi_context::{CompactionDecision, CompactionReason};
 use pi_protocol::{AgentMessage, BashExecutionMessage};
-use pi_session::{CompactionDecision, CompactionReason};
 
 use super::activity::{Activity, Preparation, PreparationStep, Run};
 use super::effect::{CompactionJob, ContextCheck, Effect, Rejection, Reply};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, CompactionReason, RecoveryState};
 use pi_protocol::overflow::is_context_overflow;
 use pi_protocol::retry::is_retryable;
 use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
-use pi_session::{CompactionDecision, CompactionReason, EntryId, RecoveryState};
+use pi_session::EntryId;
 
 use super::Machine;
 use super::activity::{
@@ -143,7 +144,7 @@ impl Machine {
             Some(RunPhase::BetweenTurns {
                 step: BetweenTurnsStep::Checking,
                 ..
-            }) => self.context_checked_between_turns(decision, effects),
+            }) => self.context_checked_between_turns(&decision, effects),
             Some(RunPhase::Recovering(RecoveryStep::CheckingContext)) => {
                 self.context_checked_after_run(decision, effects);
             }

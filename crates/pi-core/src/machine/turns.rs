@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, RecoveryState};
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason,
 };
-use pi_session::{CompactionDecision, RecoveryState};
 
 use super::activity::{BetweenTurnsStep, PlanItem, PollPoint, Run, RunPhase};
 use super::batch::{Batch, BatchAction, BatchStep};
@@ -246,13 +246,13 @@ impl Machine {
     /// Compacts between two turns if the next one would have too little room.
     pub(super) fn context_checked_between_turns(
         &mut self,
-        decision: CompactionDecision,
+        decision: &CompactionDecision,
         effects: &mut Vec<Effect>,
     ) {
         match decision {
             CompactionDecision::Compact { reason, .. } => {
                 let job = CompactionJob {
-                    reason,
+                    reason: *reason,
                     will_retry: false,
                 };
                 self.set_between_turns_step(BetweenTurnsStep::Planning(job));

@@ -2,13 +2,13 @@
 //! half of `crypto`.
 
 mod cipher;
-mod md5;
 mod scrypt;
 mod signature;
 
 use std::num::NonZeroU32;
 
 use aws_lc_rs::{digest, hkdf, hmac, pbkdf2};
+use md5::{Digest as _, Md5};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -103,7 +103,7 @@ fn run_with_inputs(
         }
         "scrypt" => {
             let [password, salt] = split_inputs(bytes, &arguments.parts)?;
-            let cost = scrypt::ScryptParams {
+            let cost = scrypt::ScryptCost {
                 rounds: arguments.cost,
                 block_size: arguments.block_size,
                 parallelization: arguments.parallelization,
@@ -196,7 +196,7 @@ fn unsupported(algorithm: &str) -> NativeError {
 
 fn hash(algorithm: &str, bytes: &[u8]) -> Result<Vec<u8>, NativeError> {
     let algorithm = match algorithm {
-        "md5" => return Ok(md5::digest(bytes).to_vec()),
+        "md5" => return Ok(Md5::digest(bytes).to_vec()),
         "sha1" => &digest::SHA1_FOR_LEGACY_USE_ONLY,
         "sha224" => &digest::SHA224,
         "sha256" => &digest::SHA256,

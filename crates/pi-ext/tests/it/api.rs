@@ -167,7 +167,10 @@ async fn host_errors_are_thrown_at_the_call_site() {
     let source = "export default (pi) => { pi.on('turn_start', () => { pi.getActiveTools(); }); }";
     env.load("stale.js", source).await.unwrap();
     env.emit(json!({"type": "turn_start"})).await;
-    assert_eq!(env.host.calls("program.reportError")[0]["error"], "stale context");
+    assert_eq!(
+        env.host.calls("program.reportError")[0]["error"],
+        "stale context"
+    );
 }
 
 #[tokio::test]

@@ -7,17 +7,15 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pi_markdown::{Markdown, MarkdownOptions, MermaidRendering};
 use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_runtime::ComponentId;
-use pi_tui::{
-    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MermaidRendering, MouseEvent,
-    MouseOutcome, Style, Theme,
-};
+use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 use super::extension_renderer::TextTransform;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerPartKind {

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use pi_protocol::BashExecutionMessage;
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
+use pi_views::keys;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
-use crate::block::TranscriptBlock;
-use crate::keys;
+use crate::blocks::block::TranscriptBlock;
+use crate::screen::working::{FRAMES, INTERVAL};
 use crate::transcript::BashOutcome;
-use crate::ui_theme::RenderContext;
-use crate::working::{FRAMES, INTERVAL};
 
 /// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 20;

@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 
+use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme};
 use pi_tui::{
-    ColorToken, Component, Line, Lines, Markdown, MarkdownOptions, MarkdownTheme, MouseButton,
-    MouseEvent, MouseEventKind, PaddedBox, Style, TAB_WIDTH, sanitize, wrap_text,
+    ColorToken, Component, Line, Lines, MouseButton, MouseEvent, MouseEventKind, PaddedBox, Style,
+    TAB_WIDTH, sanitize, wrap_text,
 };
-
-use crate::keys;
-use crate::ui_theme::RenderContext;
+use pi_views::keys;
+use pi_views::theme::ui_theme::RenderContext;
 
 /// Marks the first line of a message, for shells and for jumping between messages (OSC 133).
 const ZONE_START: &str = "\x1b]133;A\x07";

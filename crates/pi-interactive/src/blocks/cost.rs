@@ -1,10 +1,10 @@
 //! Notices about unexpected request costs; shown only if enabled.
 
 use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CostNotice {

@@ -1,12 +1,13 @@
 //! A message or entry added by an extension.
 
+use pi_markdown::MarkdownOptions;
 use pi_runtime::ComponentId;
-use pi_tui::{ColorToken, Line, Lines, MarkdownOptions};
+use pi_tui::{ColorToken, Line, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING};
 use super::extension_renderer::CustomRenderer;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 /// An extension's message, drawn by the extension or in the default style.
 #[derive(Debug)]

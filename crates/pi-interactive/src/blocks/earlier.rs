@@ -1,11 +1,11 @@
 //! The line above a partially loaded conversation.
 
 use pi_tui::{ColorToken, Lines, action};
+use pi_views::text::thousands::group_thousands;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
-use crate::thousands::group_thousands;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 /// Shows the number of entries that are not loaded.
 #[derive(Debug)]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pi_runtime::{ComponentId, RenderedToolCall, ToolRenderer};
 use pi_tui::{Line, Theme};
+use pi_views::text::untrusted_text::fitted_line;
+use pi_views::theme::ui_theme::RenderContext;
 use serde_json::{Value, json};
 
-use crate::extension_ui::{DrawSubject, ExtensionUiBridge};
-use crate::ui_theme::RenderContext;
-use crate::untrusted_text::fitted_line;
+use crate::extensions::bridge::{DrawSubject, ExtensionUiBridge};
 
 /// Key of a request: width, theme, and state of the block.
 type RequestKey = (usize, Arc<Theme>, u64);

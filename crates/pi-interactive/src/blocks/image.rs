@@ -7,9 +7,8 @@ use pi_tui::{
     ImageCells, ImageProtocol, Line, image_dimensions, image_fallback, image_lines, next_image_id,
     sanitize,
 };
-
-use crate::image_converter::ConvertedPng;
-use crate::ui_theme::RenderContext;
+use pi_views::theme::image_converter::ConvertedPng;
+use pi_views::theme::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct ImagePreview {

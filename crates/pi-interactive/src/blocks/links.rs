@@ -1,11 +1,11 @@
 //! A list of labeled URLs, shown as hyperlinks if the terminal supports them.
 
 use pi_tui::{ColorToken, Lines};
+use pi_views::text::web_address::is_web;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, clean_line};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
-use crate::web_address::is_web;
+use crate::blocks::block::TranscriptBlock;
 
 #[derive(Debug)]
 pub(crate) struct LinksBlock(Vec<(&'static str, String)>);

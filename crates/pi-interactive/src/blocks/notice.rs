@@ -1,11 +1,11 @@
 //! A notice of the application.
 
 use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::BlockCanvas;
-use crate::block::TranscriptBlock;
+use crate::blocks::block::TranscriptBlock;
 use crate::transcript::{Notice, NoticeLevel};
-use crate::ui_theme::RenderContext;
 
 #[derive(Debug)]
 pub(crate) struct NoticeBlock {

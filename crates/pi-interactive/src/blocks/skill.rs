@@ -1,10 +1,11 @@
 //! A skill invoked by the user; additional text is a separate block.
 
-use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+use pi_markdown::MarkdownOptions;
+use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 /// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use pi_tui::{CodeHighlighter, Line, Sanitizer, Style, SyntaxStyles, wrap_text};
+use pi_markdown::{CodeHighlighter, SyntaxStyles};
+use pi_tui::{Line, Sanitizer, Style, wrap_text};
 
 use super::canvas::without_tabs;
 
@@ -197,7 +198,8 @@ pub(crate) fn language_of(path: &str) -> &str {
 mod tests {
     use super::*;
     use crate::blocks::canvas::clean;
-    use pi_tui::{Color, highlight_code};
+    use pi_markdown::highlight_code;
+    use pi_tui::Color;
     use pretty_assertions::assert_eq;
 
     fn styles() -> SyntaxStyles {

@@ -1,11 +1,12 @@
 //! Summaries of compactions and of abandoned branches.
 
-use pi_tui::{ColorToken, Lines, MarkdownOptions, MouseEvent, MouseOutcome};
+use pi_markdown::MarkdownOptions;
+use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
+use pi_views::text::thousands::group_thousands;
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
-use crate::block::TranscriptBlock;
-use crate::thousands::group_thousands;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {

@@ -5,22 +5,23 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
+use pi_markdown::MermaidRendering;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
     MessageContent, StopReason, ThinkingContent,
 };
 use pi_tui::{
-    ColorToken, ImageProtocol, MermaidRendering, MouseButton, MouseEvent, MouseEventKind,
-    TerminalCapabilities, strip_ansi, visible_width,
+    ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, TerminalCapabilities,
+    strip_ansi, visible_width,
 };
+use pi_views::theme::image_converter::ImageConversion;
+use pi_views::theme::ui_theme::RenderContext;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::block::TranscriptBlock;
-use crate::image_converter::ImageConversion;
+use crate::blocks::block::TranscriptBlock;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
-use crate::ui_theme::RenderContext;
 
 /// Returns the rows of a block without colors and trailing padding.
 fn shown_with(block: &mut impl TranscriptBlock, width: usize, ctx: &RenderContext) -> Vec<String> {

@@ -9,6 +9,7 @@ use pi_protocol::json::JsonObject;
 use pi_protocol::partial_json::IncrementalObject;
 use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
+use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
 use super::canvas::{BlockCanvas, PANEL_PADDING, PanelCache, clean, is_click};
@@ -16,8 +17,7 @@ use super::extension_renderer::{CallRenderer, CallState};
 use super::image::ImagePreview;
 use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 /// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);

@@ -11,12 +11,12 @@ mod write;
 
 use pi_protocol::json::JsonObject;
 use pi_tui::{ColorToken, Line, Style};
+use pi_views::text::byte_size::format_size;
+use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
 use super::canvas::{BlockCanvas, clean_line};
 use super::tool_call::{CallOutput, CallView};
-use crate::byte_size::format_size;
-use crate::ui_theme::RenderContext;
 
 pub(super) use edit::EditPreviews;
 

@@ -1,14 +1,15 @@
 //! User messages.
 
+use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
 use pi_runtime::ComponentId;
-use pi_tui::{ColorToken, Lines, MarkdownOptions};
+use pi_tui::{ColorToken, Lines};
+use pi_views::theme::ui_theme::RenderContext;
 
 use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;
 use super::image::describe;
-use crate::block::TranscriptBlock;
-use crate::ui_theme::RenderContext;
+use crate::blocks::block::TranscriptBlock;
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {

@@ -11,8 +11,8 @@ use pi_tui::{
     OverlayOptions, OverlayPosition, OverlayWidth,
 };
 
-use super::AppScreen;
-use crate::extension_view::ExtensionView;
+use super::{AppScreen, DialogSlot};
+use crate::extensions::view::ExtensionView;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WidgetSide {
@@ -285,7 +285,8 @@ impl AppScreen {
     fn front(&self) -> BlockId {
         let custom = self.extensions.customs.last().map(|(_, block)| *block);
         let editor = self.extensions.editor.map(|(_, block)| block);
-        let front = self.dialog.or(custom).or(editor);
+        let dialog = self.dialogs.last().map(|(_, block)| *block);
+        let front = dialog.or(custom).or(editor);
         front.unwrap_or(self.slots.editor)
     }
 
@@ -299,6 +300,9 @@ impl AppScreen {
             self.with(block, |view: &mut ExtensionView| {
                 view.set_hidden(block != front);
             });
+        }
+        for (_, block) in self.dialogs.clone() {
+            self.with(block, |slot: &mut DialogSlot| slot.hidden = block != front);
         }
         let hidden = self.slots.editor != front;
         self.with_editor(|editor| editor.set_hidden(hidden));

@@ -1,81 +1,81 @@
 //! Commands that open a dialog, or apply their argument directly.
 
-use pi_protocol::ThinkingLevel;
-use pi_runtime::Persist;
-
-use crate::app::App;
+use crate::app::command::AppCommand;
+use crate::app::context::AppContext;
+use crate::controllers::dialogs::{DialogMsg, DialogRequest};
+use crate::controllers::llama::LlamaMsg;
+use crate::controllers::models::ModelMsg;
+use crate::session::command::SessionCommand;
 
 /// `/settings`
-pub(super) fn settings(app: &mut App, _argument: &str) {
-    app.open_settings();
+pub(super) fn settings(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Settings)
 }
 
 /// `/model [model]`
-pub(super) fn model(app: &mut App, argument: &str) {
-    let exact = (!argument.is_empty())
-        .then(|| app.exact_model(argument))
-        .flatten();
-    match exact {
-        Some(model) => app.use_model(model, Persist::Session),
-        None => app.open_models(argument),
-    }
+pub(super) fn model(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(ModelMsg::Select(argument.to_owned()))]
 }
 
 /// `/thinking [level]`
-pub(super) fn thinking(app: &mut App, argument: &str) {
-    if argument.is_empty() {
-        app.open_thinking();
-        return;
-    }
-    let levels = app.session.available_thinking_levels();
-    match ThinkingLevel::from_name(argument).filter(|level| levels.contains(level)) {
-        Some(level) => app.use_thinking(level, Persist::Session),
-        None => {
-            let names: Vec<&str> = levels.iter().map(|level| level.as_str()).collect();
-            let names = names.join(", ");
-            app.error(format!(
-                "Unknown thinking level \"{argument}\" for this model; available: {names}"
-            ));
-        }
-    }
+pub(super) fn thinking(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(ModelMsg::SelectThinking(
+        argument.to_owned(),
+    ))]
 }
 
 /// `/scoped-models`
-pub(super) fn scoped_models(app: &mut App, _argument: &str) {
-    app.open_scoped_models();
+pub(super) fn scoped_models(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::ScopedModels)
 }
 
 /// `/fork`
-pub(super) fn fork(app: &mut App, _argument: &str) {
-    app.open_fork();
+pub(super) fn fork(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::Session(SessionCommand::ListForkPoints)]
 }
 
 /// `/tree`
-pub(super) fn tree(app: &mut App, _argument: &str) {
-    app.open_tree(None);
+pub(super) fn tree(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Tree { selected: None })
 }
 
 /// `/trust`
-pub(super) fn trust(app: &mut App, _argument: &str) {
-    app.open_trust();
+pub(super) fn trust(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Trust)
 }
 
 /// `/login [provider]`
-pub(super) fn login(app: &mut App, argument: &str) {
-    app.open_login(argument);
+pub(super) fn login(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Login {
+        provider: argument.to_owned(),
+    })
 }
 
 /// `/logout`
-pub(super) fn logout(app: &mut App, _argument: &str) {
-    app.open_logout();
+pub(super) fn logout(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::Session(SessionCommand::ListLogins)]
 }
 
 /// `/resume`
-pub(super) fn resume(app: &mut App, _argument: &str) {
-    app.open_resume();
+pub(super) fn resume(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Resume)
 }
 
 /// `/llama`
-pub(super) fn llama(app: &mut App, _argument: &str) {
-    app.open_llama();
+pub(super) fn llama(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(LlamaMsg::Open)]
+}
+
+/// `/changelog`
+pub(super) fn changelog(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Changelog)
+}
+
+/// `/hotkeys`
+pub(super) fn hotkeys(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Hotkeys)
+}
+
+fn open(request: DialogRequest) -> Vec<AppCommand> {
+    vec![AppCommand::send(DialogMsg::Open(request))]
 }

@@ -1,58 +1,31 @@
 //! Commands that show information.
 
-use crate::app::App;
-use crate::session_report::session_report;
+use crate::app::command::AppCommand;
+use crate::app::context::AppContext;
+use crate::session::command::SessionCommand;
 use crate::transcript::NoticeLevel;
 
 /// `/name [name]`
-pub(super) fn name(app: &mut App, argument: &str) {
+pub(super) fn name(argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
     let name = argument
         .split(['\r', '\n'])
         .filter(|part| !part.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
     let name = name.trim().to_owned();
-    if name.is_empty() {
-        match app.session.session_name() {
-            Some(name) => app.notify(NoticeLevel::Info, format!("Session name: {name}")),
-            None => app.notify(
-                NoticeLevel::Info,
-                "The session has no name. Set one with /name <name>.",
-            ),
-        }
-        return;
+    if !name.is_empty() {
+        return vec![AppCommand::Session(SessionCommand::SetName(name))];
     }
-    let session = app.session.clone();
-    let work = async move { session.set_session_name(&name).await.map(|()| name) };
-    app.spawn(work, |app, result| match result {
-        Ok(name) => {
-            app.refresh_title();
-            app.refresh_footer();
-            app.status(format!("Session renamed to {name}"));
-        }
-        Err(error) => app.error(pi_runtime::describe_error(&error)),
-    });
+    let text = match &ctx.session.name {
+        Some(name) => format!("Session name: {name}"),
+        None => "The session has no name. Set one with /name <name>.".to_owned(),
+    };
+    vec![AppCommand::notify(NoticeLevel::Info, text)]
 }
 
 /// `/session`
-pub(super) fn session(app: &mut App, _argument: &str) {
-    let session = app.session.clone();
-    let version = app.options.version.clone();
-    app.spawn_blocking(
-        move || session_report(&session, &version),
-        |app, report| match report {
-            Ok(report) => app.notify(NoticeLevel::Info, report),
-            Err(error) => app.error(pi_runtime::describe_error(&error)),
-        },
-    );
-}
-
-/// `/changelog`
-pub(super) fn changelog(app: &mut App, _argument: &str) {
-    app.open_changelog();
-}
-
-/// `/hotkeys`
-pub(super) fn hotkeys(app: &mut App, _argument: &str) {
-    app.open_hotkeys();
+pub(super) fn session(_argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::Session(SessionCommand::DescribeSession {
+        version: ctx.version.to_owned(),
+    })]
 }

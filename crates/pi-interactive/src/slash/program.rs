@@ -1,98 +1,55 @@
 //! Commands for the application, export and sharing.
 
-use std::path::Path;
-
-use pi_runtime::{HtmlOptions, JsonlOptions, export_html, export_jsonl, stored_secrets};
-
 use crate::ExitReason;
-use crate::app::App;
+use crate::app::command::AppCommand;
+use crate::app::context::AppContext;
+use crate::controllers::dialogs::{DialogMsg, DialogRequest};
+use crate::controllers::report::ReportMsg;
+use crate::controllers::share::ShareMsg;
 
 /// Argument that makes `/debug` panic in development builds, to test terminal recovery.
 const CRASH: &str = "crash";
 
 /// `/quit`
-pub(super) fn quit(app: &mut App, _argument: &str) {
-    app.leave(ExitReason::Quit);
+pub(super) fn quit(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::Quit(ExitReason::Quit)]
 }
 
 /// `/copy`
-pub(super) fn copy(app: &mut App, _argument: &str) {
-    app.copy_answer();
+pub(super) fn copy(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::CopyAnswer]
 }
 
 /// `/export [file]`
-pub(super) fn export(app: &mut App, argument: &str) {
-    let services = app.runtime.services();
-    let output = path_argument(argument).map(|path| {
-        services
-            .cwd
-            .join(pi_config::expand_home(&path, &services.env))
-    });
-    let is_jsonl = output.as_ref().is_some_and(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
-    });
-    let session = app.session.clone();
-    let env = services.env.clone();
-    let theme = app.export_theme();
-    let work = async move {
-        let redaction = stored_secrets(session.models().authenticator().store().as_ref()).await;
-        let write = move || {
-            let system_prompt = Some(session.system_prompt());
-            session.with_copy(|session| {
-                if is_jsonl {
-                    let options = JsonlOptions {
-                        output,
-                        redaction,
-                        env,
-                    };
-                    return export_jsonl(session, &options);
-                }
-                let options = HtmlOptions {
-                    output,
-                    theme,
-                    system_prompt,
-                    redaction,
-                    env,
-                    ..HtmlOptions::default()
-                };
-                export_html(session, &options)
-            })
-        };
-        tokio::task::spawn_blocking(write).await
-    };
-    app.spawn(work, |app, result| match result {
-        Ok(Ok(path)) => app.status(format!("Session exported to {}", path.display())),
-        Ok(Err(error)) => app.error(pi_runtime::describe_error(&error)),
-        Err(error) => app.error(pi_runtime::describe_error(&error)),
-    });
+pub(super) fn export(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(ShareMsg::Export(path_argument(argument)))]
 }
 
 /// `/import <file>`
-pub(super) fn import(app: &mut App, argument: &str) {
-    match path_argument(argument) {
-        Some(path) => app.ask_import(Path::new(&path)),
-        None => app.error("Usage: /import <file.jsonl>"),
-    }
+pub(super) fn import(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![match path_argument(argument) {
+        Some(path) => AppCommand::send(DialogMsg::Open(DialogRequest::Import(path))),
+        None => AppCommand::error("Usage: /import <file.jsonl>"),
+    }]
 }
 
 /// `/share`
-pub(super) fn share(app: &mut App, _argument: &str) {
-    app.share();
+pub(super) fn share(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(ShareMsg::Start)]
 }
 
 /// `/bug [what happened]`
-pub(super) fn bug(app: &mut App, argument: &str) {
-    app.report_problem(argument);
+pub(super) fn bug(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(ReportMsg::Start(argument.to_owned()))]
 }
 
 /// `/debug`
-pub(super) fn debug(app: &mut App, argument: &str) {
+pub(super) fn debug(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     assert!(
         !cfg!(debug_assertions) || argument != CRASH,
         "requested with /debug {CRASH}"
     );
-    app.write_debug_record();
+    vec![AppCommand::WriteDebugRecord]
 }
 
 /// Returns a bare or quoted path.

@@ -23,7 +23,7 @@ impl Transcript {
             | AssistantMessageEvent::ThinkingDelta { .. }
             | AssistantMessageEvent::ThinkingEnd { .. } => {
                 let id = self.assistant_block(document);
-                self.update::<AssistantMessageBlock>(document, Some(id), |block| {
+                self.update_block::<AssistantMessageBlock>(document, Some(id), |block| {
                     message.read(|message| block.grow(message));
                 });
             }
@@ -43,7 +43,9 @@ impl Transcript {
                 delta,
             } => {
                 let id = self.arriving.get(content_index).copied();
-                self.update::<ToolCallBlock>(document, id, |block| block.arguments_arrived(delta));
+                self.update_block::<ToolCallBlock>(document, id, |block| {
+                    block.arguments_arrived(delta);
+                });
             }
             AssistantMessageEvent::ToolCallEnd {
                 content_index,
@@ -53,7 +55,7 @@ impl Transcript {
                 if let Some(id) = id {
                     self.calls.insert(tool_call.id.clone(), id);
                 }
-                self.update::<ToolCallBlock>(document, id, |block| {
+                self.update_block::<ToolCallBlock>(document, id, |block| {
                     block.set_arguments(&tool_call.arguments);
                 });
             }
@@ -69,7 +71,7 @@ impl Transcript {
         let complete = AssistantMessageBlock::of(answer);
         match self.assistant.take() {
             Some(id) => {
-                self.update::<AssistantMessageBlock>(document, Some(id), |block| {
+                self.update_block::<AssistantMessageBlock>(document, Some(id), |block| {
                     block.finish(answer);
                 });
             }
@@ -88,7 +90,7 @@ impl Transcript {
                     id
                 }
             };
-            self.update::<ToolCallBlock>(document, Some(id), |block| {
+            self.update_block::<ToolCallBlock>(document, Some(id), |block| {
                 block.set_arguments(&call.arguments);
             });
         }
@@ -97,7 +99,7 @@ impl Transcript {
             let calls = self.calls.drain().map(|(_, id)| id);
             let canceled: Vec<BlockId> = arrived.into_values().chain(calls).collect();
             for id in canceled {
-                self.update::<ToolCallBlock>(document, Some(id), |block| block.cancel(&why));
+                self.update_block::<ToolCallBlock>(document, Some(id), |block| block.cancel(&why));
             }
         }
     }
@@ -106,7 +108,9 @@ impl Transcript {
     pub(super) fn catch_up(&mut self, document: &mut Document, message: &LiveMessage) {
         let message = message.snapshot();
         let id = self.assistant_block(document);
-        self.update::<AssistantMessageBlock>(document, Some(id), |block| block.grow(&message));
+        self.update_block::<AssistantMessageBlock>(document, Some(id), |block| {
+            block.grow(&message);
+        });
         for (index, block) in message.content.iter().enumerate() {
             if let Some(call) = block.as_tool_call() {
                 let id = self.push_call(document, &call.id, &call.name, &call.arguments);

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use pi_context::{CacheMiss, CacheMissDetector};
 use pi_protocol::{AssistantMessage, Usage};
 use pi_providers::Models;
-use pi_session::{CacheMiss, CacheMissDetector, Entry, UsageEntry};
+use pi_session::{Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};
-use crate::footer::short_count;
+use crate::screen::footer::short_count;
 
 /// Misses below both thresholds are not reported.
 const MIN_REPORTED_TOKENS: u64 = 20_000;

@@ -11,7 +11,7 @@ use crate::blocks::{
     AssistantMessageBlock, CallRenderer, CustomBlock, CustomRenderer, TextTransform, ToolCallBlock,
     UserBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
+use crate::extensions::bridge::ExtensionUiBridge;
 
 impl Transcript {
     pub(crate) fn accept_call(
@@ -21,7 +21,7 @@ impl Transcript {
         drawn: Option<RenderedToolCall>,
     ) {
         let id = self.rows.get(&row).copied();
-        self.update::<ToolCallBlock>(document, id, |block| block.accept(drawn));
+        self.update_block::<ToolCallBlock>(document, id, |block| block.accept(drawn));
     }
 
     pub(crate) fn accept_texts(
@@ -31,8 +31,8 @@ impl Transcript {
         texts: Option<Vec<String>>,
     ) {
         let id = self.rows.get(&row).copied();
-        self.update::<UserBlock>(document, id, |block| block.accept(texts.clone()));
-        self.update::<AssistantMessageBlock>(document, id, |block| block.accept(texts));
+        self.update_block::<UserBlock>(document, id, |block| block.accept(texts.clone()));
+        self.update_block::<AssistantMessageBlock>(document, id, |block| block.accept(texts));
     }
 
     pub(crate) fn accept_custom(
@@ -42,7 +42,7 @@ impl Transcript {
         drawn: Option<Vec<String>>,
     ) {
         let id = self.rows.get(&row).copied();
-        self.update::<CustomBlock>(document, id, |block| block.accept(drawn));
+        self.update_block::<CustomBlock>(document, id, |block| block.accept(drawn));
     }
 
     /// Registers the blocks of rows drawn by extensions.

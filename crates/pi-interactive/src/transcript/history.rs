@@ -5,28 +5,32 @@ use std::sync::Arc;
 
 use pi_protocol::{AgentMessage, AssistantMessage, InputBlock};
 use pi_runtime::ComponentId;
-use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole, Session};
+use pi_session::{Entry, EntryBody, EntryId, EntryKind, MessageRole};
 use pi_tui::Component;
+use pi_views::theme::ui_theme::UiTheme;
 
 use super::assistant::ended_early;
 use super::costs::CostTracker;
 use super::extension_rendering;
-use crate::block::{BlockView, TranscriptBlock};
+use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
     SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
 };
-use crate::extension_ui::ExtensionUiBridge;
-use crate::ui_theme::UiTheme;
+use crate::extensions::bridge::ExtensionUiBridge;
+use crate::session::history::SessionHistory;
 
 /// Splits off the last `count` IDs and returns them.
 ///
 /// Tool results stay with their calls.
-pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Session) -> Vec<EntryId> {
+pub(super) fn take_recent(
+    ids: &mut Vec<EntryId>,
+    count: usize,
+    session: &dyn SessionHistory,
+) -> Vec<EntryId> {
     let mut start = ids.len().saturating_sub(count);
-    let is_result = |id: &EntryId| {
-        session.kind(id.as_str()) == Some(EntryKind::Message(MessageRole::ToolResult))
-    };
+    let is_result =
+        |id: &EntryId| session.kind(id) == Some(EntryKind::Message(MessageRole::ToolResult));
     while start > 0 && ids.get(start).is_some_and(is_result) {
         start -= 1;
     }
@@ -34,10 +38,8 @@ pub(super) fn take_recent(ids: &mut Vec<EntryId>, count: usize, session: &Sessio
 }
 
 /// Reads entries; unreadable ones are skipped here and reported by the session.
-pub(super) fn read(ids: &[EntryId], session: &Session) -> Vec<Arc<Entry>> {
-    ids.iter()
-        .filter_map(|id| session.entry(id.as_str()).ok())
-        .collect()
+pub(super) fn read(ids: &[EntryId], session: &dyn SessionHistory) -> Vec<Arc<Entry>> {
+    ids.iter().filter_map(|id| session.entry(id)).collect()
 }
 
 /// Blocks that are not on screen yet.

@@ -9,7 +9,7 @@ use pi_protocol::{
     MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
 use pi_providers::FauxProvider;
-use pi_session::NewSession;
+use pi_session::{NewSession, Session};
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,
     UserKeybindings,
@@ -328,7 +328,7 @@ fn earlier_entries_are_loaded_in_order() {
     tester.frame();
     let shown_first = tester.ids()[1];
     let mut steps = 0;
-    while tester.with(|transcript, document| transcript.show_earlier(document, &session)) {
+    while tester.with(|transcript, document| transcript.show_older(document, &session)) {
         steps += 1;
         tester.frame();
     }

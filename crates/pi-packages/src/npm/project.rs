@@ -4,15 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pi_config::atomic_file::{self, NewFileMode};
-use pi_config::{LockDir, LockError, LockTiming, NpmAddress};
+use pi_config::{NpmAddress, acquire_lock};
+use pi_fs::staging::{self, StagingDir};
+use pi_fs::{LockDir, LockError, LockTiming, NewFileMode, atomic_file};
 use serde_json::{Map, Value, json};
 
 use super::build::{BuildRequirements, ModulesBuilder};
 use super::manifest::NpmManifest;
 use super::resolve::PeerDependencies;
 use super::spec::DependencySpec;
-use crate::dir_ops::{self, StagingDir};
 use crate::error::PackageError;
 
 /// Timeouts for waiting for another installation in the same directory, and for detecting one that was
@@ -20,7 +20,8 @@ use crate::error::PackageError;
 const TIMING: LockTiming = LockTiming {
     stale: Duration::from_secs(12),
     patience: Duration::from_mins(10),
-    renewal: Duration::from_secs(4),
+    max_delay: Duration::from_secs(1),
+    renewal: Some(Duration::from_secs(4)),
 };
 
 const MODULES: &str = "node_modules";
@@ -44,7 +45,7 @@ impl NpmProject {
         atomic_file::create(&manifest, text.as_bytes(), NewFileMode::Default)
             .map_err(PackageError::disk(&manifest))?;
         let lock = lock_install_path(&root.join(".pi-install")).await?;
-        dir_ops::remove_leftovers(root, MODULES);
+        staging::remove_leftovers(root, MODULES);
         Ok(Self {
             root: root.to_owned(),
             _lock: lock,
@@ -112,7 +113,7 @@ impl NpmProject {
         };
         let tree = builder.build(requirements, staging.path()).await?;
         let (new, path) = (staging.path().join(MODULES), self.root.join(MODULES));
-        dir_ops::replace_dir(&new, &path).map_err(PackageError::disk(&path))?;
+        staging::replace_dir(&new, &path).map_err(PackageError::disk(&path))?;
         self.write("package.json", &Value::Object(package))?;
         self.write("package-lock.json", &tree.lock_file(&lock))
     }
@@ -139,7 +140,7 @@ impl NpmProject {
 /// Locks an install path, waiting for other processes.
 pub(crate) async fn lock_install_path(path: &Path) -> Result<LockDir, PackageError> {
     let dir = path.parent().unwrap_or(path);
-    LockDir::acquire(path, TIMING)
+    acquire_lock(path, TIMING)
         .await
         .map_err(|error| match error {
             LockError::Held => PackageError::Busy(dir.to_owned()),

@@ -244,5 +244,5 @@ fn too_large(url: &Url, limit: u64) -> PackageError {
 }
 
 fn unnamed_temp_file() -> std::io::Result<File> {
-    crate::dir_ops::unnamed_temp_file(&std::env::temp_dir())
+    pi_fs::private::unnamed_file(&std::env::temp_dir())
 }

@@ -252,7 +252,7 @@ impl MessageBuilder {
     /// Opens a tool call and returns its index. Results refer to calls by ID, so a call whose ID is already used
     /// in this message gets a new one.
     pub fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
-        call.id = self.unique_id(call.id);
+        call.id = self.read(|message| unique_id(message, call.id));
         let (id, tool_name) = (call.id.clone(), call.name.clone());
         let content_index = self.open(AssistantBlock::ToolCall(call));
         self.live
@@ -265,20 +265,6 @@ impl MessageBuilder {
             tool_name,
         });
         content_index
-    }
-
-    fn unique_id(&self, given: String) -> String {
-        if given.is_empty() {
-            return given;
-        }
-        self.read(|message| {
-            let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
-            let candidates = (1..).map(|attempt| tool_call_id::replacement_id(&given, attempt));
-            std::iter::once(given.clone())
-                .chain(candidates)
-                .find(|id| !is_taken(id))
-                .unwrap_or_default()
-        })
     }
 
     /// Appends JSON text to the arguments of an open call; an empty delta emits no event.
@@ -439,4 +425,17 @@ impl MessageBuilder {
         draft.message = message.clone();
         message
     }
+}
+
+/// Returns the ID, changed if a call of the message already has it.
+fn unique_id(message: &AssistantMessage, given: String) -> String {
+    if given.is_empty() {
+        return given;
+    }
+    let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
+    let candidates = (1..).map(|attempt| tool_call_id::replacement_id(&given, attempt));
+    std::iter::once(given.clone())
+        .chain(candidates)
+        .find(|id| !is_taken(id))
+        .unwrap_or_default()
 }

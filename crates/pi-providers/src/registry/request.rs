@@ -1,11 +1,13 @@
 //! Prepares requests: resolves the credential, headers and base URL.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pi_auth::{AuthError, AuthOverrides, CommandReuse};
 use pi_http::{HeaderOverrides, set_header};
 use pi_protocol::{Message, Model, ProviderError};
 use secrecy::ExposeSecret as _;
+use tracing::{Instrument as _, Span};
 
 use super::provider::Provider;
 use super::{Models, attribution};
@@ -14,6 +16,13 @@ use crate::stream::AssistantStream;
 
 /// Placeholders in base URLs, filled from the credential or the environment.
 const PLACEHOLDERS: [&str; 2] = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID"];
+
+/// Returns the span of a request. Its ID is unique in the process, because sessions share a log.
+fn request_span(model: &Model) -> Span {
+    static NEXT_REQUEST: AtomicU64 = AtomicU64::new(1);
+    let id = NEXT_REQUEST.fetch_add(1, Ordering::Relaxed);
+    tracing::info_span!("request", id, provider = %model.provider, model = %model.id)
+}
 
 impl Models {
     fn request(
@@ -41,13 +50,18 @@ impl Models {
         let models = self.clone();
         let request = self.request(model, messages.into(), options);
         let now = request.env.now_ms();
-        AssistantStream::produce(model, now, |writer| async move {
-            let cancel = request.options.cancel.clone();
-            match cancel.run_until_cancelled(models.prepare(request)).await {
-                Some(Ok((provider, request))) => writer.forward(provider.stream(request)).await,
-                Some(Err(cause)) => writer.fail(cause).await,
-                None => writer.fail(ProviderError::aborted()).await,
-            }
+        let span = request_span(model);
+        AssistantStream::produce(model, now, |writer| {
+            let answer = async move {
+                tracing::debug!("request started");
+                let cancel = request.options.cancel.clone();
+                match cancel.run_until_cancelled(models.prepare(request)).await {
+                    Some(Ok((provider, request))) => writer.forward(provider.stream(request)).await,
+                    Some(Err(cause)) => writer.fail(cause).await,
+                    None => writer.fail(ProviderError::aborted()).await,
+                }
+            };
+            answer.instrument(span)
         })
     }
 

@@ -1,19 +1,17 @@
-//! One method per command.
-
-use std::sync::Arc;
+//! One method per command; `model_commands.rs` has those for models.
 
 use pi_core::QueueMode;
-use pi_protocol::{AgentMessage, ImageContent, Model, ThinkingLevel};
+use pi_protocol::{AgentMessage, ImageContent};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::model_commands::RpcModelCommands;
 use super::{RpcClient, RpcClientError};
 use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{
-    BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
-    MessagesResponse, QueuedMessages, ReplaceResponse, RpcForkMessage, RpcSessionState,
-    RpcSessionStats,
+    BashResponse, CompactResponse, EntriesResponse, ForkResponse, MessagesResponse, QueuedMessages,
+    ReplaceResponse, RpcForkMessage, RpcSessionState, RpcSessionStats,
 };
 
 impl RpcClient {
@@ -95,57 +93,9 @@ impl RpcClient {
         Ok(list.messages)
     }
 
-    pub async fn set_model(
-        &self,
-        provider: impl Into<String>,
-        model_id: impl Into<String>,
-    ) -> Result<Arc<Model>, RpcClientError> {
-        self.request_as(RpcCommand::SetModel {
-            provider: provider.into(),
-            model_id: model_id.into(),
-        })
-        .await
-    }
-
-    /// Selects the next model; `None` if there is only one.
-    pub async fn cycle_model(&self) -> Result<Option<CycleModelResponse>, RpcClientError> {
-        self.request_as(RpcCommand::CycleModel).await
-    }
-
-    pub async fn available_models(&self) -> Result<Vec<Arc<Model>>, RpcClientError> {
-        #[derive(Deserialize)]
-        struct Data {
-            models: Vec<Arc<Model>>,
-        }
-        let data: Data = self.request_as(RpcCommand::GetAvailableModels).await?;
-        Ok(data.models)
-    }
-
-    pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), RpcClientError> {
-        let level = level.as_str().to_owned();
-        self.send_command(RpcCommand::SetThinkingLevel { level })
-            .await
-    }
-
-    /// Selects the next thinking level; `None` if the model has no thinking levels.
-    pub async fn cycle_thinking_level(&self) -> Result<Option<ThinkingLevel>, RpcClientError> {
-        #[derive(Deserialize)]
-        struct Data {
-            level: ThinkingLevel,
-        }
-        let data: Option<Data> = self.request_as(RpcCommand::CycleThinkingLevel).await?;
-        Ok(data.map(|data| data.level))
-    }
-
-    pub async fn available_thinking_levels(&self) -> Result<Vec<ThinkingLevel>, RpcClientError> {
-        #[derive(Deserialize)]
-        struct Data {
-            levels: Vec<ThinkingLevel>,
-        }
-        let data: Data = self
-            .request_as(RpcCommand::GetAvailableThinkingLevels)
-            .await?;
-        Ok(data.levels)
+    /// Returns the commands for models and thinking levels.
+    pub fn models(&self) -> RpcModelCommands<'_> {
+        RpcModelCommands(self)
     }
 
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
@@ -277,11 +227,11 @@ impl RpcClient {
         Ok(data.commands)
     }
 
-    async fn send_command(&self, command: RpcCommand) -> Result<(), RpcClientError> {
+    pub(super) async fn send_command(&self, command: RpcCommand) -> Result<(), RpcClientError> {
         self.request(&command).await.map(drop)
     }
 
-    async fn request_as<T: DeserializeOwned>(
+    pub(super) async fn request_as<T: DeserializeOwned>(
         &self,
         command: RpcCommand,
     ) -> Result<T, RpcClientError> {

@@ -3,10 +3,10 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
 use pi_protocol::ThinkingLevel;
 use pi_runtime::{
-    BashRequest, CycleDirection, Delivery, ExportTheme, HtmlOptions, InputSource, Persist, Prompt,
-    describe_error, export_html, stored_secrets,
+    BashRequest, CycleDirection, Delivery, InputSource, Persist, Prompt, describe_error,
 };
 use pi_session::{EntryId, ForkPosition};
 use serde::Serialize;

@@ -150,7 +150,7 @@ impl SessionHooks for ExtensionHooks {
                 new_leaf_id: moved.new_leaf_id.map(ToString::to_string),
                 old_leaf_id: moved.old_leaf_id.map(ToString::to_string),
                 summary_entry: moved.summary,
-                from_extension: moved.author.map(pi_session::SummaryAuthor::from_hook),
+                from_extension: moved.author.map(pi_context::SummaryAuthor::from_hook),
             };
             self.extensions.emit(None, event).await;
         })

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{ContextUsage, PromptSections};
 use pi_core::{
     CompactionOutcome, CustomDelivery, CustomMessageOptions, Delivery, InputSource, Prompt,
     QueuedTexts, SharedMessage,
 };
 use pi_ext::HostError;
 use pi_protocol::{MessageContent, Model, ThinkingLevel};
-use pi_session::{ContextUsage, EntryId, PromptSections, Session};
+use pi_session::{EntryId, Session};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
@@ -22,8 +23,8 @@ use crate::extensions::{
 };
 use crate::hooks::CustomMessageDraft;
 use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist, SessionStats};
-use crate::system_prompt::ProjectInstructions;
 use crate::toolset::ToolOrigin;
+use pi_context::ProjectInstructions;
 
 impl SessionHistory for AgentSession {
     fn cwd(&self) -> &Path {
@@ -290,7 +291,7 @@ impl SessionSetup for AgentSession {
             .into_iter()
             .map(|(path, content)| ProjectInstructions { path, content })
             .collect();
-        parts.sections(&self.toolset(), active)
+        parts.sections(&self.toolset().prompt_tools(active))
     }
 }
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{AgentDir, ResourceFlags, Resources, Skill};
+use pi_context::{ContextUsage, PromptSections};
 use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage, Tool};
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{ImageContent, MessageContent, Model, ThinkingLevel};
 use pi_providers::Models;
-use pi_session::{ContextUsage, EntryId, ForkPosition, PromptSections, Session};
+use pi_session::{EntryId, ForkPosition, Session};
 use pi_tools::ShellResult;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_session::PromptSections;
+use pi_context::PromptSections;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pi_context::PromptSections;
 use pi_ext::HostError;
-use pi_session::PromptSections;
 use pi_tools::ProcessOperations;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

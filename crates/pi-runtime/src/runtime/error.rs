@@ -115,9 +115,12 @@ pub enum ReplaceError {
     /// The session cannot be read, copied or written. The current session is unchanged.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The old session has ended and the new one did not start.
-    #[error("the session was closed, but the next one could not be started: {0}")]
+    /// The next session did not start. The previous one was started again.
+    #[error("the next session could not be started: {0}")]
     NotStarted(#[source] Box<StartError>),
+    /// The next session did not start, and the previous one could not be started again.
+    #[error("the session was closed, but the next one could not be started: {0}")]
+    Closed(#[source] Box<StartError>),
     #[error("pi is shutting down")]
     Ended,
 }

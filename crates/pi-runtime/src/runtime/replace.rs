@@ -2,17 +2,20 @@
 //!
 //! Hooks may veto the switch first. Then the next session is opened or copied, which may fail
 //! without harm. Then the current session ends, with everything bound to its directory, and the
-//! next one is built. Handles to the old session stay valid and reject prompts.
+//! next one is built. If that fails, the ended one is started again (`fallback.rs`). Handles to the
+//! old session stay valid and reject prompts.
 
 use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
 use pi_session::{
-    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory,
-    SessionError,
+    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
-use super::{CurrentSession, InitialModel, SessionRuntime, build, deduplicate, open_warnings};
+use super::fallback::FallbackSession;
+use super::{
+    CurrentSession, InitialModel, SessionRuntime, StartError, build, deduplicate, open_warnings,
+};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
 use crate::services::ProjectProbe;
@@ -49,8 +52,8 @@ impl SessionRuntime {
             parent_session: parent,
             env: self.0.options.env.clone(),
         };
-        let session = match self.directory_of(&old) {
-            Some(directory) => Session::create(&directory, options)?,
+        let session = match self.session_store() {
+            Some(store) => store.create(options)?,
             None => Session::in_memory(old.cwd(), options)?,
         };
         self.replace_with(session, StartReason::New, InitialModel::Resolve)
@@ -148,11 +151,11 @@ impl SessionRuntime {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
         let source = self.find_import(path)?;
-        let directory = match self.directory_of(&old) {
-            Some(directory) => directory,
-            None => SessionDirectory::default_for(self.0.options.agent_dir.path(), old.cwd()),
+        let store = match self.session_store() {
+            Some(store) => store,
+            None => SessionStore::default_for(self.0.options.agent_dir.path(), old.cwd()),
         };
-        let target = source.file_name().map(|name| directory.path().join(name));
+        let target = source.file_name().map(|name| store.path().join(name));
         if !self.confirm_switch(&old, StartReason::Resume, target).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
@@ -165,7 +168,7 @@ impl SessionRuntime {
         if is_same_file(&old, &source) {
             return self.reopen(&old, &source, options).await;
         }
-        let session = Session::import(&source, directory.path(), options)?;
+        let session = store.import(&source, options)?;
         check_cwd(&session)?;
         self.replace_with(session, StartReason::Resume, InitialModel::Resolve)
             .await
@@ -177,18 +180,18 @@ impl SessionRuntime {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
         let active = old.active_tool_names();
-        let choice = InitialModel::Keep {
-            model: old.model(),
-            thinking_level: old.thinking_level(),
-            scoped_models: old.scoped_models(),
-        };
+        let fallback = FallbackSession::new(&old, self.session_store());
         // Files may have changed since the user was prompted.
         self.0.services.decisions.remove(old.cwd());
         let file = old.session_file();
         self.end(&old, StartReason::Reload, file.clone()).await;
         let session = old.take_session()?;
-        self.begin(session, StartReason::Reload, file, choice)
-            .await?;
+        let built = self.build_session(session, InitialModel::keep(&old)).await;
+        let start = SessionStart {
+            reason: StartReason::Reload,
+            previous_session_file: file,
+        };
+        self.start_built(built, start, fallback).await?;
         let new = self.session();
         let active = new.toolset().active_after_reload(&active);
         new.set_active_tools(&active);
@@ -224,14 +227,14 @@ impl SessionRuntime {
         old.hooks().before_switch(switch).await
     }
 
-    /// Returns the directory for new sessions next to this one; `None` if it has no file.
-    fn directory_of(&self, session: &AgentSession) -> Option<SessionDirectory> {
-        let path = session.with_session(|session| {
-            session.path()?;
-            Some(session.directory().to_owned())
-        })?;
+    /// Returns the store for new sessions; `None` if the current session is in memory. Known
+    /// even when the session has ended and its conversation was taken out of it.
+    fn session_store(&self) -> Option<SessionStore> {
+        let current = self.current();
+        let path = current.directory.as_deref()?;
         let agent = self.0.options.agent_dir.path();
-        Some(SessionDirectory::custom(&path, agent, session.cwd()))
+        let cwd = current.session.cwd();
+        Some(SessionStore::custom(path, agent, cwd))
     }
 
     /// Reopens the current session's own file.
@@ -246,13 +249,20 @@ impl SessionRuntime {
             ..options.clone()
         };
         check_cwd(&Session::open(path, probe)?)?;
+        let fallback = FallbackSession::new(old, self.session_store());
         let file = old.session_file();
         self.end(old, StartReason::Resume, file.clone()).await;
         // Dropping the session releases its lock on the file.
         drop(old.take_session()?);
-        let session = Session::open(path, options)?;
-        self.begin(session, StartReason::Resume, file, InitialModel::Resolve)
-            .await
+        let built = match Session::open(path, options) {
+            Ok(session) => self.build_session(session, InitialModel::Resolve).await,
+            Err(error) => Err(error.into()),
+        };
+        let start = SessionStart {
+            reason: StartReason::Resume,
+            previous_session_file: file,
+        };
+        self.start_built(built, start, fallback).await
     }
 
     async fn replace_with(
@@ -262,12 +272,16 @@ impl SessionRuntime {
         choice: InitialModel,
     ) -> Result<ReplaceOutcome, ReplaceError> {
         let old = self.session();
-        let previous = old.session_file();
+        let mut fallback = FallbackSession::new(&old, self.session_store());
+        let start = SessionStart {
+            reason,
+            previous_session_file: old.session_file(),
+        };
         let target = session.path().map(Path::to_owned);
         self.end(&old, reason, target).await;
-        // Dropping the session releases its lock on the file.
-        drop(old.take_session()?);
-        self.begin(session, reason, previous, choice).await
+        fallback.keep(old.take_session()?);
+        let built = self.build_session(session, choice).await;
+        self.start_built(built, start, fallback).await
     }
 
     /// Ends the current session: stores its state and stops its child processes.
@@ -281,32 +295,61 @@ impl SessionRuntime {
         old.dispose().await;
     }
 
-    async fn begin(
+    /// Builds the components of a session in the session's directory.
+    async fn build_session(
         &self,
         session: Session,
-        reason: StartReason,
-        previous_session_file: Option<PathBuf>,
         choice: InitialModel,
-    ) -> Result<ReplaceOutcome, ReplaceError> {
+    ) -> Result<CurrentSession, StartError> {
         let shared = &self.0;
         let warnings = open_warnings(&session);
         let probe = ProjectProbe::read(&shared.services, session.cwd());
         let (options, services) = (&shared.options, &shared.services);
-        let built = build(options, services, probe, session, choice, warnings).await;
-        let mut current: CurrentSession =
-            built.map_err(|error| ReplaceError::NotStarted(Box::new(error)))?;
-        deduplicate(&mut current.diagnostics);
-        let session = current.session.clone();
-        *self.current() = current;
+        let mut built = build(options, services, probe, session, choice, warnings).await?;
+        deduplicate(&mut built.diagnostics);
+        Ok(built)
+    }
+
+    /// Makes the built session the current one. If it could not be built, starts the ended one
+    /// again: a runtime without a live session would reject every prompt.
+    async fn start_built(
+        &self,
+        built: Result<CurrentSession, StartError>,
+        start: SessionStart,
+        fallback: FallbackSession,
+    ) -> Result<ReplaceOutcome, ReplaceError> {
+        let error = match built {
+            Ok(next) => {
+                // Releases the ended session's lock on its file.
+                drop(fallback);
+                self.activate(next, start).await;
+                return Ok(ReplaceOutcome::default());
+            }
+            Err(error) => Box::new(error),
+        };
+        for (session, choice) in fallback.into_candidates(&self.0.options.env) {
+            let start = SessionStart {
+                reason: StartReason::Resume,
+                previous_session_file: session.path().map(Path::to_owned),
+            };
+            match self.build_session(session, choice).await {
+                Ok(restored) => {
+                    self.activate(restored, start).await;
+                    return Err(ReplaceError::NotStarted(error));
+                }
+                Err(error) => tracing::warn!(%error, "cannot start the previous session again"),
+            }
+        }
+        Err(ReplaceError::Closed(error))
+    }
+
+    async fn activate(&self, next: CurrentSession, start: SessionStart) {
+        let session = next.session.clone();
+        *self.current() = next;
         *self.deferred_start() = None;
         self.attach_extensions();
-        shared.sessions.send_replace(session.clone());
-        let start = SessionStart {
-            reason,
-            previous_session_file,
-        };
+        self.0.sessions.send_replace(session.clone());
         session.hooks().session_start(start).await;
-        Ok(ReplaceOutcome::default())
     }
 }
 

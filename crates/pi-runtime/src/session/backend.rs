@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
@@ -11,8 +12,9 @@ use pi_core::{
 };
 use pi_protocol::{AgentMessage, ImageContent};
 use pi_providers::{AssistantStream, StreamOptions};
-use pi_session::{CompactionDecision, RecoveryFailure, SessionError, to_model_messages};
+use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
 
 use super::compaction::FinishedCompaction;
 use super::prompt::{PromptError, rejection_error};
@@ -26,6 +28,10 @@ impl Backend for AgentSession {
 
     fn control(&self) -> &Control {
         &self.0.control
+    }
+
+    fn span(&self) -> Span {
+        tracing::info_span!("session", id = %self.session_id())
     }
 
     fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -238,7 +244,7 @@ impl AgentSession {
         let messages = self.with_forced_prompt(messages);
         let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
         let settings = self.0.settings.settings();
-        if settings.block_images() {
+        if settings.images.block_images() {
             images::block(&mut messages);
         }
         let options = StreamOptions {

@@ -6,16 +6,19 @@
 use std::sync::Arc;
 
 use pi_config::{ConfigScope, SettingsError};
+use pi_context::RecoveryFailure;
+use pi_context::estimate::messages_tokens;
+use pi_context::{
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
+    CompactionResult, NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError,
+    needs_compaction,
+};
 use pi_core::{
     CompactionJob, CompactionOutcome, ContextCheck, Input, Lane, Rejection, Reply, SessionEvent,
     SummarySource,
 };
 use pi_protocol::{AgentMessage, AssistantMessage, Model};
-use pi_session::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, EntryBody, EntryId, NothingToCompact, RecoveryFailure, RecoveryState,
-    SessionError, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
-};
+use pi_session::{EntryBody, EntryId, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -305,7 +308,7 @@ impl AgentSession {
             let now_ms = self.0.env.now_ms();
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
-            (entry, transcript.projection()?.messages_tokens())
+            (entry, messages_tokens(transcript.projection()?))
         };
         self.0
             .hooks

@@ -29,7 +29,7 @@ impl AgentSession {
         };
         let mut lane = Lane::new(self, Input::SendCustom(input));
         let reply = lane.reply().await;
-        let outcome = self.prompt_result(reply, &mut lane);
+        let outcome = Self::prompt_result(&reply, &mut lane);
         lane.detach();
         outcome
     }
@@ -72,9 +72,8 @@ impl AgentSession {
     pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
         self.transcript().set_name(name)?;
         let name = self.session_name();
-        let event = SessionEvent::SessionInfoChanged { name };
-        self.publish(event.clone()).await;
-        self.0.hooks.on_event(&event).await;
+        self.publish_with_hooks(SessionEvent::SessionInfoChanged { name })
+            .await;
         Ok(())
     }
 

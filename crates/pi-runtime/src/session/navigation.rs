@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply, SummarySource};
-use pi_session::{
-    AbandonedBranch, BranchSummary, BranchSummaryPlan, Entry, EntryId, NavigationTarget,
-    SessionError, Summarizer, SummaryAuthor, SummaryError, SummaryInstructions,
+use pi_context::{
+    AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
+    SummaryInstructions,
 };
+use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply, SummarySource};
+use pi_session::{BranchSummary, Entry, EntryId, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 

@@ -1,10 +1,10 @@
 //! Converts settings to the types of the crates that use them.
 
 use pi_config::{DeliveryMode, Settings};
+use pi_context::CompactionSettings;
 use pi_core::QueueMode;
 use pi_protocol::Model;
 use pi_providers::{StreamOptions, Timeouts};
-use pi_session::CompactionSettings;
 
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
     match mode {
@@ -33,7 +33,7 @@ pub(super) fn compaction(settings: &Settings, model: &Model) -> CompactionSettin
 /// Returns the request options.
 pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
     let defaults = StreamOptions::default();
-    let idle = match settings.provider_timeout() {
+    let idle = match settings.retry.provider.timeout() {
         Some(timeout) => Some(timeout),
         None => settings.http_idle_timeout(),
     };
@@ -45,10 +45,18 @@ pub(super) fn stream_options(settings: &Settings) -> StreamOptions {
             ..defaults.timeouts
         },
         max_retries: settings
-            .provider_max_retries()
+            .retry
+            .provider
+            .max_retries()
             .unwrap_or(defaults.max_retries),
         // A delay of zero disables the limit, which the settings express as `None`.
-        max_retry_delay: Some(settings.provider_max_retry_delay().unwrap_or_default()),
+        max_retry_delay: Some(
+            settings
+                .retry
+                .provider
+                .max_retry_delay()
+                .unwrap_or_default(),
+        ),
         transport: settings.transport(),
         thinking_budgets: settings.thinking_budgets,
         ..defaults

@@ -73,7 +73,7 @@ impl AgentSession {
             if is_in_hook(prompt.source) {
                 let mut lane = Lane::new(self, Input::DeferPrompt(prompt));
                 let reply = lane.reply().await;
-                let outcome = self.prompt_result(reply, &mut lane)?;
+                let outcome = Self::prompt_result(&reply, &mut lane)?;
                 announce(outcome).await;
                 lane.detach();
                 return Ok(outcome);
@@ -86,7 +86,7 @@ impl AgentSession {
         };
         let mut lane = Lane::new(self, Input::Prompt(input));
         let reply = lane.reply().await;
-        let outcome = self.prompt_result(reply, &mut lane);
+        let outcome = Self::prompt_result(&reply, &mut lane);
         if let Ok(outcome) = outcome {
             announce(outcome).await;
         }
@@ -96,8 +96,7 @@ impl AgentSession {
 
     /// Converts the reply to a prompt or message.
     pub(super) fn prompt_result(
-        &self,
-        reply: Reply,
+        reply: &Reply,
         lane: &mut Lane<Self>,
     ) -> Result<PromptOutcome, PromptError> {
         if let Some(error) = lane.take_error() {
@@ -107,7 +106,7 @@ impl AgentSession {
             Reply::Started => Ok(PromptOutcome::Started),
             Reply::Queued => Ok(PromptOutcome::Queued),
             Reply::Done | Reply::Cleared(_) => Ok(PromptOutcome::Handled),
-            Reply::Rejected(rejection) => Err(rejection_error(rejection)),
+            Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
         }
     }
 

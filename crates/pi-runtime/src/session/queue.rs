@@ -58,7 +58,7 @@ impl AgentSession {
             },
         );
         let reply = lane.reply().await;
-        self.prompt_result(reply, &mut lane)
+        Self::prompt_result(&reply, &mut lane)
     }
 
     pub(super) fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use pi_context::CompactionPlan;
+use pi_context::PromptSections;
 use pi_protocol::Model;
-use pi_session::{CompactionPlan, PromptSections};
 use tokio_util::sync::CancellationToken;
 
 use crate::toolset::Toolset;

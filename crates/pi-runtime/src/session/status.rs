@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pi_context::ContextUsage;
 use pi_core::{ActivityKind, QueueMode, SharedMessage};
 use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
 use pi_providers::StreamPhase;
 use pi_session::{
-    AccessMode, ContextUsage, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession,
-    Session, SessionError, SessionTotals, SessionTree, TokenTotals,
+    AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
+    SessionError, SessionTotals, SessionTree, TokenTotals,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -29,7 +30,8 @@ const LOCK_YIELD: Duration = Duration::from_micros(100);
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStatus {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Serialized as [`Model::unknown`] if none is selected: clients expect the field.
+    #[serde(serialize_with = "model_or_unknown")]
     pub model: Option<Arc<Model>>,
     pub thinking_level: ThinkingLevel,
     /// Whether a run is in progress.
@@ -49,6 +51,17 @@ pub struct SessionStatus {
     pub message_count: usize,
     /// Number of queued messages.
     pub pending_message_count: usize,
+}
+
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn model_or_unknown<S: Serializer>(
+    model: &Option<Arc<Model>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match model {
+        Some(model) => model.serialize(serializer),
+        None => Model::unknown().serialize(serializer),
+    }
 }
 
 /// Usage of a session, in the format of RPC's `get_session_stats`.

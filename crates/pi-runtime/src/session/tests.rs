@@ -6,6 +6,7 @@ mod concurrency;
 mod faults;
 mod harness;
 mod hooks;
+mod observers;
 mod operations;
 mod order;
 mod prompts;

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use pi_context::{PromptSections, section_changes};
 use pi_core::SharedMessage;
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
-use pi_session::{PromptSections, SessionError, section_changes};
+use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
 use super::status::ToolInfo;
@@ -59,7 +60,9 @@ impl AgentSession {
         let active = self.active_tool_names();
         let state = self.state();
         let prompt_inputs = lock(&self.0.prompt_inputs);
-        prompt_inputs.prompt.sections(&state.tools, &active)
+        prompt_inputs
+            .prompt
+            .sections(&state.tools.prompt_tools(&active))
     }
 
     fn sections(&self) -> PromptSections {

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use pi_context::ContextUsage;
+use pi_context::estimate::recent_context_tokens;
 use pi_core::SharedMessage;
 use pi_protocol::AgentMessage;
 use pi_session::{
-    BranchSummary, ContextUsage, Entry, EntryBody, EntryId, Projection, Session, SessionError,
-    SessionTotals,
+    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
 };
 
 /// A session and its cached views.
@@ -149,7 +150,7 @@ impl Transcript {
         window: u64,
     ) -> Result<Option<ContextUsage>, SessionError> {
         if self.projection.is_none()
-            && let Some(tokens) = self.session.recent_context_tokens()?
+            && let Some(tokens) = recent_context_tokens(&self.session, self.session.leaf_id())?
         {
             return Ok(ContextUsage::of_size(Some(tokens), window));
         }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use pi_context::estimate::context_tokens;
+use pi_context::{CompactionResult, SummaryAuthor, to_model_messages};
 use pi_core::{FinishedTurn, SessionEvent, TurnDecision};
 use pi_protocol::{AgentMessage, Message};
 use pi_session::{
-    CompactionEntry, CompactionResult, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
-    EntryBody, NewSession, Projection, Session, SessionError, SummaryAuthor, to_model_messages,
+    CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry, EntryBody,
+    NewSession, Projection, Session, SessionError,
 };
 
 use super::AgentSession;
@@ -217,7 +219,7 @@ fn body_of(draft: EntryDraft, projection: &Projection, now_ms: i64) -> EntryBody
             let result = CompactionResult {
                 summary,
                 first_kept_entry_id,
-                tokens_before: projection.estimate().tokens,
+                tokens_before: context_tokens(projection).tokens,
                 details,
                 usage,
             };

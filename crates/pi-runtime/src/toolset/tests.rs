@@ -5,7 +5,7 @@ use pi_core::{ToolError, ToolOutput, UpdateSink};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{InputLimits, Tool as ToolDeclaration};
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -184,4 +184,22 @@ fn commands_get_the_process_marks_and_the_tools_directory() {
     ]
     .map(|(n, v)| (n.into(), v.into()));
     assert_eq!(made, ShellEnvironment::new(expected, None));
+}
+
+#[test]
+fn default_prompt() {
+    let tools = Toolset::new(ToolsetOptions::new("/project"));
+    let parts = pi_context::SystemPromptParts {
+        cwd: "/project".into(),
+        docs: pi_context::DocsPaths {
+            documentation: None,
+            program: "pi".to_owned(),
+            agent_directory: "/home/me/.pi/agent".into(),
+        },
+        ..pi_context::SystemPromptParts::default()
+    };
+    let active = ["read", "bash", "edit", "write"].map(str::to_owned);
+    let sections = parts.sections(&tools.prompt_tools(&active)).rendered();
+    let sections_text: Vec<&str> = sections.values().filter_map(Value::as_str).collect();
+    insta::assert_snapshot!(sections_text.join("\n\n"));
 }

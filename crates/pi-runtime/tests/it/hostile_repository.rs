@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_config::{ProjectAccess, TrustChoice};
 use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime, TrustPrompt};
-use pi_session::SessionDirectory;
+use pi_session::SessionStore;
 use pretty_assertions::assert_eq;
 
 use crate::test_env::{RuntimeTestEnv, prompt};
@@ -188,7 +188,7 @@ async fn the_session_directory_of_a_repository_is_not_read() {
     .await
     .unwrap();
     assert_ne!(runtime.session().session_id(), "prepared");
-    let place = SessionDirectory::default_for(&env.path("agent"), &env.path("project"));
+    let place = SessionStore::default_for(&env.path("agent"), &env.path("project"));
     let file = runtime.session().session_file().unwrap();
     assert_eq!(file.parent(), Some(place.path()));
 }

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
-mod export;
 mod extensions;
 mod hostile_repository;
 mod replacement;
 mod secrets;
+mod session_state;
 mod start;
 mod test_env;

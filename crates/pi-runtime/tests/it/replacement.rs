@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
-    Prompt, ReplaceError, RuntimeOptions, SessionChoice, SessionHooks, SessionRuntime,
+    ModelFlags, Prompt, ReplaceError, RuntimeOptions, SessionChoice, SessionHooks, SessionRuntime,
     SessionShutdown, SessionStart, SessionSwitch,
 };
 use pi_session::{EntryId, ForkPosition};
@@ -106,6 +107,67 @@ async fn a_session_that_cannot_be_opened_leaves_the_current_one_unchanged() {
     );
     assert_eq!(runtime.session().session_id(), id);
     prompt(&runtime.session(), "still here").await;
+}
+
+/// A runtime with `--model`, and the models, of which the chosen one can be removed.
+async fn started_with_model(env: &RuntimeTestEnv) -> (SessionRuntime, Models) {
+    let options = RuntimeOptions {
+        models: ModelFlags {
+            model: Some("faux/plain".to_owned()),
+            ..ModelFlags::default()
+        },
+        ..env.options()
+    };
+    let models = options.model_collection.clone().unwrap();
+    (SessionRuntime::start(options).await.unwrap(), models)
+}
+
+/// Tries to start a session while its model is not available.
+async fn fail_to_replace(runtime: &SessionRuntime, models: &Models, env: &RuntimeTestEnv) {
+    models.unregister("faux", ProviderLayer::Provider);
+    let failed = runtime.new_session(None).await;
+    assert!(
+        matches!(failed, Err(ReplaceError::NotStarted(_))),
+        "{failed:?}"
+    );
+    let faux = Arc::clone(&env.faux);
+    let faux = Registration::Provider(faux);
+    models.register("faux", faux).unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_started_leaves_the_current_one_usable() {
+    let env = RuntimeTestEnv::new();
+    let (runtime, models) = started_with_model(&env).await;
+    prompt(&runtime.session(), "one").await;
+    let id = runtime.session().session_id();
+    let file = runtime.session().session_file().unwrap();
+
+    fail_to_replace(&runtime, &models, &env).await;
+
+    assert_eq!(runtime.session().session_id(), id);
+    prompt(&runtime.session(), "two").await;
+    assert_eq!(user_entries(&runtime).len(), 2);
+    let stored = std::fs::read_to_string(&file).unwrap();
+    assert!(stored.contains("\"two\""), "{stored}");
+}
+
+#[tokio::test]
+async fn a_new_session_after_a_failed_replacement_is_stored() {
+    let env = RuntimeTestEnv::new();
+    let (runtime, models) = started_with_model(&env).await;
+    prompt(&runtime.session(), "one").await;
+    let file = runtime.session().session_file().unwrap();
+
+    fail_to_replace(&runtime, &models, &env).await;
+    runtime.new_session(None).await.unwrap();
+
+    prompt(&runtime.session(), "two").await;
+    let next = runtime.session().session_file().unwrap();
+    assert_ne!(next, file);
+    assert_eq!(next.parent(), file.parent());
+    let stored = std::fs::read_to_string(&next).unwrap();
+    assert!(stored.contains("\"two\""), "{stored}");
 }
 
 #[tokio::test]

@@ -3,11 +3,12 @@
 
 use std::io::Read as _;
 
-use pi_providers::{FauxResponse, builtin_providers};
-use pi_runtime::{
-    BugReport, HtmlOptions, JsonlOptions, SessionRuntime, SharePage, export_html, export_jsonl,
-    secrets_in_use, stored_secrets,
+use pi_export::{
+    BugReport, HtmlOptions, JsonlOptions, SharePage, export_html, export_jsonl, secrets_in_use,
+    stored_secrets,
 };
+use pi_providers::{FauxResponse, builtin_providers};
+use pi_runtime::SessionRuntime;
 use serde_json::{Value, json};
 
 use crate::test_env::{RuntimeTestEnv, prompt};
@@ -94,9 +95,12 @@ async fn no_stored_key_leaves_the_program() {
         crash: Some(log),
         ..BugReport::default()
     };
-    let written = report
-        .write(&session, &services, &in_use, &env.path("project"))
-        .unwrap();
+    let reported = session.reported(&services);
+    let written = session.with_session(|session| {
+        report
+            .write(session, &reported, &in_use, &env.path("project"))
+            .unwrap()
+    });
     assert_eq!(
         written.files,
         [

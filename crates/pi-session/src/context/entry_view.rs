@@ -18,10 +18,11 @@ pub(super) enum EntryView {
 }
 
 /// The effective edits among some entries: the last one of each target.
-pub(crate) struct ContextEdits<'entries>(HashMap<&'entries EntryId, &'entries ContextEditEntry>);
+#[derive(Debug)]
+pub struct ContextEdits<'entries>(HashMap<&'entries EntryId, &'entries ContextEditEntry>);
 
 impl<'entries> ContextEdits<'entries> {
-    pub(crate) fn of(entries: &'entries [Arc<Entry>]) -> Self {
+    pub fn of(entries: &'entries [Arc<Entry>]) -> Self {
         let edits = entries.iter().filter_map(|entry| match &entry.body {
             EntryBody::ContextEdit(edit) => Some((&edit.target_id, edit)),
             _ => None,
@@ -29,12 +30,12 @@ impl<'entries> ContextEdits<'entries> {
         Self(edits.collect())
     }
 
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self(HashMap::new())
     }
 
     /// Applies the edits to an entry.
-    pub(crate) fn show(&self, entry: &Arc<Entry>) -> ProjectedEntry {
+    pub fn show(&self, entry: &Arc<Entry>) -> ProjectedEntry {
         ProjectedEntry {
             view: view(entry, self.0.get(&entry.id).copied()),
             entry: Arc::clone(entry),

@@ -11,7 +11,7 @@ use super::source::EntrySource;
 use crate::entry::{CompactionEntry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::kind::{EntryKind, MessageRole};
-use crate::store::Session;
+use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextOutline {

@@ -8,7 +8,7 @@ use crate::error::SessionError;
 use crate::index::EntrySlot;
 use crate::kind::{EntryKind, MessageRole};
 use crate::scan::{ScannedLine, Scanner};
-use crate::store::Session;
+use crate::session::Session;
 
 /// How much of the file is read at once, so that many short lines need one read.
 const COPY_CHUNK_BYTES: u64 = 256 * 1024;

@@ -9,7 +9,7 @@ use super::source::{EntrySource, PathEntries};
 use crate::entry::{Entry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::kind::EntryKind;
-use crate::store::Session;
+use crate::session::Session;
 
 /// The thinking level of a session that never set one.
 const DEFAULT_THINKING_LEVEL: &str = "off";

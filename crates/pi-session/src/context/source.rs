@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
 use crate::kind::EntryKind;
-use crate::store::Session;
+use crate::session::Session;
 
 /// Provides the entries of a session by ID.
 pub trait EntrySource {
@@ -106,13 +106,14 @@ impl<'path, Source: EntrySource> Iterator for PathWalk<'path, Source> {
 }
 
 /// A path in memory, root first.
-pub(crate) struct PathEntries<'path> {
+#[derive(Debug)]
+pub struct PathEntries<'path> {
     path: &'path [Arc<Entry>],
     positions: HashMap<&'path EntryId, usize>,
 }
 
 impl<'path> PathEntries<'path> {
-    pub(crate) fn new(path: &'path [Arc<Entry>]) -> Self {
+    pub fn new(path: &'path [Arc<Entry>]) -> Self {
         let positions = path
             .iter()
             .enumerate()

@@ -8,7 +8,7 @@ use std::thread;
 use thiserror::Error;
 
 use super::{MessageText, SessionInfo, all_session_files, session_files, with_modified_time};
-use crate::directory::SessionDirectory;
+use crate::session_store::SessionStore;
 
 /// How many files are read in parallel: most of the time is spent waiting for the disk.
 const PARALLEL_FILES: usize = 10;
@@ -29,32 +29,34 @@ pub struct ListProgress {
     pub sessions: Option<Vec<Arc<SessionInfo>>>,
 }
 
+/// Returns whether a listing is to stop; called from several threads before every line.
+pub type IsCanceled<'a> = &'a (dyn Fn() -> bool + Sync);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("listing canceled")]
 pub struct ListingCanceled;
 
-/// Returns whether a listing is to stop; called from several threads before every line.
-pub type IsCanceled<'a> = &'a (dyn Fn() -> bool + Sync);
-
-/// Lists the sessions of a directory, newest first.
-pub fn list(
-    directory: &SessionDirectory,
-    text: MessageText,
-    on_progress: &mut dyn FnMut(ListProgress),
-    is_canceled: IsCanceled<'_>,
-) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
-    let mut files = session_files(directory.path());
-    // File names start with the creation time: read the newest first.
-    files.sort_by(|one, other| other.file_name().cmp(&one.file_name()));
-    let include = |info: &SessionInfo| directory.accepts_cwd(&info.cwd);
-    read_all(
-        &files,
-        text,
-        REPORT_EVERY,
-        &include,
-        on_progress,
-        is_canceled,
-    )
+impl SessionStore {
+    /// Lists the sessions, newest first.
+    pub fn list(
+        &self,
+        text: MessageText,
+        on_progress: &mut dyn FnMut(ListProgress),
+        is_canceled: IsCanceled<'_>,
+    ) -> Result<Vec<Arc<SessionInfo>>, ListingCanceled> {
+        let mut files = session_files(self.path());
+        // File names start with the creation time: read the newest first.
+        files.sort_by(|one, other| other.file_name().cmp(&one.file_name()));
+        let include = |info: &SessionInfo| self.accepts_cwd(&info.cwd);
+        read_all(
+            &files,
+            text,
+            REPORT_EVERY,
+            &include,
+            on_progress,
+            is_canceled,
+        )
+    }
 }
 
 /// Lists the sessions of all working directories below a root, newest first.

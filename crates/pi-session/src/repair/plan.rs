@@ -13,8 +13,8 @@ use crate::entry::{CustomEntry, Entry};
 use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::load::parse;
 use crate::log::read_range;
+use crate::session::encode_record;
 use crate::storage::LogFile;
-use crate::store::encode_record;
 use crate::timestamp;
 
 const COPY_CHUNK_BYTES: u64 = 256 * 1024;

@@ -1,13 +1,10 @@
-//! Totals over all branches, and context usage.
+//! Totals over all branches.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::testing::{
-    TestPath, compaction, metadata, omission, response, response_with_tokens, result, tool_calls,
-    user,
-};
+use crate::testing::{TestPath, compaction, metadata, response, result, tool_calls, user};
 
 fn usage(input: u64, cost: f64) -> Value {
     json!({"input": input, "output": 2, "cacheRead": 3, "cacheWrite": 4, "totalTokens": 999,
@@ -107,73 +104,6 @@ fn absurd_usage_does_not_overflow() {
     ]);
     let totals = SessionTotals::of(path.entries.iter().map(AsRef::as_ref));
     assert_eq!(totals.tokens.total, u64::MAX);
-    let usage = ContextUsage::of(&path.projection(), 200).unwrap();
-    assert_eq!(usage.tokens, Some(u64::MAX));
-}
-
-#[test]
-fn context_usage_is_unknown_between_a_compaction_and_the_next_response() {
-    let failed = with_usage(
-        json!({"role": "assistant", "content": [], "stopReason": "error"}),
-        json!({"totalTokens": 5}),
-    );
-    let cases: [(&str, Vec<Value>, Option<u64>); 7] = [
-        ("empty", vec![], Some(0)),
-        (
-            "reported and estimated",
-            vec![response_with_tokens("a", 100), user("abcd")],
-            Some(101),
-        ),
-        (
-            "compacted",
-            vec![
-                response_with_tokens("a", 100),
-                compaction("s", "e0"),
-                user("x"),
-            ],
-            None,
-        ),
-        ("failed since", vec![compaction("s", "e0"), failed], None),
-        (
-            "zero since",
-            vec![compaction("s", "e0"), response_with_tokens("a", 0)],
-            None,
-        ),
-        (
-            "responded since",
-            vec![
-                compaction("s", "e0"),
-                user("x"),
-                response_with_tokens("a", 50),
-            ],
-            Some(50),
-        ),
-        (
-            "response omitted since",
-            vec![
-                compaction("s", "e0"),
-                response_with_tokens("a", 50),
-                omission("e1"),
-            ],
-            None,
-        ),
-    ];
-    for (name, entries, tokens) in cases {
-        let projection = TestPath::of(entries).projection();
-        let usage = ContextUsage::of(&projection, 200).unwrap();
-        assert_eq!(usage.tokens, tokens, "{name}");
-    }
-    let projection = TestPath::of([response_with_tokens("a", 71)]).projection();
-    assert_eq!(ContextUsage::of(&projection, 0), None);
-    assert_eq!(
-        pi_protocol::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
-        r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
-    );
-    let compacted = TestPath::of([compaction("s", "e0")]).projection();
-    assert_eq!(
-        pi_protocol::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
-        r#"{"tokens":null,"contextWindow":200,"percent":null}"#
-    );
 }
 
 /// Lines that are counted directly, and lines that require parsing the full entry.

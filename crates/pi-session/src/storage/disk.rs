@@ -2,11 +2,14 @@
 //! transcripts contain what tools read.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{AccessMode, LockState, LogFile, LogStorage, PathState, stale_temp_files};
-use crate::lock;
+use pi_fs::atomic_file::FileReplacement;
+use pi_fs::file_lock::{self, LockState};
+use pi_fs::{NewFileMode, TemporaryNames, private};
+
+use super::{AccessMode, LogFile, LogStorage, PathState};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DiskStorage;
@@ -22,17 +25,13 @@ impl LogStorage for DiskStorage {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn LogFile>> {
         if let Some(directory) = path.parent() {
-            create_private_directory(directory)?;
+            private::create_directory(directory)?;
         }
-        let mut options = private_options();
-        options.read(true).append(true).create_new(true);
-        DiskFile::new(options.open(path)?, path)
+        DiskFile::new(private::create_log_file(path)?, path)
     }
 
     fn replace(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        // Replace the target of a symlink, not the symlink.
-        let target = fs::canonicalize(path)?;
-        replace_file(&target, |file| file.write_all(content), |_| Ok(()))
+        REPLACEMENT.run(path, |file| file.write_all(content), |_| Ok(()))
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
@@ -40,86 +39,12 @@ impl LogStorage for DiskStorage {
     }
 }
 
-/// Replaces a file atomically and removes stale temporary files of killed processes. The new
-/// content is written to a temporary file and synced before `confirm` is called; on any failure the
-/// old file stays.
-pub(crate) fn replace_file<E: From<io::Error>>(
-    target: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    confirm: impl FnOnce(&File) -> Result<(), E>,
-) -> Result<(), E> {
-    stale_temp_files::remove(target);
-    let temporary = stale_temp_files::temporary_path(target);
-    let replaced = write_temporary(&temporary, target, fill)
-        .map_err(E::from)
-        .and_then(|file| confirm(&file))
-        .and_then(|()| Ok(fs::rename(&temporary, target)?));
-    if replaced.is_err()
-        && let Err(error) = fs::remove_file(&temporary)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(path = %temporary.display(), %error, "cannot remove temporary file");
-    }
-    replaced?;
-    sync_directory(target);
-    Ok(())
-}
-
-fn write_temporary(
-    temporary: &Path,
-    target: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<File> {
-    let unwritten = private_options()
-        .write(true)
-        .create_new(true)
-        .open(temporary)?;
-    stale_temp_files::lock(&unwritten);
-    let mut buffered = BufWriter::new(unwritten);
-    fill(&mut buffered)?;
-    let written = buffered
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
-    written.set_permissions(fs::metadata(target)?.permissions())?;
-    written.sync_all()?;
-    Ok(written)
-}
-
-/// Makes a rename durable across power loss where directories can be synced. The rename itself has
-/// already succeeded.
-fn sync_directory(file: &Path) {
-    if cfg!(unix)
-        && let Some(directory) = file.parent()
-        && let Err(error) = File::open(directory).and_then(|directory| directory.sync_all())
-    {
-        tracing::debug!(path = %directory.display(), %error, "cannot sync directory");
-    }
-}
-
-fn private_options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-/// Creates a file that only the user can access; fails if it exists.
-pub(crate) fn create_private_file(path: &Path) -> io::Result<File> {
-    if let Some(directory) = path.parent() {
-        create_private_directory(directory)?;
-    }
-    private_options().write(true).create_new(true).open(path)
-}
-
-/// Creates a directory and its parents that only the user can access. An existing directory is not
-/// changed.
-pub(crate) fn create_private_directory(directory: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
-}
+/// How a session file is replaced. Names of temporary files do not include the session's file name, so they stay
+/// short.
+pub(crate) const REPLACEMENT: FileReplacement = FileReplacement {
+    names: TemporaryNames::Prefix(".pi-session-"),
+    ..FileReplacement::durable(NewFileMode::Private)
+};
 
 #[derive(Debug)]
 struct DiskFile {
@@ -196,8 +121,9 @@ impl LogFile for DiskFile {
         }
     }
 
+    /// The TypeScript pi takes no lock; its writes are detected by the file length, see [`crate::log`].
     fn try_lock(&self) -> LockState {
-        lock::try_lock(&self.file, &self.path)
+        file_lock::try_lock(&self.file, &self.path)
     }
 
     fn sync(&self) -> io::Result<()> {

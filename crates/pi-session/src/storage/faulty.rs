@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{AccessMode, LockState, LogFile, LogStorage, PathState};
+use pi_fs::file_lock::LockState;
+
+use super::{AccessMode, LogFile, LogStorage, PathState};
 
 /// What fails after the given number of bytes has been written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use super::{LockState, LogFile, PathState};
+use pi_fs::file_lock::LockState;
+
+use super::{LogFile, PathState};
 
 #[derive(Debug, Default)]
 pub(crate) struct MemoryFile {

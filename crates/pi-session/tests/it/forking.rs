@@ -1,7 +1,7 @@
 //! Forks, clones, imports and exports.
 
 use pi_session::{
-    EntryId, ForkPosition, NewSession, OpenSession, Session, SessionDirectory, SessionError,
+    EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -205,7 +205,7 @@ fn a_file_is_forked_with_all_branches_into_another_project() {
         id: Some("copy".to_owned()),
         ..NewSession::default()
     };
-    let fork = Session::fork_file(&source, &target, options.clone()).unwrap();
+    let fork = target.fork_file(&source, options.clone()).unwrap();
     assert_eq!((fork.id(), fork.cwd()), ("copy", target.cwd()));
     assert_eq!(branch(&fork), ["aaaaaaa1", "aaaaaaa2"]);
     let content = read(fork.path().unwrap());
@@ -222,10 +222,10 @@ fn a_file_is_forked_with_all_branches_into_another_project() {
         .collect();
     assert_eq!(kept, expected, "lines are copied verbatim");
 
-    let error = Session::fork_file(&source, &target, options).unwrap_err();
+    let error = target.fork_file(&source, options).unwrap_err();
     assert!(matches!(error, SessionError::IdTaken { .. }), "{error}");
     let other = temp.write("other.jsonl", "hello\n");
-    let error = Session::fork_file(&other, &target, NewSession::default()).unwrap_err();
+    let error = target.fork_file(&other, NewSession::default()).unwrap_err();
     assert!(matches!(error, SessionError::NotASession { .. }), "{error}");
 }
 
@@ -234,8 +234,8 @@ fn an_import_copies_the_file_under_an_unused_name() {
     let temp = TempFiles::new();
     let source = temp.lines("in/s.jsonl", &[HEADER, &user_line("aaaaaaa1", None)]);
     let directory = temp.path().join("sessions");
-    let import =
-        |source: &std::path::Path| Session::import(source, &directory, OpenSession::default());
+    let store = SessionStore::custom(&directory, temp.path(), temp.path());
+    let import = |source: &std::path::Path| store.import(source, OpenSession::default());
     for name in ["s.jsonl", "s-1.jsonl", "s-2.jsonl"] {
         let session = import(&source).unwrap();
         assert_eq!(session.path().unwrap(), directory.join(name));
@@ -291,8 +291,7 @@ fn an_export_is_a_linear_branch() {
 fn a_custom_directory_receives_forks() {
     let temp = TempFiles::new();
     let custom = temp.path().join("custom");
-    let directory =
-        SessionDirectory::custom(&custom, &temp.path().join("agent"), "/project".as_ref());
+    let directory = SessionStore::custom(&custom, &temp.path().join("agent"), "/project".as_ref());
     let mut session = create(&directory);
     append(&mut session, assistant("hi"));
     let clone = session.clone_branch().unwrap();

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pi_session::listing::{
     self, FoundSession, ListProgress, ListingCanceled, MessageText, SearchScope, SessionInfo,
 };
-use pi_session::{SessionDirectory, sessions_root};
+use pi_session::{SessionStore, sessions_root};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::TempFiles;
 
 /// Writes a session with one message.
-fn session(temp: &TempFiles, directory: &SessionDirectory, id: &str, cwd: &str, timestamp_ms: i64) {
+fn session(temp: &TempFiles, directory: &SessionStore, id: &str, cwd: &str, timestamp_ms: i64) {
     let name = directory.path().join(format!("{id}.jsonl"));
     let header = format!(
         r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"{cwd}"}}"#
@@ -27,10 +27,9 @@ fn ids(sessions: &[std::sync::Arc<SessionInfo>]) -> Vec<&str> {
     sessions.iter().map(|info| info.id.as_str()).collect()
 }
 
-fn list(directory: &SessionDirectory) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<ListProgress>) {
+fn list(directory: &SessionStore) -> (Vec<std::sync::Arc<SessionInfo>>, Vec<ListProgress>) {
     let mut seen = Vec::new();
-    let sessions = listing::list(
-        directory,
+    let sessions = directory.list(
         MessageText::Skip,
         &mut |progress| seen.push(progress),
         &|| false,
@@ -127,17 +126,17 @@ fn a_custom_directory_lists_the_sessions_of_the_working_directory() {
     let temp = TempFiles::new();
     let agent = temp.path().join("agent");
     let custom = temp.path().join("custom");
-    let directory = SessionDirectory::custom(&custom, &agent, Path::new("/project"));
+    let directory = SessionStore::custom(&custom, &agent, Path::new("/project"));
     session(&temp, &directory, "mine", "/project", 1);
     session(&temp, &directory, "theirs", "/other", 9);
     assert_eq!(ids(&list(&directory).0), ["mine"]);
     assert_eq!(
-        listing::find_most_recent(&directory).unwrap(),
+        directory.find_most_recent().unwrap(),
         custom.join("mine.jsonl")
     );
-    assert_eq!(listing::find_by_id(&directory, "theirs"), None);
+    assert_eq!(directory.find_by_id("theirs"), None);
     assert_eq!(
-        listing::find(&directory, SearchScope::Directory(&custom), "the"),
+        directory.find(SearchScope::Directory(&custom), "the"),
         Some(FoundSession::OtherProject {
             path: custom.join("theirs.jsonl"),
             cwd: "/other".to_owned(),
@@ -164,8 +163,7 @@ fn a_listing_can_be_canceled() {
         session(&temp, &directory, &format!("s{number}"), "/project", 1);
     }
     let canceled = AtomicBool::new(false);
-    let result = listing::list(
-        &directory,
+    let result = directory.list(
         MessageText::Skip,
         &mut |progress| {
             if progress.loaded == 3 {
@@ -207,7 +205,7 @@ fn sessions_are_found_by_id_prefix() {
         ("xy", in_other("xyz-long")),
         ("missing", None),
     ] {
-        let found = listing::find(&local, SearchScope::AllProjects(&root), prefix);
+        let found = local.find(SearchScope::AllProjects(&root), prefix);
         assert_eq!(found, expected, "{prefix}");
     }
 }

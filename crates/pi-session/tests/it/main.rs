@@ -13,7 +13,6 @@ mod listing;
 mod messages_json;
 mod migration;
 mod opening;
-mod planning;
 mod processes;
 mod reference;
 mod repair;

@@ -263,7 +263,7 @@ fn session_ids_are_validated_and_unique() {
             id: Some(id.to_owned()),
             ..NewSession::default()
         };
-        Session::create(&directory, options)
+        directory.create(options)
     };
     let mut session = with_id("mine.1").unwrap();
     assert_eq!(session.id(), "mine.1");
@@ -298,7 +298,7 @@ fn a_custom_path_is_used() {
 fn continuing_opens_the_most_recently_written_file() {
     let temp = TempFiles::new();
     let directory = temp.sessions("/project");
-    let fresh = Session::continue_recent(&directory, &pi_env::Env::process()).unwrap();
+    let fresh = directory.continue_recent(&pi_env::Env::process()).unwrap();
     assert!(!fresh.is_saved());
     let mut first = create(&directory);
     first.append_message(assistant("one")).unwrap();
@@ -318,7 +318,7 @@ fn continuing_opens_the_most_recently_written_file() {
     );
     let id = first.id().to_owned();
     drop((first, second));
-    let continued = Session::continue_recent(&directory, &pi_env::Env::process()).unwrap();
+    let continued = directory.continue_recent(&pi_env::Env::process()).unwrap();
     assert_eq!(continued.id(), id);
 }
 
@@ -335,8 +335,8 @@ fn an_unknown_entry_is_reported() {
 fn a_directory_path_that_is_too_long_fails_cleanly() {
     let temp = TempFiles::new();
     let deep = temp.path().join("directory/".repeat(4096 / 10));
-    let directory = pi_session::SessionDirectory::custom(&deep, temp.path(), Path::new("/project"));
-    let error = Session::create(&directory, NewSession::default()).unwrap_err();
+    let directory = pi_session::SessionStore::custom(&deep, temp.path(), Path::new("/project"));
+    let error = directory.create(NewSession::default()).unwrap_err();
     assert!(
         matches!(error, SessionError::Unwritable { .. }),
         "{error:?}"

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, StopReason, UserMessage};
-use pi_session::{NewSession, OpenSession, Session, SessionDirectory, SessionError};
+use pi_session::{NewSession, OpenSession, Session, SessionError, SessionStore};
 use tempfile::TempDir;
 
 pub(crate) const HEADER: &str = r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}"#;
@@ -23,8 +23,8 @@ impl TempFiles {
     }
 
     /// The default session directory of `cwd`, below the test's agent directory.
-    pub(crate) fn sessions(&self, cwd: &str) -> SessionDirectory {
-        SessionDirectory::default_for(&self.path().join("agent"), Path::new(cwd))
+    pub(crate) fn sessions(&self, cwd: &str) -> SessionStore {
+        SessionStore::default_for(&self.path().join("agent"), Path::new(cwd))
     }
 
     pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
@@ -54,8 +54,8 @@ pub(crate) fn open(path: &Path) -> Result<Session, SessionError> {
     Session::open(path, OpenSession::default())
 }
 
-pub(crate) fn create(directory: &SessionDirectory) -> Session {
-    Session::create(directory, NewSession::default()).unwrap()
+pub(crate) fn create(directory: &SessionStore) -> Session {
+    directory.create(NewSession::default()).unwrap()
 }
 
 pub(crate) fn user(text: &str) -> AgentMessage {

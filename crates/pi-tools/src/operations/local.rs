@@ -144,16 +144,7 @@ fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
     // Checked before opening, because opening a device may have side effects, and after opening,
     // because the path may have been replaced in between.
     expect_regular(&fs::metadata(path)?)?;
-    let mut options = fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let file = options.open(path)?;
+    let file = pi_fs::open_nonblocking(path)?;
     let metadata = file.metadata()?;
     expect_regular(&metadata)?;
     Ok((file, metadata))

@@ -28,16 +28,16 @@ pub(crate) fn ellipsize(text: &str, width: usize) -> Cow<'_, str> {
     truncate_to_width(text, width, TruncateOptions::default())
 }
 
-/// The sequences a painter wraps around text.
+/// Fills lines with a background: the sequences a painter wraps around text. The default leaves lines unpainted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BackgroundFill {
+pub struct BackgroundFill {
     open: String,
     close: String,
 }
 
 impl BackgroundFill {
     /// Derives the sequences from a painted sample.
-    pub(crate) fn of(painter: &Painter) -> Self {
+    pub fn of(painter: &Painter) -> Self {
         const SAMPLE: &str = "x";
         let sample = painter.paint(SAMPLE);
         match sample.split_once(SAMPLE) {
@@ -50,7 +50,7 @@ impl BackgroundFill {
     }
 
     /// Returns `line` padded to `width` on the background.
-    pub(crate) fn line(&self, line: &str, width: usize) -> Line {
+    pub fn line(&self, line: &str, width: usize) -> Line {
         if visible_width(line) > width {
             return self.line(&clip(line, width), width);
         }

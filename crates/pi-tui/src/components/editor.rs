@@ -1,8 +1,9 @@
 //! The multi-line prompt editor: text between two borders, with a completion popup below.
 //!
-//! This file owns the component and its rendering. The submodules own the text (`buffer`), visual
-//! lines (`layout`), vertical movement (`cursor`, `movement`), edits (`edit`), key handling
-//! (`keys`), and stateful helpers (`history`, `kill_ring`, `undo`, `paste`, `autocomplete`).
+//! This file owns the component and its rendering. `editable` is the text with its edits (`edit`),
+//! cursor movement (`movement`, `cursor`), content (`buffer`), visual lines (`layout`), `undo` and
+//! `kill_ring`. `keys` maps keys to commands, `actions` combines the text with `history` and
+//! `autocomplete`, and `viewport` knows which rows are visible.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,16 +13,18 @@ use super::handler::Handler;
 use super::select_list::SelectTheme;
 use super::text::horizontal_padding;
 use crate::autocomplete::CompletionProvider;
-use crate::component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
+use crate::component::{Component, InputContext, InputOutcome, MouseOutcome};
 use crate::input::{InputEvent, MouseButton, MouseEvent, MouseEventKind};
 use crate::line::{Line, Lines};
 use crate::style::Painter;
 use crate::text::{pad_to_width, sanitize, visible_width};
 
+mod actions;
 mod autocomplete;
 mod buffer;
 mod cursor;
 mod edit;
+mod editable;
 mod history;
 mod keys;
 pub(super) mod kill_ring;
@@ -31,17 +34,15 @@ pub(super) mod paste;
 #[cfg(test)]
 mod tests;
 pub(super) mod undo;
+mod viewport;
 
 use autocomplete::Autocomplete;
-use buffer::{Buffer, TextPosition};
-use cursor::StickyColumn;
+use editable::EditableText;
 use history::PromptHistory;
-use kill_ring::{EditDirection, KillRing};
-use layout::{EditorLayout, VisualLine};
-use undo::{LastAction, UndoStack};
-
-const DEFAULT_ROWS: usize = 24;
-const DEFAULT_WIDTH: usize = 80;
+use keys::is_raw_new_line;
+use kill_ring::EditDirection;
+use layout::VisualLine;
+use viewport::EditorViewport;
 
 #[derive(Clone, Debug, Default)]
 pub struct EditorTheme {
@@ -80,21 +81,12 @@ pub struct Editor {
     theme: EditorTheme,
     status: String,
     padding: usize,
-    buffer: Buffer,
-    layout: EditorLayout,
-    layout_width: usize,
-    sticky: StickyColumn,
-    last: LastAction,
-    undo: UndoStack<Buffer>,
-    kill_ring: KillRing,
-    yanked_at: TextPosition,
+    text: EditableText,
     history: PromptHistory,
+    /// Direction of a jump that waits for its character.
     jump: Option<EditDirection>,
     autocomplete: Autocomplete,
-    rows: usize,
-    first_row: usize,
-    visible_rows: usize,
-    popup_rows: usize,
+    view: EditorViewport,
     focused: bool,
     submit_enabled: bool,
     handler: Handler<EditorEvent>,
@@ -107,21 +99,11 @@ impl Editor {
             theme,
             status: String::new(),
             padding: options.padding,
-            buffer: Buffer::default(),
-            layout: EditorLayout::default(),
-            layout_width: DEFAULT_WIDTH,
-            sticky: StickyColumn::default(),
-            last: LastAction::default(),
-            undo: UndoStack::default(),
-            kill_ring: KillRing::default(),
-            yanked_at: TextPosition::default(),
+            text: EditableText::default(),
             history: PromptHistory::default(),
             jump: None,
             autocomplete: Autocomplete::new(popup, options.max_completions.clamp(3, 20)),
-            rows: DEFAULT_ROWS,
-            first_row: 0,
-            visible_rows: 1,
-            popup_rows: 0,
+            view: EditorViewport::default(),
             focused: false,
             submit_enabled: true,
             handler: Handler::default(),
@@ -135,34 +117,31 @@ impl Editor {
 
     /// Returns the displayed text, in which markers represent large pastes.
     pub fn text(&self) -> String {
-        self.buffer.text()
+        self.text.buffer.text()
     }
 
     /// Returns the text with large pastes expanded.
     pub fn expanded_text(&self) -> String {
-        self.buffer.pastes.expand(&self.buffer.text())
+        self.text.expanded()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.buffer.is_empty()
+        self.text.buffer.is_empty()
     }
 
     /// Returns the cursor as line and byte offset.
     pub fn cursor(&self) -> (usize, usize) {
-        (self.buffer.cursor.line, self.buffer.cursor.offset)
+        (self.text.buffer.cursor.line, self.text.buffer.cursor.offset)
     }
 
     /// Inserts text at the cursor as one undo step.
     pub fn insert_text(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
+        if !text.is_empty() {
+            self.edit(|content| {
+                content.insert(&paste::plain_text(text));
+                true
+            });
         }
-        self.autocomplete.cancel();
-        self.history.stop_browsing();
-        self.interrupt();
-        self.snapshot();
-        self.buffer.insert(&paste::plain_text(text));
-        self.changed();
     }
 
     /// Adds a prompt to the history, which Up and Down browse.
@@ -205,7 +184,7 @@ impl Editor {
 
     /// Sets the number of terminal rows. Input events also update it.
     pub fn set_rows(&mut self, rows: usize) {
-        self.rows = rows;
+        self.view.terminal_rows = rows;
     }
 
     pub fn set_submit_enabled(&mut self, enabled: bool) {
@@ -214,16 +193,12 @@ impl Editor {
 
     /// Returns how many rows of text the last frame showed.
     pub fn visible_rows(&self) -> usize {
-        self.visible_rows
+        self.view.visible_rows
     }
 
     /// Returns how many rows of text were hidden above and below in the last frame.
     pub fn hidden_rows(&self) -> (usize, usize) {
-        let shown_up_to = self.first_row + self.visible_rows;
-        (
-            self.first_row,
-            self.layout.len().saturating_sub(shown_up_to),
-        )
+        self.view.hidden_rows(self.text.layout.len())
     }
 
     /// Returns when [`tick`](Self::tick) is due, while a completion request waits for a pause in
@@ -234,55 +209,19 @@ impl Editor {
 
     /// Runs the timers due by `now`.
     pub fn tick(&mut self, now: Instant) {
-        self.autocomplete.tick(&self.buffer, now);
+        self.autocomplete.tick(&self.text.buffer, now);
         self.apply_completion_reply();
     }
+}
 
-    /// Scrolls the cursor into view and returns the visual lines to show.
-    fn visible_lines(&mut self) -> Vec<VisualLine> {
-        let max = self.max_rows();
-        let cursor = self.layout.index_of(self.buffer.cursor);
-        let first = self
-            .first_row
-            .min(cursor)
-            .max((cursor + 1).saturating_sub(max));
-        self.first_row = first.min(self.layout.len().saturating_sub(max));
-        let rows = self.first_row..self.first_row + max;
-        rows.map_while(|row| self.layout.get(row)).collect()
-    }
-
-    fn draw_line(&self, line: &VisualLine, width: usize, padding: usize) -> Line {
-        let margin = " ".repeat(padding);
-        let text = self.buffer.line_at(line.line);
-        let part = text.get(line.range.clone()).unwrap_or_default();
-        let cursor = self.buffer.cursor;
-        let here = cursor.line == line.line
-            && cursor.offset >= line.range.start
-            && (cursor.offset < line.range.end || line.ends_line);
-        let shown = if here {
-            self.with_cursor(part, cursor.offset - line.range.start)
-        } else {
-            part.to_owned()
-        };
-        fit(pad_to_width(&format!("{margin}{shown}"), width), width)
-    }
-
-    fn with_cursor(&self, part: &str, offset: usize) -> String {
-        let (before, after) = part.split_at_checked(offset).unwrap_or((part, ""));
-        let length = (self.buffer.atom_end() - self.buffer.cursor.offset).min(after.len());
-        let (under, rest) = after.split_at_checked(length).unwrap_or((after, ""));
-        let under = if under.is_empty() { " " } else { under };
-        let marker = if self.focused { CURSOR_MARKER } else { "" };
-        format!("{before}{marker}\x1b[7m{under}\x1b[27m{rest}")
-    }
-
-    fn border(&self, arrow: char, hidden: usize, status: &str, width: usize) -> Line {
+impl EditorTheme {
+    fn paint_border(&self, arrow: char, hidden: usize, status: &str, width: usize) -> Line {
         let line = if hidden == 0 {
             "─".repeat(width)
         } else {
             border_with_count(arrow, hidden, width)
         };
-        fit(self.theme.border.paint(&with_status(line, status)), width)
+        fit(self.border.paint(&with_status(line, status)), width)
     }
 }
 
@@ -325,23 +264,26 @@ impl Component for Editor {
         let padding = horizontal_padding(self.padding, width);
         let content = (width - padding * 2).max(1);
         // The cursor may be after the last column. Without padding, one column is reserved for it.
-        self.layout_width = (content - usize::from(padding == 0)).max(1);
-        self.update_layout();
-        let visible = self.visible_lines();
-        self.visible_rows = visible.len();
-        let below = self.layout.len() - self.first_row - visible.len();
-        let mut lines = vec![self.border('↑', self.first_row, &self.status, width)];
+        self.text
+            .set_width((content - usize::from(padding == 0)).max(1));
+        let layout = &self.text.layout;
+        let rows = self.view.scroll_to(self.text.cursor_row(), layout.len());
+        let visible: Vec<VisualLine> = rows.map_while(|row| layout.get(row)).collect();
+        self.view.visible_rows = visible.len();
+        let (above, below) = self.view.hidden_rows(layout.len());
+        let theme = &self.theme;
+        let mut lines = vec![theme.paint_border('↑', above, &self.status, width)];
         lines.extend(
             visible
                 .iter()
-                .map(|line| self.draw_line(line, width, padding)),
+                .map(|line| self.text.draw_line(line, width, padding, self.focused)),
         );
-        lines.push(self.border('↓', below, "", width));
-        self.popup_rows = 0;
+        lines.push(theme.paint_border('↓', below, "", width));
+        self.view.popup_rows = 0;
         if let Some(popup) = &mut self.autocomplete.popup {
             let margin = " ".repeat(padding);
             let popup = popup.list.render(content);
-            self.popup_rows = popup.len();
+            self.view.popup_rows = popup.len();
             lines.extend(
                 popup
                     .iter()
@@ -352,9 +294,26 @@ impl Component for Editor {
     }
 
     fn handle_input(&mut self, event: &InputEvent, context: &InputContext<'_>) -> InputOutcome {
-        self.rows = context.rows;
+        self.view.terminal_rows = context.rows;
         self.apply_completion_reply();
-        self.handle_event(event, context)
+        match event {
+            InputEvent::Key(key) if !key.is_release() => self.handle_key(key, context),
+            InputEvent::Paste(paste) => {
+                self.jump = None;
+                if !paste.text.is_empty() {
+                    self.edit(|text| {
+                        text.paste(&paste.text);
+                        true
+                    });
+                }
+                InputOutcome::Consumed
+            }
+            InputEvent::Unknown(bytes) if is_raw_new_line(bytes) => {
+                self.edit(EditableText::new_line);
+                InputOutcome::Consumed
+            }
+            _ => InputOutcome::Ignored,
+        }
     }
 
     fn handle_mouse(&mut self, event: &MouseEvent, context: &InputContext<'_>) -> MouseOutcome {
@@ -363,15 +322,15 @@ impl Component for Editor {
             focus: true,
             ..MouseOutcome::handled()
         };
-        let popup_row = event.row.checked_sub(self.visible_rows + 2);
+        let popup_row = event.row.checked_sub(self.view.visible_rows + 2);
         if let (Some(row), Some(popup)) = (popup_row, &mut self.autocomplete.popup)
-            && row < self.popup_rows
+            && row < self.view.popup_rows
         {
             let inside = MouseEvent {
                 row,
                 column: event.column.saturating_sub(padding),
                 width: event.width.saturating_sub(padding * 2),
-                height: self.popup_rows,
+                height: self.view.popup_rows,
                 ..*event
             };
             let outcome = popup.list.handle_mouse(&inside, context);

@@ -422,7 +422,7 @@ proptest! {
         let mut stack = HStack::new(1);
         stack.push(StackItem::new(Text::new(text.clone())));
         stack.push(StackItem::new(Text::new(text.clone())).grow(1));
-        let components: [&mut dyn Component; 9] = [
+        let components: [&mut dyn Component; 8] = [
             &mut editor,
             &mut input,
             &mut Text::new(text.clone()),
@@ -431,7 +431,6 @@ proptest! {
             &mut SettingsList::new(vec![setting], 3, SettingsTheme::default(), SettingsSearch::On),
             &mut Loader::new(LoaderTheme::default(), text.clone()),
             &mut stack,
-            &mut Markdown::new(&text, MarkdownTheme::default()),
         ];
         for (index, component) in components.into_iter().enumerate() {
             for line in &component.render(width) {

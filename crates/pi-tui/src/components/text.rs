@@ -82,7 +82,7 @@ impl Text {
 }
 
 /// Returns the padding, reduced so that at least one column remains for content.
-pub(super) fn horizontal_padding(requested: usize, width: usize) -> usize {
+pub fn horizontal_padding(requested: usize, width: usize) -> usize {
     requested.min(width.saturating_sub(1) / 2)
 }
 

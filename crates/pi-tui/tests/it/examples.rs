@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use pi_tui::{
     FocusTarget, ImageProtocol, InputEvent, Key, KeyEvent, KeyId, ScreenMode, Size,
-    TerminalCapabilities, Tui, TuiOptions,
+    TerminalCapabilities, Tui,
 };
 
 use crate::emulator::{Avt, Emulator as _, assert_synchronized, text};
@@ -18,9 +18,6 @@ mod editor;
 #[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/images.rs"]
 mod images;
-#[expect(dead_code, reason = "the example's main function is not run here")]
-#[path = "../../examples/markdown.rs"]
-mod markdown;
 #[expect(dead_code, reason = "the example's main function is not run here")]
 #[path = "../../examples/overlays.rs"]
 mod overlays;
@@ -97,14 +94,6 @@ fn editor() {
     editor::add_submitted(&mut run.tui, id, &sent.try_recv().unwrap());
     run.type_in("and another one");
     insta::assert_snapshot!(run.screenshot());
-}
-
-#[test]
-fn markdown() {
-    let mut tui = Tui::new(TuiOptions::default());
-    tui.transcript_mut()
-        .push(markdown::document(markdown::SAMPLE));
-    insta::assert_snapshot!(ExampleRun::new(tui).screenshot());
 }
 
 #[test]

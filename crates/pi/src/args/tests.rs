@@ -85,16 +85,16 @@ fn print_takes_a_message_but_no_flag_and_no_file() {
     ] {
         let args = words(&line);
         assert!(args.print, "{line:?}");
-        assert_eq!(args.messages, texts(&messages), "{line:?}");
-        assert_eq!(args.files, texts(&files), "{line:?}");
+        assert_eq!(args.prompt.messages, texts(&messages), "{line:?}");
+        assert_eq!(args.prompt.files, texts(&files), "{line:?}");
     }
 }
 
 #[test]
 fn two_dashes_end_the_flags() {
     let args = words(&["-p", "--", "-x", "--help", "@file", "--", "last"]);
-    assert_eq!(args.messages, texts(&["-x", "--help", "--", "last"]));
-    assert_eq!(args.files, texts(&["file"]));
+    assert_eq!(args.prompt.messages, texts(&["-x", "--help", "--", "last"]));
+    assert_eq!(args.prompt.files, texts(&["file"]));
     assert!(!args.help);
 }
 
@@ -146,7 +146,7 @@ fn values_may_look_like_flags() {
         parse("--model --help").model.model.as_deref(),
         Some("--help")
     );
-    assert_eq!(parse("-n -x").session_name.as_deref(), Some("-x"));
+    assert_eq!(parse("-n -x").session.name.as_deref(), Some("-x"));
     assert_eq!(
         parse("--system-prompt @a")
             .resources

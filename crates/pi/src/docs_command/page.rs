@@ -1,9 +1,10 @@
 //! Renders a page for a terminal in palette colors, which fit light and dark backgrounds.
 
 use pi_env::Env;
+use pi_markdown::{Markdown, MarkdownTheme, SyntaxStyles};
 use pi_tui::{
-    CapabilityOverrides, Color, Component as _, Markdown, MarkdownTheme, Style, SyntaxStyles,
-    TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks,
+    CapabilityOverrides, Color, Component as _, Style, TerminalCapabilities, TerminalEnvironment,
+    probe_tmux_hyperlinks,
 };
 
 /// Long lines are hard to read, so wider terminals get a margin.

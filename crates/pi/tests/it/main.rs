@@ -27,6 +27,7 @@ mod hostile_repository;
 mod interactive;
 mod json_mode;
 mod kill_recovery;
+mod logging;
 mod packages;
 mod print_mode;
 mod reference_client;

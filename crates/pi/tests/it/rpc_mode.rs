@@ -119,7 +119,7 @@ async fn the_rust_client_drives_a_conversation() {
         Some("a name")
     );
 
-    let refused = client.set_model("unknown", "x").await.unwrap_err();
+    let refused = client.models().select("unknown", "x").await.unwrap_err();
     assert!(
         matches!(refused, RpcClientError::Rejected { .. }),
         "{refused}"

@@ -85,8 +85,7 @@ fn invalid_settings_file_is_reported_and_ignored() {
 }
 
 fn put(path: &Path, content: &[u8]) {
-    pi_config::atomic_file::write(path, content, pi_config::atomic_file::NewFileMode::Default)
-        .unwrap();
+    pi_fs::atomic_file::write(path, content, pi_fs::NewFileMode::Default).unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Abort and close, at every point of a session.
 
-use pi_session::CompactionDecision;
+use pi_context::CompactionDecision;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, custom_message, deferred_prompt, follow_up, prompt, steer};

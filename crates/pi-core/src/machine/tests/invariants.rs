@@ -146,6 +146,7 @@ pub(super) fn check_end(simulation: &Simulation) {
     assert_eq!(simulation.ready_lanes(), [] as [usize; 0]);
     assert_eq!(machine.activity(), ActivityKind::Idle);
     assert!(machine.streaming().is_none());
+    assert!(machine.deferred.is_empty(), "{:?}", machine.deferred);
     assert_eq!(machine.retry_attempt(), 0);
     assert_eq!(simulation.canceled, HashSet::new());
     check_messages(simulation);

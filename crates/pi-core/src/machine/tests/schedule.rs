@@ -1,10 +1,10 @@
 //! Random schedules: requests of every kind at any time, with random outcomes, and lanes that advance in any order.
 
-use std::cell::Cell;
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 
+use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_protocol::StopReason;
-use pi_session::{CompactionDecision, RecoveryFailure};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -16,7 +16,7 @@ use super::fixtures::{
 use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse, compact, recover};
 use super::simulation::Simulation;
-use crate::machine::{CustomDelivery, Input};
+use crate::machine::{CustomDelivery, Input, Reply};
 use crate::queue::{Delivery, QueueMode};
 use crate::tool::ExecutionMode;
 use crate::turn::TurnDecision;
@@ -24,10 +24,11 @@ use crate::turn::TurnDecision;
 /// A step of a schedule.
 #[derive(Debug, Clone)]
 enum Action {
-    /// Advances one of the lanes that have something to do.
+    /// Advances one of the lanes that have something to do by some effects.
     Advance {
         lane: usize,
         tool: usize,
+        count: usize,
     },
     Request(Request),
     /// Selects another model, and whether calls run in parallel.
@@ -112,12 +113,13 @@ fn schedules() -> impl Strategy<Value = Vec<Action>> {
         Just(ExecutionMode::Sequential)
     ];
     let action = prop_oneof![
-        40 => (0..8_usize, 0..4_usize).prop_map(|(lane, tool)| Action::Advance { lane, tool }),
-        6 => requests().prop_map(Action::Request),
+        30 => (0..8_usize, 0..4_usize, 1..8_usize)
+            .prop_map(|(lane, tool, count)| Action::Advance { lane, tool, count }),
+        10 => requests().prop_map(Action::Request),
         1 => execution_mode.prop_map(Action::Select),
     ];
     let close = prop_oneof![7 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
-    (vec(action, 50..400), close).prop_map(|(mut actions, close)| {
+    (vec(action, 50..300), close).prop_map(|(mut actions, close)| {
         if let Some(place) = close {
             let place = place.index(actions.len());
             actions.insert(place, Action::Request(Request::Close));
@@ -235,8 +237,13 @@ fn modes() -> impl Strategy<Value = QueueMode> {
     prop_oneof![Just(QueueMode::All), Just(QueueMode::OneAtATime)]
 }
 
-/// Plays a schedule to its end and returns the number of steps of the machine.
-fn play(actions: Vec<Action>, script: Script, steering: QueueMode, follow_up: QueueMode) -> usize {
+/// Plays a schedule to its end.
+fn play(
+    actions: Vec<Action>,
+    script: Script,
+    steering: QueueMode,
+    follow_up: QueueMode,
+) -> Simulation {
     let mut simulation = Simulation::new(script);
     simulation
         .machine
@@ -245,10 +252,15 @@ fn play(actions: Vec<Action>, script: Script, steering: QueueMode, follow_up: Qu
     let model = simulation.machine.selection().model.clone();
     for (number, action) in actions.into_iter().enumerate() {
         match action {
-            Action::Advance { lane, tool } => {
+            Action::Advance { lane, tool, count } => {
                 let ready = simulation.ready_lanes();
-                if let Some(lane) = ready.get(lane % ready.len().max(1)) {
-                    simulation.advance(*lane, tool);
+                let Some(lane) = ready.get(lane % ready.len().max(1)) else {
+                    continue;
+                };
+                for _ in 0..count {
+                    if simulation.ready_lanes().contains(lane) {
+                        simulation.advance(*lane, tool);
+                    }
                 }
             }
             Action::Request(request) => {
@@ -263,12 +275,42 @@ fn play(actions: Vec<Action>, script: Script, steering: QueueMode, follow_up: Qu
     }
     simulation.drain();
     check_end(&simulation);
-    simulation.steps
+    simulation
 }
 
-/// Plays random schedules, and returns the number of steps of all machines.
-fn play_random(cases: u32, storage_fails: bool) -> usize {
-    let steps = Cell::new(0);
+/// What happened in all schedules.
+#[derive(Default)]
+struct Coverage {
+    steps: usize,
+    /// Log lines about retries, compaction and storage, and rejections.
+    seen: BTreeSet<String>,
+}
+
+impl Coverage {
+    fn add(&mut self, simulation: &Simulation) {
+        self.steps += simulation.steps;
+        let kinds = ["retry_end", "compaction_end", "recovery_failed", "reload"];
+        let is_special = |line: &&String| kinds.iter().any(|kind| line.starts_with(kind));
+        self.seen
+            .extend(simulation.log.iter().filter(is_special).cloned());
+        let replies = simulation.lanes.iter().flat_map(|lane| &lane.replies);
+        for reply in replies {
+            if let Reply::Rejected(rejection) = reply {
+                self.seen.insert(format!("rejected {rejection:?}"));
+            }
+        }
+    }
+
+    fn check(&self, steps: usize, expected: &[&str]) {
+        assert!(self.steps >= steps, "only {} steps", self.steps);
+        for line in expected {
+            assert!(self.seen.contains(*line), "{line}: {:#?}", self.seen);
+        }
+    }
+}
+
+fn play_random(cases: u32, storage_fails: bool) -> Coverage {
+    let coverage = RefCell::new(Coverage::default());
     let strategy = (schedules(), scripts(storage_fails), modes(), modes());
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
@@ -276,23 +318,38 @@ fn play_random(cases: u32, storage_fails: bool) -> usize {
         ..ProptestConfig::default()
     });
     let played = runner.run(&strategy, |(actions, script, steering, follow_up)| {
-        steps.set(steps.get() + play(actions, script, steering, follow_up));
+        let simulation = play(actions, script, steering, follow_up);
+        coverage.borrow_mut().add(&simulation);
         Ok(())
     });
     if let Err(failure) = played {
         panic!("{failure}");
     }
-    steps.get()
+    coverage.into_inner()
 }
 
 #[test]
 fn every_schedule_settles_and_keeps_every_message_once() {
-    let steps = play_random(1_200, false);
-    assert!(steps >= 100_000, "only {steps} steps");
+    play_random(700, false).check(
+        100_000,
+        &[
+            "retry_end 1 success",
+            "retry_end 1 canceled",
+            "retry_end 1 overloaded",
+            "compaction_end manual",
+            "compaction_end threshold",
+            "compaction_end overflow retry",
+            "recovery_failed Overflow",
+            "rejected Busy",
+            "rejected Compacting",
+            "rejected CheckFailed",
+            "rejected Canceled",
+            "rejected Closed",
+        ],
+    );
 }
 
 #[test]
 fn every_schedule_settles_when_messages_cannot_be_stored() {
-    let steps = play_random(400, true);
-    assert!(steps >= 20_000, "only {steps} steps");
+    play_random(200, true).check(20_000, &["reload"]);
 }

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use pi_context::{CompactionDecision, CompactionReason};
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, ProviderError,
     StopReason, ToolCall,
 };
-use pi_session::{CompactionDecision, CompactionReason};
 
 use crate::machine::{CallOutcome, ContextCheck, PreflightOutcome};
 use crate::tool::ToolOutput;

@@ -15,7 +15,7 @@ use super::log;
 use super::script::{Script, ScriptedResponse, execute};
 use crate::event::SharedMessage;
 use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Input, Machine, Outcome, Reply};
-use crate::queue::QueuedTexts;
+use crate::queue::{Queued, QueuedTexts};
 use crate::session_event::SessionEvent;
 use crate::tool::ToolOutput;
 
@@ -114,7 +114,6 @@ impl Simulation {
     pub(super) fn submit(&mut self, input: Input) -> usize {
         let lane = self.lanes.len();
         self.lanes.push(SimulatedLane::new(&input));
-        let queued = self.queued_labels();
         match &input {
             Input::Close => {
                 self.closed_by.get_or_insert(lane);
@@ -122,20 +121,29 @@ impl Simulation {
                 self.dropped.extend(deferred.filter_map(deferred_label));
                 self.step(lane, input);
             }
-            Input::ClearQueue => {
-                self.step(lane, input);
-                let left = self.queued_labels();
-                let cleared = queued.into_iter().filter(|label| !left.contains(label));
-                self.cleared.extend(cleared);
-            }
+            Input::ClearQueue => self.clear_queue(lane),
             _ => self.step(lane, input),
         }
         lane
     }
 
-    fn queued_labels(&self) -> Vec<String> {
-        let queued = self.machine.queue().iter();
-        queued.filter_map(|queued| label(&queued.message)).collect()
+    /// Clears the queue; the reply lists exactly the messages that left it.
+    fn clear_queue(&mut self, lane: usize) {
+        let queued: Vec<_> = self.machine.queue().iter().cloned().collect();
+        self.step(lane, Input::ClearQueue);
+        let left: Vec<_> = self
+            .machine
+            .queue()
+            .iter()
+            .map(|queued| queued.id)
+            .collect();
+        let is_cleared = |queued: &&Queued| !left.contains(&queued.id);
+        let cleared = queued.iter().filter(is_cleared);
+        let expected = Reply::Cleared(QueuedTexts::of(cleared.clone()));
+        let reply = self.lanes[lane].effects.back();
+        assert!(matches!(reply, Some(Effect::Reply(reply)) if *reply == expected));
+        let labels = cleared.filter_map(|queued| label(&queued.message));
+        self.cleared.extend(labels);
     }
 
     /// Returns the lanes that have something to do now.
@@ -146,10 +154,9 @@ impl Simulation {
             Some(_) => true,
             None => lane.work.is_some() || !lane.tools.is_empty(),
         };
-        let lanes = self.lanes.iter().enumerate();
-        lanes
-            .filter(|(_, lane)| is_ready(lane))
-            .map(|(number, _)| number)
+        let numbers = 0..self.lanes.len();
+        numbers
+            .filter(|number| is_ready(&self.lanes[*number]))
             .collect()
     }
 
@@ -181,11 +188,11 @@ impl Simulation {
     fn triggered_inputs(&mut self, effect: &Effect) -> Vec<Input> {
         let number = self.performed;
         self.performed += 1;
-        let fires = |trigger: &mut Trigger| match &trigger.point {
+        let is_due = |trigger: &mut Trigger| match &trigger.point {
             TriggerPoint::When(matches) => matches(effect),
             TriggerPoint::Number(place) => *place == number,
         };
-        let fired = self.triggers.extract_if(.., fires);
+        let fired = self.triggers.extract_if(.., is_due);
         fired.flat_map(|trigger| trigger.inputs).collect()
     }
 

@@ -1,14 +1,12 @@
-//! The scrypt key derivation function (RFC 7914).
+//! The scrypt key derivation function with Node's memory limit.
 
-use std::num::NonZeroU32;
-
-use aws_lc_rs::pbkdf2;
+use scrypt::Params;
 
 use super::NativeError;
 
 /// Cost parameters and memory limit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ScryptParams {
+pub(super) struct ScryptCost {
     /// N, a power of two.
     pub(super) rounds: usize,
     pub(super) block_size: usize,
@@ -17,139 +15,55 @@ pub(super) struct ScryptParams {
     pub(super) memory: usize,
 }
 
+impl ScryptCost {
+    /// Returns the parameters of a derivation that respects the memory limit.
+    fn params(self) -> Option<Params> {
+        let block = self.block_size.checked_mul(128)?;
+        let history = self.rounds.checked_mul(block)?;
+        let blocks = self.parallelization.checked_mul(block)?;
+        if history.checked_add(blocks)? > self.memory
+            || self.rounds < 2
+            || !self.rounds.is_power_of_two()
+        {
+            return None;
+        }
+        Params::new(
+            u8::try_from(self.rounds.ilog2()).ok()?,
+            self.block_size.try_into().ok()?,
+            self.parallelization.try_into().ok()?,
+        )
+        .ok()
+    }
+}
+
 /// Derives a key of `length` bytes.
 pub(super) fn derive(
     password: &[u8],
     salt: &[u8],
-    cost: ScryptParams,
+    cost: ScryptCost,
     length: usize,
 ) -> Result<Vec<u8>, NativeError> {
-    let ScryptParams {
-        rounds,
-        block_size,
-        parallelization,
-        memory,
-    } = cost;
-    let invalid = || {
+    let params = cost.params().ok_or_else(|| {
         NativeError::new(
             "Invalid scrypt params: cost is not a power of two, or memory limit exceeded",
         )
         .with_code("ERR_CRYPTO_INVALID_SCRYPT_PARAMS")
-    };
-    let block = block_size.checked_mul(128).ok_or_else(invalid)?;
-    let needed = rounds.checked_mul(block).ok_or_else(invalid)?;
-    let all = parallelization.checked_mul(block).ok_or_else(invalid)?;
-    if !rounds.is_power_of_two() || rounds < 2 || block == 0 || all == 0 {
-        return Err(invalid());
-    }
-    if needed.saturating_add(all) > memory {
-        return Err(invalid());
-    }
-    let mut blocks = vec![0; all];
-    stretch(password, salt, &mut blocks);
-    for block in blocks.chunks_exact_mut(block) {
-        mix(block, rounds);
-    }
+    })?;
     let mut key = vec![0; length];
-    stretch(password, &blocks, &mut key);
+    // Node returns an empty key, which the crate rejects.
+    if !key.is_empty() {
+        scrypt::scrypt(password, salt, &params, &mut key)
+            .map_err(|error| NativeError::new(error.to_string()))?;
+    }
     Ok(key)
-}
-
-fn stretch(password: &[u8], salt: &[u8], target: &mut [u8]) {
-    if !target.is_empty() {
-        let algorithm = pbkdf2::PBKDF2_HMAC_SHA256;
-        pbkdf2::derive(algorithm, NonZeroU32::MIN, salt, password, target);
-    }
-}
-
-type SalsaLane = [u32; 16];
-
-/// `scryptROMix` on a block of 2r lanes.
-fn mix(block: &mut [u8], rounds: usize) {
-    let mut state: Vec<SalsaLane> = block.chunks_exact(64).map(read).collect();
-    let mut scratch = state.clone();
-    let mut history: Vec<SalsaLane> = Vec::with_capacity(rounds.saturating_mul(state.len()));
-    for _ in 0..rounds {
-        history.extend_from_slice(&state);
-        mix_lanes(&mut state, &mut scratch);
-    }
-    for _ in 0..rounds {
-        let last = state.last().copied().unwrap_or_default();
-        let index = (last[0] as usize) & (rounds - 1);
-        let past = history.iter().skip(index * state.len());
-        for (lane, past) in state.iter_mut().zip(past) {
-            add(lane, past);
-        }
-        mix_lanes(&mut state, &mut scratch);
-    }
-    for (target, lane) in block.chunks_exact_mut(64).zip(&state) {
-        for (bytes, word) in target.chunks_exact_mut(4).zip(lane) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-    }
-}
-
-fn read(bytes: &[u8]) -> SalsaLane {
-    let mut lane = SalsaLane::default();
-    for (word, bytes) in lane.iter_mut().zip(bytes.chunks_exact(4)) {
-        *word = u32::from_le_bytes(bytes.try_into().unwrap_or_default());
-    }
-    lane
-}
-
-fn add(lane: &mut SalsaLane, other: &SalsaLane) {
-    for (word, other) in lane.iter_mut().zip(other) {
-        *word ^= other;
-    }
-}
-
-/// `scryptBlockMix`: in the result, even lanes precede odd ones.
-fn mix_lanes(state: &mut Vec<SalsaLane>, scratch: &mut Vec<SalsaLane>) {
-    let mut running = state.last().copied().unwrap_or_default();
-    let half = state.len() / 2;
-    for (index, lane) in state.iter().enumerate() {
-        add(&mut running, lane);
-        salsa(&mut running);
-        let position = index / 2 + if index % 2 == 0 { 0 } else { half };
-        if let Some(target) = scratch.get_mut(position) {
-            *target = running;
-        }
-    }
-    std::mem::swap(state, scratch);
-}
-
-/// The Salsa20/8 core.
-fn salsa(lane: &mut SalsaLane) {
-    const COLUMNS_AND_ROWS: [[usize; 4]; 8] = [
-        [0, 4, 8, 12],
-        [5, 9, 13, 1],
-        [10, 14, 2, 6],
-        [15, 3, 7, 11],
-        [0, 1, 2, 3],
-        [5, 6, 7, 4],
-        [10, 11, 8, 9],
-        [15, 12, 13, 14],
-    ];
-    let before = *lane;
-    for _ in 0..4 {
-        for [a, b, c, d] in COLUMNS_AND_ROWS {
-            lane[b] ^= lane[a].wrapping_add(lane[d]).rotate_left(7);
-            lane[c] ^= lane[b].wrapping_add(lane[a]).rotate_left(9);
-            lane[d] ^= lane[c].wrapping_add(lane[b]).rotate_left(13);
-            lane[a] ^= lane[d].wrapping_add(lane[c]).rotate_left(18);
-        }
-    }
-    for (word, before) in lane.iter_mut().zip(before) {
-        *word = word.wrapping_add(before);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> ScryptParams {
-        ScryptParams {
+    fn cost(rounds: usize, block_size: usize, parallelization: usize) -> ScryptCost {
+        ScryptCost {
             rounds,
             block_size,
             parallelization,
@@ -171,5 +85,12 @@ mod tests {
         assert!(derive(b"", b"", cost(usize::MAX, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(15, 8, 1), 64).is_err());
         assert!(derive(b"", b"", cost(16, 0, 1), 64).is_err());
+        assert!(derive(b"", b"", cost(16, 1, 0), 64).is_err());
+        assert!(derive(b"", b"", cost(16, usize::MAX, 1), 64).is_err());
+    }
+
+    #[test]
+    fn a_key_may_be_empty() {
+        assert_eq!(derive(b"", b"", cost(16, 1, 1), 0).unwrap(), b"");
     }
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::{Argument, painted_path, title};
 use crate::blocks::canvas::BlockCanvas;
+use crate::blocks::diff_view::{diff_rows, diff_styles, preview_rows};
 use crate::blocks::tool_call::CallView;
-use crate::diff_view::{diff_rows, diff_styles, preview_rows};
 
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;
@@ -107,7 +107,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::ui_theme::RenderContext;
+    use pi_views::theme::ui_theme::RenderContext;
 
     #[test]
     fn unchanged_previews_are_cached() {

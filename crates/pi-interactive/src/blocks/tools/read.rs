@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pi_tui::{ColorToken, SyntaxStyles};
+use pi_markdown::SyntaxStyles;
+use pi_tui::ColorToken;
 
 use super::{Argument, OutputTruncation, number, output_text, painted_path, title};
 use crate::blocks::canvas::{BlockCanvas, clean_line, expand_hint};

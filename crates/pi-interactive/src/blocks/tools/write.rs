@@ -1,6 +1,7 @@
 //! File writes: the contents, while they stream.
 
-use pi_tui::{ColorToken, SyntaxStyles, TruncateOptions, truncate_to_width};
+use pi_markdown::SyntaxStyles;
+use pi_tui::{ColorToken, TruncateOptions, truncate_to_width};
 
 use super::{Argument, painted_path, title};
 use crate::blocks::canvas::BlockCanvas;

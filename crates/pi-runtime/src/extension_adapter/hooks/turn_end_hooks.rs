@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
+use pi_context::CompactionResult;
 use pi_core::{ActivityOutcome, HookError};
-use pi_session::{BranchSummary, CompactionResult, ContextReplacement, EntryId};
+use pi_session::{BranchSummary, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pi_context::ContextUsage;
 use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
 use pi_protocol::{ImageContent, MessageContent, Model, ThinkingLevel};
-use pi_session::ContextUsage;
 use pi_tools::ShellResult;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! Calls about the run of the current session: state, messages, compaction.
 
+use pi_context::ContextUsage;
 use pi_core::CompactionOutcome;
 use pi_protocol::MessageContent;
-use pi_session::ContextUsage;
 use serde_json::Value;
 
 use super::group::calls;

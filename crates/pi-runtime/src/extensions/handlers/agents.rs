@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_context::ContextUsage;
 use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
 use pi_ext::HostError;
 use pi_protocol::{ImageContent, MessageContent, ThinkingLevel};
-use pi_session::ContextUsage;
 use pi_tools::ShellResult;
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 //! Handles calls that only concern the messages they are given.
 
+use pi_context::{serialize_conversation, to_model_messages};
 use pi_ext::HostError;
 use pi_protocol::json::JsonObject;
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
 use pi_protocol::transcript::{current_system_message, system_text};
 use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
-use pi_session::{serialize_conversation, to_model_messages};
 
 use super::Caller;
 use crate::extensions::calls::MessageCalls;

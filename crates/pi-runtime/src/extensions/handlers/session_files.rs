@@ -12,7 +12,7 @@ use pi_ext::HostError;
 use pi_protocol::{AgentMessage, Usage};
 use pi_session::{
     AccessMode, BranchSummary, Entry, EntryBody, EntryId, NewSession, OpenSession, ProjectedEntry,
-    Session, SessionDirectory, SessionHeader, listing, project_path,
+    Session, SessionHeader, SessionStore, listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -86,11 +86,11 @@ pub(in crate::extensions) enum SessionSpec {
 }
 
 impl ExtensionBridge {
-    fn directory(&self, cwd: &Path, chosen: Option<&Path>) -> SessionDirectory {
+    fn store(&self, cwd: &Path, chosen: Option<&Path>) -> SessionStore {
         let agent = self.agent_dir.path();
         match chosen {
-            Some(chosen) => SessionDirectory::custom(chosen, agent, cwd),
-            None => SessionDirectory::default_for(agent, cwd),
+            Some(chosen) => SessionStore::custom(chosen, agent, cwd),
+            None => SessionStore::default_for(agent, cwd),
         }
     }
 
@@ -107,8 +107,8 @@ impl ExtensionBridge {
                 id,
                 parent_session,
             } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::create(&directory, new(id, parent_session))
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.create(new(id, parent_session))
             }
             SessionSpec::Open {
                 path,
@@ -124,8 +124,8 @@ impl ExtensionBridge {
                 },
             ),
             SessionSpec::Recent { cwd, session_dir } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::continue_recent(&directory, &self.env)
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.continue_recent(&self.env)
             }
             SessionSpec::Memory { cwd, id, entries } => {
                 let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
@@ -142,8 +142,8 @@ impl ExtensionBridge {
                 session_dir,
                 id,
             } => {
-                let directory = self.directory(&cwd, session_dir.as_deref());
-                Session::fork_file(&path, &directory, new(id, None))
+                let store = self.store(&cwd, session_dir.as_deref());
+                store.fork_file(&path, new(id, None))
             }
         };
         session.map_err(host_error)
@@ -167,8 +167,8 @@ impl SessionFileCalls for Caller<'_> {
         id: String,
         session_dir: Option<PathBuf>,
     ) -> Result<Option<PathBuf>, HostError> {
-        let directory = self.bridge.directory(&cwd, session_dir.as_deref());
-        Ok(listing::find_by_id(&directory, &id))
+        let store = self.bridge.store(&cwd, session_dir.as_deref());
+        Ok(store.find_by_id(&id))
     }
 
     fn list(
@@ -177,11 +177,11 @@ impl SessionFileCalls for Caller<'_> {
         session_dir: Option<PathBuf>,
     ) -> Result<Pending<Vec<ListedSession>>, HostError> {
         let agent_dir: AgentDir = self.bridge.agent_dir.clone();
-        let directory = cwd.map(|cwd| self.bridge.directory(&cwd, session_dir.as_deref()));
+        let store = cwd.map(|cwd| self.bridge.store(&cwd, session_dir.as_deref()));
         Ok(self.bridge.spawn_blocking(move || {
             let text = listing::MessageText::Collect;
-            let found = match directory {
-                Some(directory) => listing::list(&directory, text, &mut |_| {}, &|| false),
+            let found = match store {
+                Some(store) => store.list(text, &mut |_| {}, &|| false),
                 None => {
                     let root = pi_session::sessions_root(agent_dir.path());
                     let root = session_dir.unwrap_or(root);

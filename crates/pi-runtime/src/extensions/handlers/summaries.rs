@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use pi_context::{
+    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, MessageSelection,
+    Summarizer, Summary, SummaryInstructions, SummaryRequest,
+};
 use pi_ext::HostError;
 use pi_http::HeaderOverrides;
 use pi_protocol::{AgentMessage, Model, ThinkingLevel};
 use pi_providers::{Models, StreamOptions};
-use pi_session::{
-    AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, EntryId,
-    MessageSelection, Summarizer, Summary, SummaryInstructions, SummaryRequest,
-};
+use pi_session::EntryId;
 use secrecy::SecretString;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;

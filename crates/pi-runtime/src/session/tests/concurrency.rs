@@ -45,6 +45,7 @@ async fn concurrent_prompts_all_get_a_response() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_session_is_usable_after_an_abort_at_any_time() {
     let harness = SessionHarness::new();
+    let mut started = 0;
     for round in 0..60 {
         script_responses(&harness.faux, 2);
         let session = harness.session.clone();
@@ -55,7 +56,9 @@ async fn a_session_is_usable_after_an_abort_at_any_time() {
             session.abort().await;
         });
         match harness.session.prompt(Prompt::text("go")).await {
-            Ok(PromptOutcome::Started) | Err(PromptError::Busy) => {}
+            Ok(PromptOutcome::Started) => started += 1,
+            // Aborted before the run started: nothing was sent.
+            Err(PromptError::Canceled) => {}
             other => panic!("{other:?}"),
         }
         harness.session.wait_for_idle().await;
@@ -67,7 +70,7 @@ async fn a_session_is_usable_after_an_abort_at_any_time() {
     assert_eq!(harness.context().last().unwrap(), "assistant fine");
     let lines = harness.lines();
     let count = |name: &str| lines.iter().filter(|line| line.as_str() == name).count();
-    assert_eq!(count("agent_settled"), 61);
+    assert_eq!(count("agent_settled"), started + 1);
     let stored = harness
         .session
         .with_session(|session| session.projection().unwrap());

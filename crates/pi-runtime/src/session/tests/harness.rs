@@ -1,11 +1,11 @@
 //! A session in a temporary directory with a scripted model, and a recorder for its events.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
+use pi_context::SystemPromptParts;
 use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
@@ -21,7 +21,6 @@ use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
-use crate::system_prompt::SystemPromptParts;
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct HarnessOptions {
@@ -54,13 +53,6 @@ pub(super) struct SessionHarness {
     _subscription: SessionSubscription,
 }
 
-/// A clock that never returns the same time twice, so that events never appear simultaneous,
-/// however fast the scripted model is.
-fn ticking_clock() -> impl Fn() -> i64 {
-    let now = AtomicI64::new(Env::process().now_ms());
-    move || now.fetch_add(1, Ordering::Relaxed)
-}
-
 impl SessionHarness {
     pub(super) fn new() -> Self {
         Self::with_options(HarnessOptions::default())
@@ -69,7 +61,9 @@ impl SessionHarness {
     pub(super) fn with_options(setting: HarnessOptions) -> Self {
         let directory = TempDir::new().unwrap();
         let faux = FauxProvider::new().with_models(setting.models);
-        let env = Env::process().with_clock(ticking_clock());
+        // Time stands still: everything may happen in the same millisecond.
+        let now = Env::process().now_ms();
+        let env = Env::process().with_clock(move || now);
         let models = Models::new(ModelsOptions {
             env: env.clone(),
             ..ModelsOptions::default()

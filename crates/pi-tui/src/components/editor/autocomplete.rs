@@ -159,6 +159,18 @@ impl Autocomplete {
         }
     }
 
+    /// Requests completions for Tab: command names in a command, paths elsewhere.
+    pub(super) fn request_on_demand(&mut self, buffer: &Buffer, now: Instant) {
+        let before = buffer.before_cursor();
+        let name_only = in_command(buffer) && !before.trim_start().contains(' ');
+        let reason = if name_only {
+            RequestReason::CommandTab
+        } else {
+            RequestReason::PathTab
+        };
+        self.request(reason, buffer, now);
+    }
+
     /// Requests completions for an open popup again, because the text before the cursor changed.
     pub(super) fn update(&mut self, buffer: &Buffer, now: Instant) {
         let reason = match self.popup.as_ref().map(|popup| popup.trigger) {
@@ -250,7 +262,7 @@ fn sanitize_line(text: &str) -> String {
 }
 
 /// Whether the cursor is in a slash command, which must be on the first line.
-pub(super) fn in_command(buffer: &Buffer) -> bool {
+fn in_command(buffer: &Buffer) -> bool {
     buffer.cursor.line == 0 && buffer.before_cursor().trim_start().starts_with('/')
 }
 

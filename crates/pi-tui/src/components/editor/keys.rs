@@ -1,11 +1,11 @@
 //! Maps keys to editor commands, in the order in which bindings are tried.
 
-use super::autocomplete::{RequestReason, in_command};
+use super::Editor;
+use super::editable::EditableText;
 use super::history::HistoryStep;
 use super::kill_ring::EditDirection;
-use super::{Editor, EditorEvent};
 use crate::component::{InputContext, InputOutcome};
-use crate::input::{InputEvent, Key, KeyEvent, KeyId, Modifiers, action};
+use crate::input::{Key, KeyEvent, KeyId, Modifiers, action};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EditorCommand {
@@ -128,7 +128,7 @@ impl Editor {
                 return InputOutcome::Consumed;
             }
             if let Some(character) = key.text() {
-                self.jump_to(character, direction);
+                self.text.jump_to(character, direction);
                 return InputOutcome::Consumed;
             }
         }
@@ -190,45 +190,56 @@ impl Editor {
     fn run(&mut self, command: EditorCommand, key: &KeyEvent, context: &InputContext<'_>) {
         let now = context.now;
         match command {
-            EditorCommand::Undo => self.undo(),
-            EditorCommand::Complete => self.complete_on_demand(context),
-            EditorCommand::KillToLineEnd => self.kill_to_line_end(),
-            EditorCommand::KillToLineStart => self.kill_to_line_start(),
-            EditorCommand::KillWordBackward => self.kill_word(EditDirection::Backward),
-            EditorCommand::KillWordForward => self.kill_word(EditDirection::Forward),
+            EditorCommand::Undo => {
+                self.autocomplete.cancel();
+                self.edit(EditableText::undo);
+            }
+            EditorCommand::Complete => {
+                self.autocomplete.request_on_demand(&self.text.buffer, now);
+                self.apply_completion_reply();
+            }
+            EditorCommand::KillToLineEnd => self.edit(EditableText::kill_to_line_end),
+            EditorCommand::KillToLineStart => self.edit(EditableText::kill_to_line_start),
+            EditorCommand::KillWordBackward => {
+                self.edit(|text| text.kill_word(EditDirection::Backward));
+            }
+            EditorCommand::KillWordForward => {
+                self.edit(|text| text.kill_word(EditDirection::Forward));
+            }
             EditorCommand::DeleteBackward => self.delete(EditDirection::Backward, now),
             EditorCommand::DeleteForward => self.delete(EditDirection::Forward, now),
-            EditorCommand::Yank => self.yank(),
-            EditorCommand::YankPop => self.yank_pop(),
+            EditorCommand::Yank => self.yank(EditableText::yank),
+            EditorCommand::YankPop => self.yank(EditableText::yank_pop),
             EditorCommand::HistoryOlder => self.browse_history(HistoryStep::Older),
             EditorCommand::HistoryNewer => self.browse_history(HistoryStep::Newer),
-            EditorCommand::LineStart => self.move_within_line(0),
-            EditorCommand::LineEnd => self.move_within_line(self.buffer.line().len()),
-            EditorCommand::WordLeft => self.move_word(EditDirection::Backward),
-            EditorCommand::WordRight => self.move_word(EditDirection::Forward),
+            EditorCommand::LineStart => self.text.move_within_line(0),
+            EditorCommand::LineEnd => {
+                let end = self.text.buffer.line().len();
+                self.text.move_within_line(end);
+            }
+            EditorCommand::WordLeft => self.text.move_word(EditDirection::Backward),
+            EditorCommand::WordRight => self.text.move_word(EditDirection::Forward),
             EditorCommand::NewLine => self.new_line_key(key, context),
             EditorCommand::Submit => self.submit_key(),
             EditorCommand::Up => self.move_up(now),
             EditorCommand::Down => self.move_down(now),
-            EditorCommand::Right => self.move_atom(EditDirection::Forward, now),
-            EditorCommand::Left => self.move_atom(EditDirection::Backward, now),
-            EditorCommand::PageUp => self.move_page(EditDirection::Backward),
-            EditorCommand::PageDown => self.move_page(EditDirection::Forward),
+            EditorCommand::Right => {
+                self.text.move_atom(EditDirection::Forward);
+                self.update_popup(now);
+            }
+            EditorCommand::Left => {
+                self.text.move_atom(EditDirection::Backward);
+                self.update_popup(now);
+            }
+            EditorCommand::PageUp => self
+                .text
+                .move_page(EditDirection::Backward, self.view.max_rows()),
+            EditorCommand::PageDown => self
+                .text
+                .move_page(EditDirection::Forward, self.view.max_rows()),
             EditorCommand::JumpForward => self.jump = Some(EditDirection::Forward),
             EditorCommand::JumpBackward => self.jump = Some(EditDirection::Backward),
         }
-    }
-
-    fn complete_on_demand(&mut self, context: &InputContext<'_>) {
-        let before = self.buffer.before_cursor();
-        let name_only = in_command(&self.buffer) && !before.trim_start().contains(' ');
-        let reason = if name_only {
-            RequestReason::CommandTab
-        } else {
-            RequestReason::PathTab
-        };
-        self.autocomplete.request(reason, &self.buffer, context.now);
-        self.apply_completion_reply();
     }
 
     /// Inserts a line break, unless Enter breaks lines and a preceding backslash inverts that.
@@ -240,12 +251,12 @@ impl Editor {
         let reversed = submits_with_shift
             && self.submit_enabled
             && key.is(ENTER)
-            && self.buffer.before_cursor().ends_with('\\');
+            && self.text.buffer.before_cursor().ends_with('\\');
         if reversed {
-            self.delete_backslash();
+            self.text.delete_backslash();
             self.submit();
         } else {
-            self.new_line();
+            self.edit(EditableText::new_line);
         }
     }
 
@@ -255,41 +266,11 @@ impl Editor {
         if !self.submit_enabled {
             return;
         }
-        if self.buffer.before_cursor().ends_with('\\') {
-            self.delete_backslash();
-            self.new_line();
+        if self.text.buffer.before_cursor().ends_with('\\') {
+            self.text.delete_backslash();
+            self.edit(EditableText::new_line);
         } else {
             self.submit();
         }
-    }
-
-    fn delete_backslash(&mut self) {
-        self.snapshot();
-        let end = self.buffer.cursor.offset;
-        self.buffer.remove(end.saturating_sub(1)..end);
-    }
-
-    pub(super) fn handle_event(
-        &mut self,
-        event: &InputEvent,
-        context: &InputContext<'_>,
-    ) -> InputOutcome {
-        match event {
-            InputEvent::Key(key) if !key.is_release() => self.handle_key(key, context),
-            InputEvent::Paste(paste) => {
-                self.jump = None;
-                self.paste(&paste.text);
-                InputOutcome::Consumed
-            }
-            InputEvent::Unknown(bytes) if is_raw_new_line(bytes) => {
-                self.new_line();
-                InputOutcome::Consumed
-            }
-            _ => InputOutcome::Ignored,
-        }
-    }
-
-    pub(super) fn changed(&mut self) {
-        self.handler.emit(EditorEvent::Changed);
     }
 }

@@ -1,26 +1,13 @@
-//! Cursor movement that depends on other editor state: history at the edges, an open popup.
+//! Cursor movement.
 
-use std::time::Instant;
-
-use super::Editor;
 use super::buffer::TextPosition;
 use super::cursor::offset_at;
-use super::history::HistoryStep;
+use super::editable::EditableText;
 use super::kill_ring::EditDirection;
 use super::undo::LastAction;
 use crate::components::word::{word_end_after, word_start_before};
-use crate::input::MouseEvent;
 
-impl Editor {
-    pub(super) fn update_layout(&mut self) {
-        self.layout.update(&self.buffer, self.layout_width);
-    }
-
-    /// Returns the maximum number of text rows: 30 % of the terminal, at least five.
-    pub(super) fn max_rows(&self) -> usize {
-        (self.rows * 3 / 10).max(5)
-    }
-
+impl EditableText {
     pub(super) fn move_within_line(&mut self, offset: usize) {
         self.interrupt();
         self.buffer.cursor.offset = offset;
@@ -43,7 +30,7 @@ impl Editor {
         }
     }
 
-    pub(super) fn move_atom(&mut self, direction: EditDirection, now: Instant) {
+    pub(super) fn move_atom(&mut self, direction: EditDirection) {
         self.interrupt();
         let offset = self.buffer.cursor.offset;
         match direction {
@@ -54,7 +41,6 @@ impl Editor {
             }
             EditDirection::Forward => self.buffer.cursor.offset = self.buffer.atom_end(),
         }
-        self.update_popup(now);
     }
 
     fn move_to_previous_line_end(&mut self) {
@@ -75,55 +61,37 @@ impl Editor {
         }
     }
 
-    pub(super) fn move_up(&mut self, now: Instant) {
+    /// Moves by a number of visual lines, as far as there are any.
+    pub(super) fn move_page(&mut self, direction: EditDirection, rows: usize) {
         self.update_layout();
-        let current = self.layout.index_of(self.buffer.cursor);
-        let browses =
-            self.buffer.is_empty() || self.history.is_browsing() || self.buffer.cursor.offset == 0;
-        match current.checked_sub(1) {
-            None if browses => self.browse_history(HistoryStep::Older),
-            None => self.move_within_line(0),
-            Some(target) => self.move_to_row(current, target, now),
-        }
-    }
-
-    pub(super) fn move_down(&mut self, now: Instant) {
-        self.update_layout();
-        let current = self.layout.index_of(self.buffer.cursor);
-        let last = current + 1 >= self.layout.len();
-        if last && self.history.is_browsing() {
-            self.browse_history(HistoryStep::Newer);
-        } else if last {
-            self.move_within_line(self.buffer.line().len());
-        } else {
-            self.move_to_row(current, current + 1, now);
-        }
-    }
-
-    pub(super) fn move_page(&mut self, direction: EditDirection) {
-        self.update_layout();
-        self.last = LastAction::Other;
-        let current = self.layout.index_of(self.buffer.cursor);
-        let page = self.max_rows();
+        let current = self.cursor_row();
         let target = match direction {
-            EditDirection::Backward => current.saturating_sub(page),
-            EditDirection::Forward => (current + page).min(self.layout.len().saturating_sub(1)),
+            EditDirection::Backward => current.saturating_sub(rows),
+            EditDirection::Forward => (current + rows).min(self.layout.len().saturating_sub(1)),
         };
-        self.sticky
-            .move_to_line(&mut self.buffer, &self.layout, current, target);
+        self.move_to_row(current, target);
     }
 
-    fn move_to_row(&mut self, from: usize, target: usize, now: Instant) {
+    /// Moves to a visual line, in the column where vertical movement started.
+    pub(super) fn move_to_row(&mut self, from: usize, target: usize) {
         self.last = LastAction::Other;
         self.sticky
             .move_to_line(&mut self.buffer, &self.layout, from, target);
-        self.update_popup(now);
     }
 
-    /// Updates an open popup after the text before the cursor changed.
-    fn update_popup(&mut self, now: Instant) {
-        self.autocomplete.update(&self.buffer, now);
-        self.apply_completion_reply();
+    /// Moves to a column of a visual line. Returns whether there is such a line.
+    pub(super) fn move_to_cell(&mut self, row: usize, column: usize) -> bool {
+        self.update_layout();
+        let Some(line) = self.layout.get(row) else {
+            return false;
+        };
+        let offset = offset_at(&self.buffer, &line, column);
+        self.buffer.cursor = TextPosition {
+            line: line.line,
+            offset,
+        };
+        self.interrupt();
+        true
     }
 
     /// Moves to the next or previous `character` in any line, excluding the one at the cursor.
@@ -165,29 +133,6 @@ impl Editor {
         let markers = self.buffer.markers(line);
         if let Some(marker) = markers.iter().find(|it| it.contains(&offset)) {
             self.buffer.cursor.offset = marker.start;
-        }
-    }
-
-    /// Moves the cursor to the clicked position.
-    pub(super) fn click(&mut self, event: &MouseEvent, padding: usize, now: Instant) {
-        let Some(row) = event
-            .row
-            .checked_sub(1)
-            .filter(|row| *row < self.visible_rows)
-        else {
-            return;
-        };
-        self.update_layout();
-        if let Some(line) = self.layout.get(self.first_row + row) {
-            let column = event.column.saturating_sub(padding);
-            let offset = offset_at(&self.buffer, &line, column);
-            self.buffer.cursor = TextPosition {
-                line: line.line,
-                offset,
-            };
-            self.interrupt();
-            self.history.stop_browsing();
-            self.update_popup(now);
         }
     }
 }

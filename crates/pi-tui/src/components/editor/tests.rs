@@ -3,10 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::buffer::TextPosition;
 use super::*;
 use crate::autocomplete::{
     CombinedCompletionProvider, CommandCompletion, CompletionReply, CompletionRequest, Suggestions,
 };
+use crate::component::CURSOR_MARKER;
 use crate::components::SelectItem;
 use crate::input::{
     InputEvent, KeyEvent, KeyId, Keybindings, Modifiers, Paste, Platform, TUI_ACTIONS,
@@ -97,7 +99,7 @@ impl EditorHarness {
         let at = text.find('|').unwrap();
         self.editor.set_text(&text.replacen('|', "", 1));
         let (before, _) = text.split_at(at);
-        self.editor.buffer.cursor = TextPosition {
+        self.editor.text.buffer.cursor = TextPosition {
             line: before.matches('\n').count(),
             offset: before.rsplit('\n').next().unwrap().len(),
         };

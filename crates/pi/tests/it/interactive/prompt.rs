@@ -93,7 +93,7 @@ async fn the_external_editor_changes_the_prompt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_theme_change_is_reported() {
     let context = TestContext::new([]).await;
-    let dark = include_str!("../../../../pi-interactive/themes/dark.json");
+    let dark = include_str!("../../../../pi-views/themes/dark.json");
     let custom = dark.replace("\"name\": \"dark\"", "\"name\": \"custom\"");
     context.home.write("agent/themes/custom.json", &custom);
     context

@@ -1,0 +1,55 @@
+//! What a model sees of a session, and how it is kept within the context window.
+//!
+//! A [`Projection`](pi_session::Projection) of `pi-session` is the part of a session that the model
+//! sees. This crate estimates its size ([`estimate`]), decides when it must be compacted
+//! ([`CompactionCheck`]) and plans what is summarized and what is kept ([`CompactionPlan`],
+//! [`BranchSummaryPlan`]). [`PromptSections`] hold the system prompt and compute its updates.
+//!
+//! Everything is data in, data out: this crate neither calls a model nor writes files.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use pi_context::{CompactionPlan, CompactionSettings, NothingToCompact};
+//! use pi_session::{NewSession, Session};
+//!
+//! # fn main() -> Result<(), pi_session::SessionError> {
+//! let session = Session::in_memory(Path::new("/project"), NewSession::default())?;
+//! let plan = CompactionPlan::new(&session.projection()?, &CompactionSettings::default());
+//! assert_eq!(plan, Err(NothingToCompact::TooSmall));
+//! # Ok(())
+//! # }
+//! ```
+
+mod branch_summary;
+mod cache_miss;
+mod compaction;
+pub mod estimate;
+mod model_messages;
+mod sections;
+mod system_prompt;
+mod usage;
+
+pub use branch_summary::{AbandonedBranch, BranchSummaryPlan, NavigationTarget};
+pub use cache_miss::{CacheMiss, CacheMissDetector};
+pub use compaction::files::{FileLists, TouchedFiles};
+pub use compaction::prompt::SummaryInstructions;
+pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
+pub use compaction::serialize::serialize_conversation;
+pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
+pub use compaction::trigger::{
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
+    RecoveryState, exceeds_threshold, needs_compaction,
+};
+pub use compaction::{
+    CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
+};
+pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
+pub use sections::{
+    InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
+};
+pub use system_prompt::{
+    DocsPaths, ProjectInstructions, PromptSkill, PromptTool, SystemPromptParts, find_documentation,
+    shell_command,
+};
+pub use usage::ContextUsage;

@@ -1,0 +1,210 @@
+//! Lanes: when cancellations take effect, what ends with a lane, and who waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::future::BoxFuture;
+use pi_core::{
+    Backend as _, CancelScope, Delivery, Input, Lane, Outcome, Rejection, Reply, SessionActivity,
+    ToolOutput,
+};
+use pretty_assertions::assert_eq;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::backend::{TestBackend, TestHooks, prompt_input};
+use crate::script::{ScriptedModel, ScriptedResponse, TestTool};
+
+fn prompt(text: &str) -> Input {
+    Input::Prompt(prompt_input(text.to_owned()))
+}
+
+/// Stores a summary unless that is canceled.
+struct SummarizingHooks;
+
+impl TestHooks for SummarizingHooks {
+    fn compact(&self, cancel: CancellationToken) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(!cancel.is_cancelled()))
+    }
+}
+
+#[tokio::test]
+async fn work_that_has_not_begun_is_canceled_and_later_work_is_not() {
+    let session = ScriptedModel::new([]).session_with(Vec::new(), SummarizingHooks);
+    for is_canceled in [true, false] {
+        let mut lane = Lane::new(&session, Input::Compact);
+        assert!(session.control().activity().is_compacting);
+        if is_canceled {
+            session.control().interrupt(Input::AbortCompaction);
+        }
+        assert_eq!(lane.reply().await, Reply::Done);
+        assert_eq!(lane.take_compaction(), Some(!is_canceled));
+        lane.complete().await;
+
+        let mut lane = Lane::new(&session, Input::Navigate);
+        if is_canceled {
+            session.control().interrupt(Input::AbortNavigation);
+        }
+        assert_eq!(lane.reply().await, Reply::Started);
+        let token = session.control().begin(CancelScope::Navigation);
+        assert_eq!(token.is_cancelled(), is_canceled);
+        Lane::new(&session, Input::Outcome(Outcome::Navigated))
+            .complete()
+            .await;
+
+        let mut lane = Lane::new(&session, prompt("go"));
+        let expected = if is_canceled {
+            session.abort();
+            Reply::Rejected(Rejection::Canceled)
+        } else {
+            Reply::Started
+        };
+        assert_eq!(lane.reply().await, expected);
+        lane.complete().await;
+    }
+    assert_eq!(session.texts(), ["user: go", "assistant Stop: done"]);
+}
+
+#[tokio::test]
+async fn a_request_to_cancel_takes_effect_before_its_lane_is_driven() {
+    let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
+    let session = script.session(Vec::new());
+    session.prompt("first").await;
+    script.stalled.notified().await;
+    let abort = Lane::new(&session, Input::Abort);
+    session.control().wait_for_idle().await;
+    abort.complete().await;
+    session.run("second").await;
+    assert_eq!(
+        session.texts(),
+        [
+            "user: first",
+            "assistant Aborted: half",
+            "user: second",
+            "assistant Stop: done"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_abort_never_reaches_the_next_run() {
+    let session = ScriptedModel::new([]).session(Vec::new());
+    for round in 0..300 {
+        let aborting = tokio::spawn({
+            let session = session.clone();
+            async move {
+                for _ in 0..round % 30 {
+                    tokio::task::yield_now().await;
+                }
+                session.abort();
+            }
+        });
+        session.prompt("aborted or not").await;
+        session.control().wait_for_idle().await;
+        aborting.await.unwrap();
+        session.control().wait_for_idle().await;
+        session.messages().clear();
+        session.run("not aborted").await;
+        assert_eq!(
+            session.texts(),
+            ["user: not aborted", "assistant Stop: done"],
+            "round {round}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_canceled_delay_does_not_cancel_the_next_one() {
+    let begin = tokio::time::Instant::now();
+    let fail = || ScriptedResponse::Fail("connection refused");
+    let session = ScriptedModel::new([fail(), fail()]).session(Vec::new());
+    session.prompt("first").await;
+    session.reach(|activity| activity.is_retrying).await;
+    session.control().interrupt(Input::AbortRetry);
+    session.control().wait_for_idle().await;
+    session.control().interrupt(Input::AbortRetry);
+    session.run("second").await;
+    assert_eq!(begin.elapsed().as_secs(), 60);
+    assert_eq!(session.texts().last().unwrap(), "assistant Stop: done");
+}
+
+/// Sets the flag when it is dropped.
+struct DropFlag(Arc<AtomicBool>);
+
+impl Drop for DropFlag {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A session with a tool that never returns, the notification of its start, and a flag for its end.
+fn session_with_endless_tool() -> (TestBackend, Arc<Notify>, Arc<AtomicBool>) {
+    let begun = Arc::new(Notify::new());
+    let ended = Arc::new(AtomicBool::new(false));
+    let tool = TestTool::of("endless", {
+        let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
+        move |_, _, _| {
+            let (begun, flag) = (Arc::clone(&begun), DropFlag(Arc::clone(&ended)));
+            async move {
+                begun.notify_one();
+                std::future::pending::<()>().await;
+                drop(flag);
+                Ok(ToolOutput::default())
+            }
+        }
+    });
+    let script = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "endless")])]);
+    (script.session(vec![tool]), begun, ended)
+}
+
+#[tokio::test]
+async fn tools_are_aborted_with_their_lane() {
+    let (session, begun, ended) = session_with_endless_tool();
+    let lane = tokio::spawn(Lane::new(&session, prompt("go")).complete());
+    begun.notified().await;
+    lane.abort();
+    assert!(lane.await.unwrap_err().is_cancelled());
+    tokio::task::yield_now().await;
+    assert!(ended.load(Ordering::Relaxed));
+}
+
+#[tokio::test]
+async fn requests_are_processed_while_a_tool_runs() {
+    let (session, begun, _) = session_with_endless_tool();
+    session.prompt("go").await;
+    begun.notified().await;
+    let reply = session.enqueue("later", Delivery::Steer).await;
+    assert_eq!(reply, Reply::Queued);
+    assert_eq!(session.lines().last().unwrap(), "queue_update");
+    let cleared = session.request(Input::ClearQueue).await;
+    assert!(matches!(cleared, Reply::Cleared(texts) if texts.steering == ["later"]));
+}
+
+#[tokio::test]
+async fn a_closed_session_rejects_requests_and_ends_its_lanes() {
+    let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
+    let session = script.session(Vec::new());
+    session.prompt("go").await;
+    script.stalled.notified().await;
+    session.control().interrupt(Input::Close);
+    session.control().wait_for_lanes().await;
+    assert_eq!(session.control().activity(), SessionActivity::default());
+    assert_eq!(session.lines().last().unwrap(), "agent_settled");
+    let closed = Reply::Rejected(Rejection::Closed);
+    assert_eq!(session.prompt("again").await, closed);
+    assert_eq!(session.request(Input::Compact).await, closed);
+}
+
+#[tokio::test]
+async fn the_phase_of_a_request_is_visible_only_while_it_lasts() {
+    let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
+    let session = script.session(Vec::new());
+    let phase = session.control().request_phase();
+    assert_eq!(*phase.borrow(), None);
+    session.prompt("go").await;
+    script.stalled.notified().await;
+    assert!(phase.borrow().is_some());
+    session.abort();
+    session.control().wait_for_idle().await;
+    assert_eq!(*phase.borrow(), None);
+}

@@ -1,0 +1,152 @@
+//! Exports a session to a file: as an HTML page, or one branch as JSON lines.
+//!
+//! This file decides what is exported, where to and under which name. The contents of the page are
+//! built in `export/page.rs`; its style and behavior are in the `viewer` files.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use jiff::Timestamp;
+use pi_config::expand_home;
+use pi_env::Env;
+use pi_fs::{NewFileMode, atomic_file};
+use pi_protocol::Tool;
+use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
+use thiserror::Error;
+
+use crate::redaction::Redactor;
+use page::PageError;
+
+mod outline;
+mod page;
+mod script_json;
+mod theme;
+
+pub use theme::{ExportColor, ExportScheme, ExportTheme};
+
+#[derive(Debug, Clone, Default)]
+pub struct HtmlOptions {
+    /// The output file; by default `pi-session-<name of the session file>.html` in the current
+    /// directory. A leading `~` is the home directory.
+    pub output: Option<PathBuf>,
+    pub theme: ExportTheme,
+    /// The current system prompt; if absent, the page shows the one in the transcript.
+    pub system_prompt: Option<String>,
+    /// The current tools; if empty, the page shows those declared in the transcript.
+    pub tools: Vec<Tool>,
+    /// Removes secrets from the output.
+    pub redaction: Redactor,
+    /// Provides the clock and the home directory.
+    pub env: Env,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct JsonlOptions {
+    /// The output file; by default `session-<timestamp>.jsonl` in the current directory. A leading
+    /// `~` is the home directory.
+    pub output: Option<PathBuf>,
+    /// Removes secrets from the output.
+    pub redaction: Redactor,
+    /// Provides the clock and the home directory.
+    pub env: Env,
+}
+
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    #[error("nothing to export: this session has no model response yet")]
+    NothingYet,
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The file cannot be written; an existing file is unchanged.
+    #[error("cannot write export to {}", path.display())]
+    Unwritable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Writes a session with all its branches as a self-contained HTML page. Returns the path, relative
+/// if it was given as relative.
+pub fn export_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
+    if !session.is_saved() && !has_response(session) {
+        return Err(ExportError::NothingYet);
+    }
+    write_html(session, options)
+}
+
+/// Writes a session file as an HTML page; the session file is only read.
+pub fn export_html_file(input: &Path, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
+    let input = expand_home(&input.to_string_lossy(), &options.env);
+    let session = Session::open(
+        &input,
+        OpenSession {
+            access: AccessMode::Read,
+            env: options.env.clone(),
+            ..OpenSession::default()
+        },
+    )?;
+    write_html(&session, options)
+}
+
+/// Writes the current branch as a new session file. Returns the absolute path.
+pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf, ExportError> {
+    let given = match &options.output {
+        Some(output) => expand_home(&output.to_string_lossy(), &options.env),
+        None => PathBuf::from(format!("session-{}.jsonl", file_timestamp(&options.env))),
+    };
+    let path = std::path::absolute(&given).unwrap_or(given);
+    let content = options.redaction.redact_lines(session.export_branch()?);
+    let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
+    directory
+        .and_then(|()| atomic_file::write(&path, &content, NewFileMode::Default))
+        .map_err(|source| ExportError::Unwritable {
+            path: path.clone(),
+            source,
+        })?;
+    Ok(path)
+}
+
+fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, ExportError> {
+    let path = match &options.output {
+        Some(output) => expand_home(&output.to_string_lossy(), &options.env),
+        None => default_page_name(session),
+    };
+    let written = atomic_file::write_with(&path, NewFileMode::Default, |file| {
+        page::write(file, session, options)
+    });
+    match written {
+        Ok(()) => Ok(path),
+        Err(PageError::Session(error)) => Err(error.into()),
+        Err(PageError::Write(source)) => Err(ExportError::Unwritable { path, source }),
+    }
+}
+
+fn default_page_name(session: &Session) -> PathBuf {
+    let file = session.path().and_then(Path::file_name);
+    let name = file.map_or_else(
+        || session.id().into(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    let stem: &str = name.strip_suffix(".jsonl").unwrap_or(&name);
+    PathBuf::from(format!("pi-session-{stem}.html"))
+}
+
+fn has_response(session: &Session) -> bool {
+    let response = EntryKind::Message(MessageRole::Assistant);
+    session
+        .tree()
+        .nodes
+        .iter()
+        .any(|node| node.kind == response)
+}
+
+/// Formats the current time so that it is a valid file name on every platform.
+fn file_timestamp(env: &Env) -> String {
+    let now = Timestamp::from_millisecond(env.now_ms()).unwrap_or_default();
+    now.strftime("%Y-%m-%dT%H-%M-%S-%3fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests;

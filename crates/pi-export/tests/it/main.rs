@@ -1,0 +1,5 @@
+//! Integration tests of exports.
+
+#![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
+
+mod export;

@@ -1,0 +1,273 @@
+//! Builds dialogs from the session's data.
+
+use std::path::Path;
+use std::time::Instant;
+
+use jiff::tz::TimeZone;
+use pi_auth::AuthKind;
+use pi_config::{
+    ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
+};
+use pi_markdown::{Markdown, MarkdownTheme};
+use pi_providers::{Models, resolve_scope};
+use pi_session::EntryId;
+use pi_views::dialogs::{
+    DialogContents, EnabledModel, LoginOption, ModelDialogOptions, SettingsDialogOptions,
+    SummaryQuestion, TreeDialogOptions,
+};
+use pi_views::theme::ui_theme::UiTheme;
+
+use crate::InteractiveOptions;
+use crate::controllers::appearance::AppearanceController;
+use crate::controllers::dialogs::DialogRequest;
+use crate::extensions::question;
+use crate::session::port::SessionPort;
+use crate::transcript::{Notice, NoticeLevel};
+
+/// What a dialog shows, or the notice to show instead.
+type BuiltDialog = Result<DialogContents, Notice>;
+
+/// Adds the data of the session and of the application to a request.
+pub(super) struct DialogFactory<'a> {
+    pub(super) session: &'a dyn SessionPort,
+    pub(super) appearance: &'a AppearanceController,
+    pub(super) options: &'a InteractiveOptions,
+    pub(super) ui: &'a UiTheme,
+}
+
+impl DialogFactory<'_> {
+    pub(super) fn build(&self, request: DialogRequest) -> BuiltDialog {
+        let asked_at = Instant::now();
+        Ok(match request {
+            DialogRequest::Settings => self.settings_dialog(),
+            DialogRequest::Models { search } => self.model_dialog(search),
+            DialogRequest::Thinking => {
+                let snapshot = self.session.snapshot();
+                DialogContents::Thinking {
+                    levels: snapshot.thinking_levels,
+                    current: snapshot.thinking,
+                    default: snapshot.settings.default_thinking_level,
+                }
+            }
+            DialogRequest::ScopedModels => self.scoped_models_dialog(),
+            DialogRequest::Fork(points) => DialogContents::Fork(points),
+            DialogRequest::Tree { selected } => return self.tree_dialog(selected),
+            DialogRequest::Trust => return self.trust_dialog(),
+            DialogRequest::AskTrust { cwd, choices } => DialogContents::AskTrust { cwd, choices },
+            DialogRequest::Login { provider } => DialogContents::Login {
+                options: login_options(&self.session.workspace().models),
+                provider: Some(provider).filter(|provider| !provider.is_empty()),
+            },
+            DialogRequest::Logout(stored) => DialogContents::Logout(stored),
+            DialogRequest::Resume => DialogContents::Resume {
+                current: self.session.snapshot().file,
+                now_ms: self.session.workspace().env.now_ms(),
+            },
+            DialogRequest::Changelog => return self.changelog_dialog(),
+            DialogRequest::Hotkeys => DialogContents::Hotkeys,
+            DialogRequest::Import(path) => {
+                let path = self.session.find_import(Path::new(&path));
+                DialogContents::Import {
+                    path: path.map_err(|text| notice(NoticeLevel::Error, text))?,
+                    now: asked_at,
+                }
+            }
+            DialogRequest::FirstStart => self.first_start_dialog(),
+            DialogRequest::Choose { question, choices } => DialogContents::Choose {
+                question,
+                choices,
+                asked_at,
+            },
+            DialogRequest::Line { question, example } => DialogContents::Line {
+                question,
+                example: Some(example.to_owned()),
+                asked_at,
+            },
+            DialogRequest::Progress { title, subject } => {
+                DialogContents::Progress { title, subject }
+            }
+            DialogRequest::Extension { dialog, asked_at } => question::contents(dialog, asked_at),
+        })
+    }
+
+    fn settings_dialog(&self) -> DialogContents {
+        let workspace = self.session.workspace();
+        let settings = workspace.settings.settings();
+        let options = SettingsDialogOptions {
+            hardware_cursor: settings.show_hardware_cursor(&workspace.env),
+            clear_on_shrink: settings.terminal.clear_on_shrink(&workspace.env),
+            settings,
+            themes: self.appearance.theme_choices(),
+            models: workspace.models.available(),
+            current_model: self.session.snapshot().model,
+        };
+        DialogContents::Settings(options)
+    }
+
+    fn model_dialog(&self, search: String) -> DialogContents {
+        let snapshot = self.session.snapshot();
+        let default = snapshot.settings.default_provider.clone();
+        let options = ModelDialogOptions {
+            current: snapshot.model,
+            default: default.zip(snapshot.settings.default_model.clone()),
+            available: self.session.workspace().models.available(),
+            scoped: snapshot.scoped_models,
+            search,
+            refreshing: self.options.refresh_catalogs,
+        };
+        DialogContents::Models(options)
+    }
+
+    fn scoped_models_dialog(&self) -> DialogContents {
+        let available = self.session.workspace().models.available();
+        let snapshot = self.session.snapshot();
+        let mut enabled: Vec<EnabledModel> = snapshot
+            .scoped_models
+            .into_iter()
+            .map(|scoped| EnabledModel::available(scoped.model, scoped.thinking))
+            .collect();
+        // Models that are currently unavailable stay in the list.
+        for pattern in snapshot.settings.enabled_models.iter().flatten() {
+            if resolve_scope([pattern.as_str()], &available)
+                .models
+                .is_empty()
+            {
+                enabled.push(EnabledModel::missing(pattern.clone()));
+            }
+        }
+        let enabled = (!enabled.is_empty()).then_some(enabled);
+        DialogContents::ScopedModels { available, enabled }
+    }
+
+    fn tree_dialog(&self, selected: Option<EntryId>) -> BuiltDialog {
+        let tree = self.session.tree();
+        if tree.nodes.is_empty() {
+            return Err(notice(NoticeLevel::Status, "The session is empty"));
+        }
+        let snapshot = self.session.snapshot();
+        let history = self.session.history();
+        let options = TreeDialogOptions {
+            tree,
+            leaf: snapshot.leaf,
+            selected,
+            filter: snapshot.settings.tree_filter_mode(),
+            summary: if snapshot.settings.branch_summary_skip_prompt() {
+                SummaryQuestion::Skip
+            } else {
+                SummaryQuestion::Ask
+            },
+            read: Box::new(move |id| history.entry(id)),
+            now_ms: self.session.workspace().env.now_ms(),
+            zone: TimeZone::system(),
+        };
+        Ok(DialogContents::Tree(options))
+    }
+
+    fn trust_dialog(&self) -> BuiltDialog {
+        let workspace = self.session.workspace();
+        let choices = trust_choices(&workspace.cwd, SessionChoices::Omitted);
+        let saved = TrustStore::new(&workspace.agent_dir).nearest(&workspace.cwd);
+        let (saved, decision) = match saved {
+            Ok(Some(saved)) => {
+                let choice = choices
+                    .iter()
+                    .position(|choice| matches_saved(choice, &saved));
+                let word = match saved.access {
+                    ProjectAccess::Trusted => "trusted",
+                    ProjectAccess::Denied | ProjectAccess::Undecided => "not trusted",
+                };
+                (choice, format!("{} is {word}.", saved.dir.display()))
+            }
+            Ok(None) => (None, "No saved decision for this directory.".to_owned()),
+            Err(error) => {
+                let text = pi_runtime::describe_error(&error);
+                return Err(notice(NoticeLevel::Error, text));
+            }
+        };
+        let now = match workspace.project {
+            ProjectAccess::Trusted => "Project files are loaded in this session.",
+            ProjectAccess::Denied | ProjectAccess::Undecided => {
+                "Project files are ignored in this session."
+            }
+        };
+        let state = vec![decision, now.to_owned()];
+        let cwd = workspace.cwd.clone();
+        Ok(DialogContents::ChangeTrust {
+            cwd,
+            choices,
+            state,
+            saved,
+        })
+    }
+
+    fn changelog_dialog(&self) -> BuiltDialog {
+        let Some(changelog) = self.options.changelog else {
+            let text = format!("pi {}", self.options.version);
+            return Err(notice(NoticeLevel::Info, text));
+        };
+        let ctx = self.ui.context();
+        let theme = MarkdownTheme::from_theme(&ctx.theme, ctx.capabilities.hyperlinks);
+        let content = Markdown::new(&changelog(), theme).padding(1, 0);
+        Ok(DialogContents::Reader {
+            title: "Changelog",
+            content: Box::new(content),
+        })
+    }
+
+    fn first_start_dialog(&self) -> DialogContents {
+        let workspace = self.session.workspace();
+        let models = &workspace.models;
+        let ready = models
+            .providers()
+            .iter()
+            .filter(|provider| models.auth_status(provider.id()).is_some())
+            .map(|provider| provider.name().to_owned())
+            .collect();
+        let scheme = self.appearance.scheme();
+        DialogContents::FirstStart { scheme, ready }
+    }
+}
+
+fn notice(level: NoticeLevel, text: impl Into<String>) -> Notice {
+    let text = text.into();
+    Notice { level, text }
+}
+
+/// Returns whether a choice equals the saved decision.
+fn matches_saved(choice: &TrustChoice, saved: &SavedTrust) -> bool {
+    let dir = match choice {
+        TrustChoice::Trust { dir } | TrustChoice::Deny { dir } => dir,
+        TrustChoice::TrustParent { parent, .. } => parent,
+        TrustChoice::TrustOnce | TrustChoice::DenyOnce => return false,
+    };
+    choice.access() == saved.access && *dir == saved.dir
+}
+
+/// Returns every way to authenticate; for each provider, OAuth before API keys.
+fn login_options(models: &Models) -> Vec<LoginOption> {
+    let mut options = Vec::new();
+    for provider in models.providers() {
+        let Some(auth) = provider.auth() else {
+            continue;
+        };
+        let status = models.auth_status(provider.id());
+        let option = |name: &str, kind: AuthKind, is_guided: bool| LoginOption {
+            provider: provider.id().to_owned(),
+            name: name.to_owned(),
+            kind,
+            status: status.clone().filter(|status| status.kind == kind),
+            is_guided,
+        };
+        if let Some(flow) = &auth.oauth {
+            options.push(option(flow.name(), AuthKind::OAuth, true));
+        }
+        if let Some(key) = &auth.api_key {
+            options.push(option(
+                provider.name(),
+                AuthKind::ApiKey,
+                key.needs_extra_fields(),
+            ));
+        }
+    }
+    options
+}

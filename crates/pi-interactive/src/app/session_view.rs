@@ -1,0 +1,193 @@
+//! Shows a session: the first one, and each one that replaces it.
+
+use pi_protocol::AgentMessage;
+use pi_runtime::CommandSource;
+use pi_session::{EntryBody, EntryKind, MessageRole};
+use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
+
+use super::App;
+use super::command::AppCommand;
+use super::tasks::AppTask;
+use crate::StartupNotices;
+use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::dialogs::{DialogMsg, DialogRequest};
+use crate::controllers::extensions::ConnectedExtensions;
+use crate::controllers::prompt::PromptMsg;
+use crate::controllers::report::ReportMsg;
+use crate::controllers::status::StatusMsg;
+use crate::session::command::{SessionChange, SessionCommand};
+use crate::session::history::SessionHistory;
+use crate::slash;
+use crate::startup;
+use crate::terminal::{crash, setup};
+use crate::transcript::{Notice, NoticeLevel, TranscriptMsg, TranscriptSource};
+
+/// Number of prompts added to the history when a session is opened.
+const REMEMBERED_PROMPTS: usize = 100;
+
+impl App {
+    /// Shows the initial session, then starts what can wait until after the first frame.
+    pub(super) fn begin(&mut self) {
+        self.perform(AppCommand::RefreshProviders);
+        self.show_startup();
+        self.connect_extensions();
+        self.show_session();
+        self.start_background_work();
+    }
+
+    /// Shows the session that replaced the current one.
+    pub(super) fn on_replaced(&mut self) {
+        self.route(PromptMsg::SessionReplaced);
+        self.route(StatusMsg::SessionReplaced);
+        self.route(DialogMsg::SessionReplaced);
+        self.display.clear();
+        self.perform(AppCommand::RefreshProviders);
+        let workspace = self.session.workspace();
+        let (keys, key_problems) = setup::read_keys(&workspace.agent_dir, &workspace.env);
+        self.route(AppearanceMsg::Reload {
+            themes: workspace.resources.themes.clone(),
+            keys: Box::new(keys),
+            key_problems,
+        });
+        self.show_startup();
+        self.show_session();
+        self.submit(SessionCommand::CheckProject);
+    }
+
+    fn show_startup(&mut self) {
+        let workspace = self.session.workspace();
+        let home = self.display.ui.context().home.clone();
+        let header = startup::header(&workspace, &self.options, home.as_deref());
+        self.display.show_header(header);
+        let report = self.session.take_opening_report();
+        let has_model = self.session.snapshot().model.is_some();
+        for command in startup::notices(report, has_model) {
+            self.perform(command);
+        }
+        self.route(StatusMsg::CheckExtraUsage);
+        self.route(AppearanceMsg::ReportProblems);
+    }
+
+    fn connect_extensions(&mut self) {
+        self.display.bridge.open(self.display.ui.clone());
+        self.component_tasks
+            .spawn(self.display.bridge.clone().run_tasks());
+        self.display.publish_size();
+        self.route(AppearanceMsg::Publish);
+        self.display.publish_editor();
+        // Handle what was queued before there was a screen.
+        self.on_extensions();
+    }
+
+    fn show_session(&mut self) {
+        let prompts = recent_prompts(self.session.history().as_ref());
+        self.show_transcript();
+        self.route(PromptMsg::SessionShown(prompts));
+        self.route(StatusMsg::SessionShown);
+    }
+
+    fn show_transcript(&mut self) {
+        let source = TranscriptSource {
+            history: self.session.history(),
+            is_idle: self.session.snapshot().activity.idle,
+            models: self.session.workspace().models.clone(),
+            live: self.session.live_message(),
+        };
+        self.route(TranscriptMsg::Show(source));
+    }
+
+    /// Rebuilds the transcript after navigating in the tree.
+    pub(super) fn rebuild_transcript(&mut self) {
+        self.display.clear();
+        self.show_startup();
+        self.show_transcript();
+        self.route(StatusMsg::Refresh);
+    }
+
+    fn start_background_work(&mut self) {
+        let task = self.probe_terminal();
+        self.tasks.spawn(task);
+        self.route(AppearanceMsg::WatchThemes);
+        let directory = self.session.workspace().agent_dir.path().to_owned();
+        self.tasks
+            .spawn(AppTask::blocking("read the crash record", move || {
+                ReportMsg::CrashFound(crash::take_unreported(&directory))
+            }));
+        self.submit(SessionCommand::CheckProject);
+        if self.options.refresh_catalogs {
+            self.perform(AppCommand::Change(SessionChange::RefreshCatalogs));
+        }
+        if let Some(notices) = self.options.startup_notices.take() {
+            self.tasks.spawn(startup_notices(notices));
+        }
+        if self.options.pick_session {
+            self.route(DialogMsg::Open(DialogRequest::Resume));
+        } else if self.options.first_start {
+            self.route(DialogMsg::Open(DialogRequest::FirstStart));
+        }
+        // Hooks may prompt the user first; the initial prompts follow.
+        self.submit(SessionCommand::NotifyStart);
+    }
+
+    /// Asks tmux whether it forwards hyperlinks; this takes a moment, so it runs in the background.
+    fn probe_terminal(&self) -> AppTask {
+        let workspace = self.session.workspace();
+        let settings = workspace.settings.settings();
+        AppTask::blocking("probe the terminal", move || {
+            let lookup = |name: &str| workspace.env.var(name);
+            let environment = TerminalEnvironment::new(&lookup);
+            AppearanceMsg::CapabilitiesProbed(TerminalCapabilities::resolve(
+                environment,
+                setup::overrides(&settings),
+                probe_tmux_hyperlinks,
+            ))
+        })
+    }
+
+    /// Collects what the controller must know about newly loaded extensions.
+    pub(super) fn connected_extensions(&self) -> ConnectedExtensions {
+        let commands = self.session.commands().into_iter();
+        let hidden = commands.filter(|command| {
+            command.source == CommandSource::Extension
+                && slash::COMMANDS.iter().any(|own| own.name == command.name)
+        });
+        ConnectedExtensions {
+            shortcuts: self.display.bridge.link().map(|link| link.shortcuts()),
+            hidden_commands: hidden.map(|command| command.name).collect(),
+        }
+    }
+}
+
+fn startup_notices(notices: StartupNotices) -> AppTask {
+    AppTask::new("startup notices", async move {
+        let lines = notices.0.await.into_iter();
+        let notices = lines.map(|text| Notice {
+            level: NoticeLevel::Info,
+            text,
+        });
+        TranscriptMsg::Notices(notices.collect())
+    })
+}
+
+/// Returns the last prompts of a session, newest first.
+fn recent_prompts(history: &dyn SessionHistory) -> Vec<String> {
+    let branch = history.branch();
+    let users = branch
+        .iter()
+        .rev()
+        .filter(|id| history.kind(id) == Some(EntryKind::Message(MessageRole::User)));
+    users
+        .filter_map(|id| user_text(&history.entry(id)?.body))
+        .take(REMEMBERED_PROMPTS)
+        .collect()
+}
+
+fn user_text(body: &EntryBody) -> Option<String> {
+    match body {
+        EntryBody::Message(AgentMessage::User(user)) => {
+            let text = user.content.joined_text();
+            (!text.trim().is_empty()).then_some(text)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,273 @@
+//! Switching between sessions and between the branches of one session.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pi_config::ConfigDiagnostic;
+use pi_runtime::{NavigateOptions, NavigateOutcome, ReplaceOutcome};
+use pi_session::EntryId;
+use pi_session::listing::{ListProgress, SessionInfo};
+use pi_views::dialogs::ForkPoint;
+use pi_views::dialogs::dialog::DialogUpdate;
+use pi_views::dialogs::intent::{SessionScope, Summarize};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::dialogs::{DialogMsg, DialogRequest};
+use super::prompt::PromptMsg;
+use super::status::StatusMsg;
+use crate::app::command::AppCommand;
+use crate::app::context::AppContext;
+use crate::app::tasks::AppHandle;
+use crate::screen::working::Activity;
+use crate::session::command::{Replacement, SessionChange, SessionCommand};
+use crate::session::outcome::CompactFailure;
+use crate::startup;
+use crate::transcript::NoticeLevel;
+
+#[derive(Debug)]
+pub(crate) enum SwitchMsg {
+    /// Shows another session.
+    Replace(Replacement),
+    Replaced {
+        request: Replacement,
+        result: Result<ReplaceOutcome, String>,
+    },
+    Navigate {
+        target: EntryId,
+        summarize: Summarize,
+    },
+    Navigated {
+        target: EntryId,
+        result: Result<NavigateOutcome, String>,
+    },
+    SetLabel {
+        entry: EntryId,
+        label: Option<String>,
+    },
+    List(SessionScope),
+    StopListing,
+    /// Sessions found so far.
+    Listed {
+        scope: SessionScope,
+        progress: ListProgress,
+    },
+    /// All sessions; `None` if the listing was canceled or failed.
+    ListingEnded {
+        scope: SessionScope,
+        sessions: Option<Vec<Arc<SessionInfo>>>,
+    },
+    RenameFile {
+        path: PathBuf,
+        name: Option<String>,
+    },
+    FileRenamed(Result<(), String>),
+    DeleteFile(PathBuf),
+    FileDeleted(Result<PathBuf, String>),
+    ForkPoints(Result<Vec<ForkPoint>, String>),
+    NameSet {
+        name: String,
+        result: Result<(), String>,
+    },
+    Compacted(Result<(), CompactFailure>),
+    ProjectChecked(Option<ConfigDiagnostic>),
+}
+
+#[derive(Debug)]
+pub(crate) struct SwitchController {
+    handle: AppHandle,
+    /// The session listing in progress; dropping it cancels the listing.
+    listing: Option<DropGuard>,
+}
+
+impl SwitchController {
+    pub(crate) fn new(handle: AppHandle) -> Self {
+        Self {
+            handle,
+            listing: None,
+        }
+    }
+
+    pub(crate) fn update(&mut self, message: SwitchMsg, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+        match message {
+            SwitchMsg::Replace(request) => replace(request, ctx),
+            SwitchMsg::Replaced {
+                request,
+                result: Ok(outcome),
+            } => replaced(&request, outcome),
+            SwitchMsg::Navigate { target, summarize } => navigate(target, summarize, ctx),
+            SwitchMsg::Navigated { target, result } => navigated(target, result),
+            SwitchMsg::SetLabel { entry, label } => {
+                vec![AppCommand::Change(SessionChange::SetLabel { entry, label })]
+            }
+            SwitchMsg::List(scope) => vec![self.list(scope)],
+            SwitchMsg::StopListing => {
+                self.listing = None;
+                Vec::new()
+            }
+            SwitchMsg::Listed { scope, progress } => vec![listed(scope, progress, false)],
+            SwitchMsg::ListingEnded { scope, sessions } => {
+                let all = sessions.map(|sessions| ListProgress {
+                    loaded: sessions.len(),
+                    total: sessions.len(),
+                    sessions: Some(sessions),
+                });
+                all.map(|all| listed(scope, all, true))
+                    .into_iter()
+                    .collect()
+            }
+            SwitchMsg::RenameFile { path, name } => {
+                vec![AppCommand::Session(SessionCommand::RenameFile {
+                    path,
+                    name: name.unwrap_or_default(),
+                })]
+            }
+            SwitchMsg::FileRenamed(result) => vec![AppCommand::UpdateDialog(match result {
+                Ok(()) => DialogUpdate::SessionRenamed,
+                Err(message) => DialogUpdate::Failed(message),
+            })],
+            SwitchMsg::DeleteFile(path) if ctx.session.file.as_ref() == Some(&path) => {
+                let message = "The current session cannot be deleted".to_owned();
+                vec![AppCommand::UpdateDialog(DialogUpdate::Failed(message))]
+            }
+            SwitchMsg::DeleteFile(path) => {
+                vec![AppCommand::Session(SessionCommand::DeleteFile(path))]
+            }
+            SwitchMsg::FileDeleted(result) => vec![AppCommand::UpdateDialog(match result {
+                Ok(path) => DialogUpdate::SessionDeleted(path),
+                Err(message) => DialogUpdate::Failed(message),
+            })],
+            SwitchMsg::ForkPoints(Ok(points)) if points.is_empty() => {
+                vec![AppCommand::status(
+                    "The session has no messages to fork from",
+                )]
+            }
+            SwitchMsg::ForkPoints(Ok(points)) => {
+                vec![AppCommand::send(DialogMsg::Open(DialogRequest::Fork(
+                    points,
+                )))]
+            }
+            SwitchMsg::NameSet {
+                name,
+                result: Ok(()),
+            } => vec![
+                AppCommand::send(StatusMsg::NameChanged),
+                AppCommand::status(format!("Session renamed to {name}")),
+            ],
+            SwitchMsg::Compacted(Ok(())) | SwitchMsg::ProjectChecked(None) => Vec::new(),
+            SwitchMsg::Compacted(Err(CompactFailure::Canceled)) => {
+                vec![AppCommand::status("Compaction canceled")]
+            }
+            SwitchMsg::ProjectChecked(Some(changes)) => vec![startup::diagnostic(&changes)],
+            // The session that was shown stays.
+            SwitchMsg::Replaced {
+                result: Err(message),
+                ..
+            }
+            | SwitchMsg::NameSet {
+                result: Err(message),
+                ..
+            }
+            | SwitchMsg::ForkPoints(Err(message))
+            | SwitchMsg::Compacted(Err(CompactFailure::Failed(message))) => {
+                vec![AppCommand::error(message)]
+            }
+        }
+    }
+
+    /// Lists sessions and updates the dialog as they are found; cancels an earlier listing.
+    fn list(&mut self, scope: SessionScope) -> AppCommand {
+        let cancel = CancellationToken::new();
+        self.listing = Some(cancel.clone().drop_guard());
+        let handle = self.handle.clone();
+        AppCommand::Session(SessionCommand::ListSessions {
+            scope,
+            observer: Box::new(move |progress| handle.post(SwitchMsg::Listed { scope, progress })),
+            cancel,
+        })
+    }
+}
+
+fn listed(scope: SessionScope, progress: ListProgress, finished: bool) -> AppCommand {
+    AppCommand::UpdateDialog(DialogUpdate::Sessions {
+        scope,
+        sessions: progress.sessions,
+        loaded: progress.loaded,
+        total: progress.total,
+        finished,
+    })
+}
+
+fn replace(request: Replacement, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    if request == Replacement::Reload && !ctx.session.activity.idle {
+        return vec![AppCommand::notify(
+            NoticeLevel::Warning,
+            "Cannot reload while a run is in progress",
+        )];
+    }
+    vec![AppCommand::Session(SessionCommand::Replace(request))]
+}
+
+/// Reports a replacement; the new session is already on screen.
+fn replaced(request: &Replacement, outcome: ReplaceOutcome) -> Vec<AppCommand> {
+    let selected = outcome.selected_text.map(PromptMsg::SetText);
+    let mut commands: Vec<_> = selected.map(AppCommand::send).into_iter().collect();
+    if !outcome.cancelled {
+        commands.push(AppCommand::status(match request {
+            Replacement::New => "New session started",
+            Replacement::Clone => "Switched to a copy; the original session is unchanged",
+            Replacement::Reload => "Reloaded keys, settings, resources and context files",
+            Replacement::Resume(_) => "Session resumed",
+            Replacement::Fork(_) => "Forked before the selected message",
+            Replacement::Import(_) => "Session imported",
+        }));
+    }
+    commands
+}
+
+fn navigate(target: EntryId, summarize: Summarize, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    if ctx.session.leaf.as_ref() == Some(&target) {
+        return vec![AppCommand::status("Already at this entry")];
+    }
+    let options = NavigateOptions {
+        summarize: summarize != Summarize::No,
+        instructions: match summarize {
+            Summarize::With(instructions) => Some(instructions),
+            Summarize::No | Summarize::Plain => None,
+        },
+        ..NavigateOptions::default()
+    };
+    let mut commands = Vec::new();
+    if options.summarize {
+        commands.push(AppCommand::send(StatusMsg::Show(Activity::Summarizing)));
+    }
+    commands.push(AppCommand::Session(SessionCommand::Navigate {
+        target,
+        options,
+    }));
+    commands
+}
+
+fn navigated(target: EntryId, result: Result<NavigateOutcome, String>) -> Vec<AppCommand> {
+    let mut commands = vec![AppCommand::send(StatusMsg::Show(Activity::Idle))];
+    match result {
+        Ok(moved) if moved.aborted => {
+            commands.push(AppCommand::status("Branch not summarized"));
+            let selected = Some(target);
+            let request = DialogRequest::Tree { selected };
+            commands.push(AppCommand::send(DialogMsg::Open(request)));
+        }
+        Ok(moved) if moved.cancelled => commands.push(AppCommand::status("Canceled")),
+        Ok(moved) => {
+            commands.push(AppCommand::RebuildTranscript);
+            let text = moved.editor_text.map(PromptMsg::RestoreText);
+            commands.extend(text.map(AppCommand::send));
+            commands.push(AppCommand::status("Moved to the selected entry"));
+            commands.push(AppCommand::send(PromptMsg::SendHeld));
+        }
+        Err(message) => commands.push(AppCommand::error(message)),
+    }
+    commands
+}

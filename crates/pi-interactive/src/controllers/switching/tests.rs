@@ -1,0 +1,226 @@
+//! Tests of switching sessions, navigation and the session list.
+
+use pretty_assertions::assert_eq;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::app::command::listed;
+use crate::app::context::TestContext;
+use crate::app::message::AppMsg;
+
+struct SwitchTester {
+    switching: SwitchController,
+    app: TestContext,
+    posted: mpsc::Receiver<AppMsg>,
+}
+
+impl SwitchTester {
+    fn new() -> Self {
+        let (handle, posted) = AppHandle::new();
+        Self {
+            switching: SwitchController::new(handle),
+            app: TestContext::default(),
+            posted,
+        }
+    }
+
+    fn send(&mut self, message: SwitchMsg) -> Vec<AppCommand> {
+        self.switching.update(message, &self.app.context())
+    }
+
+    fn list(&mut self) -> (Box<dyn FnMut(ListProgress) + Send>, CancellationToken) {
+        match self.send(SwitchMsg::List(SessionScope::All)).pop() {
+            Some(AppCommand::Session(SessionCommand::ListSessions {
+                observer, cancel, ..
+            })) => (observer, cancel),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn entry(id: &str) -> EntryId {
+    EntryId::from(id)
+}
+
+#[test]
+fn a_failed_switch_keeps_the_session_on_screen() {
+    let mut tester = SwitchTester::new();
+    let requests = [
+        Replacement::New,
+        Replacement::Clone,
+        Replacement::Reload,
+        Replacement::Resume(PathBuf::from("gone.jsonl")),
+        Replacement::Fork(entry("e1")),
+        Replacement::Import(PathBuf::from("broken.jsonl")),
+    ];
+    for request in requests {
+        let commands = tester.send(SwitchMsg::Replaced {
+            request,
+            result: Err("no such session".to_owned()),
+        });
+        assert_eq!(listed(&commands), ["Error: no such session"]);
+    }
+}
+
+#[test]
+fn a_fork_restores_the_text_of_the_message() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::Replaced {
+        request: Replacement::Fork(entry("e1")),
+        result: Ok(ReplaceOutcome {
+            selected_text: Some("try this".to_owned()),
+            ..ReplaceOutcome::default()
+        }),
+    });
+    assert_eq!(
+        listed(&commands),
+        [
+            "Prompt(SetText(\"try this\"))",
+            "Status: Forked before the selected message"
+        ]
+    );
+}
+
+#[test]
+fn a_switch_that_a_hook_canceled_reports_nothing() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::Replaced {
+        request: Replacement::New,
+        result: Ok(ReplaceOutcome {
+            cancelled: true,
+            ..ReplaceOutcome::default()
+        }),
+    });
+    assert!(commands.is_empty());
+}
+
+#[test]
+fn a_run_prevents_a_reload_but_not_a_new_session() {
+    let mut tester = SwitchTester::new();
+    tester.app.session.activity.idle = false;
+    let commands = tester.send(SwitchMsg::Replace(Replacement::Reload));
+    assert_eq!(
+        listed(&commands),
+        ["Warning: Cannot reload while a run is in progress"]
+    );
+    let commands = tester.send(SwitchMsg::Replace(Replacement::New));
+    assert_eq!(listed(&commands), ["session Replace"]);
+}
+
+#[test]
+fn navigation_shows_the_summary_in_progress_and_then_the_new_branch() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::Navigate {
+        target: entry("e1"),
+        summarize: Summarize::With("briefly".to_owned()),
+    });
+    let [
+        _,
+        AppCommand::Session(SessionCommand::Navigate { options, .. }),
+    ] = &commands[..]
+    else {
+        panic!("{:?}", listed(&commands));
+    };
+    assert_eq!(options.instructions.as_deref(), Some("briefly"));
+
+    let commands = tester.send(SwitchMsg::Navigated {
+        target: entry("e1"),
+        result: Ok(NavigateOutcome {
+            editor_text: Some("edit me".to_owned()),
+            ..NavigateOutcome::default()
+        }),
+    });
+    assert_eq!(
+        listed(&commands),
+        [
+            "Status(Show(Idle))",
+            "RebuildTranscript",
+            "Prompt(RestoreText(\"edit me\"))",
+            "Status: Moved to the selected entry",
+            "Prompt(SendHeld)",
+        ]
+    );
+}
+
+#[test]
+fn navigation_that_fails_or_is_aborted_leaves_the_transcript() {
+    let mut tester = SwitchTester::new();
+    let failed = tester.send(SwitchMsg::Navigated {
+        target: entry("e1"),
+        result: Err("busy".to_owned()),
+    });
+    assert_eq!(listed(&failed), ["Status(Show(Idle))", "Error: busy"]);
+    let aborted = tester.send(SwitchMsg::Navigated {
+        target: entry("e1"),
+        result: Ok(NavigateOutcome {
+            aborted: true,
+            ..NavigateOutcome::default()
+        }),
+    });
+    let aborted = listed(&aborted);
+    assert_eq!(aborted[1], "Status: Branch not summarized");
+    assert!(aborted[2].contains("Tree"), "{aborted:?}");
+}
+
+#[test]
+fn the_current_entry_is_no_target() {
+    let mut tester = SwitchTester::new();
+    tester.app.session.leaf = Some(entry("e1"));
+    let commands = tester.send(SwitchMsg::Navigate {
+        target: entry("e1"),
+        summarize: Summarize::No,
+    });
+    assert_eq!(listed(&commands), ["Status: Already at this entry"]);
+}
+
+#[test]
+fn a_listing_reports_progress_and_ends_with_its_dialog() {
+    let mut tester = SwitchTester::new();
+    let (mut observer, cancel) = tester.list();
+    observer(ListProgress {
+        loaded: 1,
+        total: 3,
+        sessions: None,
+    });
+    let Ok(AppMsg::Switch(progress)) = tester.posted.try_recv() else {
+        panic!("nothing posted");
+    };
+    let commands = tester.send(progress);
+    assert!(matches!(
+        commands[..],
+        [AppCommand::UpdateDialog(DialogUpdate::Sessions {
+            loaded: 1,
+            finished: false,
+            ..
+        })]
+    ));
+
+    let (_, next) = tester.list();
+    assert!(cancel.is_cancelled(), "another listing replaces it");
+    tester.send(SwitchMsg::StopListing);
+    assert!(next.is_cancelled());
+}
+
+#[test]
+fn the_current_session_file_is_not_deleted() {
+    let mut tester = SwitchTester::new();
+    let path = PathBuf::from("current.jsonl");
+    tester.app.session.file = Some(path.clone());
+    let commands = tester.send(SwitchMsg::DeleteFile(path));
+    assert!(matches!(
+        commands[..],
+        [AppCommand::UpdateDialog(DialogUpdate::Failed(_))]
+    ));
+    let commands = tester.send(SwitchMsg::DeleteFile(PathBuf::from("other.jsonl")));
+    assert_eq!(listed(&commands), ["session DeleteFile"]);
+}
+
+#[test]
+fn an_empty_session_cannot_be_forked() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::ForkPoints(Ok(Vec::new())));
+    assert_eq!(
+        listed(&commands),
+        ["Status: The session has no messages to fork from"]
+    );
+}

@@ -1,0 +1,147 @@
+//! Tests of suspension, the external editor and the scrollback.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::app::command::listed;
+use crate::app::context::TestContext;
+
+#[derive(Default)]
+struct TerminalTester {
+    terminal: TerminalController,
+    app: TestContext,
+}
+
+impl TerminalTester {
+    fn send(&mut self, message: TerminalMsg) -> Vec<String> {
+        listed(&self.terminal.update(message, &self.app.context()))
+    }
+
+    fn edit(&mut self, target: EditTarget) {
+        let text = "draft".to_owned();
+        let commands = self.send(TerminalMsg::Edit { text, target });
+        assert_eq!(commands, ["ReleaseTerminal"]);
+        assert!(!self.terminal.is_released(), "not before it is released");
+        let commands = self.send(TerminalMsg::Released(Ok(())));
+        assert_eq!(commands, ["EditExternally(\"draft\")"]);
+        assert!(self.terminal.is_released());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn suspension_is_requested_once() {
+    let mut tester = TerminalTester::default();
+    assert!(!tester.terminal.take_suspension());
+    assert!(tester.send(TerminalMsg::Suspend).is_empty());
+    assert!(tester.terminal.take_suspension());
+    assert!(!tester.terminal.take_suspension());
+}
+
+#[test]
+fn the_editor_has_the_terminal_until_it_is_closed() {
+    let mut tester = TerminalTester::default();
+    tester.edit(EditTarget::Prompt);
+    let closed = Ok(Some("edited".to_owned()));
+    let commands = tester.send(TerminalMsg::EditorClosed(closed));
+    assert_eq!(commands, ["ReclaimTerminal"]);
+    assert!(tester.terminal.is_released(), "not before it is reclaimed");
+    let commands = tester.send(TerminalMsg::Reclaimed(Ok(())));
+    assert_eq!(commands, ["Prompt(SetText(\"edited\"))"]);
+    assert!(!tester.terminal.is_released());
+}
+
+#[test]
+fn edited_text_of_a_dialog_returns_to_it() {
+    let mut tester = TerminalTester::default();
+    tester.edit(EditTarget::Dialog);
+    tester.send(TerminalMsg::EditorClosed(Ok(Some("edited".to_owned()))));
+    let commands = tester.send(TerminalMsg::Reclaimed(Ok(())));
+    assert_eq!(commands, ["UpdateDialog(Edited(\"edited\"))"]);
+}
+
+#[test]
+fn an_unchanged_text_and_a_failed_editor_are_reported() {
+    let mut tester = TerminalTester::default();
+    for (closed, shown) in [
+        (Ok(None), "Status: No changes from the editor"),
+        (Err("not found".to_owned()), "Error: not found"),
+    ] {
+        tester.edit(EditTarget::Prompt);
+        tester.send(TerminalMsg::EditorClosed(closed));
+        assert_eq!(tester.send(TerminalMsg::Reclaimed(Ok(()))), [shown]);
+    }
+}
+
+#[test]
+fn a_terminal_that_cannot_be_released_stays_in_use() {
+    let mut tester = TerminalTester::default();
+    let text = "draft".to_owned();
+    let target = EditTarget::Prompt;
+    tester.send(TerminalMsg::Edit { text, target });
+    let commands = tester.send(TerminalMsg::Released(Err("broken".to_owned())));
+    assert_eq!(commands, ["Error: broken"]);
+    assert!(!tester.terminal.is_released());
+}
+
+#[test]
+fn a_terminal_that_cannot_be_reclaimed_ends_the_application() {
+    let mut tester = TerminalTester::default();
+    tester.edit(EditTarget::Prompt);
+    tester.send(TerminalMsg::EditorClosed(Ok(None)));
+    let commands = tester.send(TerminalMsg::Reclaimed(Err("gone".to_owned())));
+    assert_eq!(commands, ["Quit(Terminated)"]);
+}
+
+#[test]
+fn interrupting_leaves_the_scrollback_first() {
+    let mut tester = TerminalTester::default();
+    let entered = tester.send(TerminalMsg::EnterScrollback);
+    assert_eq!(entered[0], "ViewScrollback");
+    assert_eq!(tester.send(TerminalMsg::Interrupt), ["LeaveScrollback"]);
+    assert_eq!(tester.send(TerminalMsg::Interrupt), ["Prompt(Interrupt)"]);
+    assert!(tester.send(TerminalMsg::LeaveScrollback).is_empty());
+}
+
+#[test]
+fn another_screen_mode_ends_the_scrollback() {
+    let mut tester = TerminalTester::default();
+    tester.send(TerminalMsg::EnterScrollback);
+    tester.send(TerminalMsg::ModeChanged);
+    assert!(tester.send(TerminalMsg::LeaveScrollback).is_empty());
+}
+
+#[test]
+fn the_selection_is_copied_before_the_last_response() {
+    let mut tester = TerminalTester::default();
+    let selected = Some("part".to_owned());
+    let commands = tester.send(TerminalMsg::CopyAnswer { selected });
+    assert!(commands[0].contains("Copied the selection"), "{commands:?}");
+    let commands = tester.send(TerminalMsg::CopyAnswer { selected: None });
+    assert_eq!(commands, ["session ReadLastResponse"]);
+    let commands = tester.send(TerminalMsg::LastResponse(Ok(None)));
+    assert_eq!(commands, ["Status: No response to copy"]);
+}
+
+#[test]
+fn only_web_addresses_are_opened() {
+    let mut tester = TerminalTester::default();
+    let url = "file:///etc/passwd".to_owned();
+    let commands = tester.send(TerminalMsg::OpenUrl(url));
+    assert_eq!(
+        commands,
+        ["Warning: Not a web URL, not opened: file:///etc/passwd"]
+    );
+    let url = "https://example.com".to_owned();
+    assert_eq!(tester.send(TerminalMsg::OpenUrl(url)), ["run open"]);
+}
+
+#[test]
+fn a_pasted_image_is_inserted_as_its_path() {
+    let mut tester = TerminalTester::default();
+    let image = ClipboardContents::Image(PathBuf::from("/tmp/a.png"));
+    let commands = tester.send(TerminalMsg::Pasted(Ok(image)));
+    assert_eq!(commands, ["Prompt(Insert(\"/tmp/a.png\"))"]);
+    let commands = tester.send(TerminalMsg::Pasted(Ok(ClipboardContents::Nothing)));
+    assert_eq!(commands, ["Status: The clipboard is empty"]);
+}

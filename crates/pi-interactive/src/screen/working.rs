@@ -1,0 +1,421 @@
+//! The working indicator: waiting, thinking, running tools, compacting, retrying.
+
+use std::time::{Duration, Instant};
+
+use pi_core::AgentEvent;
+use pi_protocol::{AgentMessage, AssistantMessageEvent};
+use pi_providers::StreamPhase;
+use pi_runtime::SessionEvent;
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
+use pi_views::keys;
+use pi_views::text::untrusted_text::styled_line;
+use pi_views::theme::ui_theme::UiTheme;
+
+use crate::blocks::clean_line;
+
+/// Spinner frames.
+pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+/// Time per spinner frame.
+pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
+/// Waits longer than this show the elapsed seconds.
+const SHOW_ELAPSED_AFTER: Duration = Duration::from_secs(3);
+/// A stream is reported as stalled after this long without an event.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Activity {
+    #[default]
+    Idle,
+    Working,
+    Compacting {
+        /// Whether it was started automatically.
+        automatic: bool,
+    },
+    Summarizing,
+    /// A failed request is retried after a delay.
+    Retrying {
+        /// Starts at 1.
+        attempt: u32,
+        max_attempts: u32,
+        until: Instant,
+    },
+}
+
+/// What a run is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum RunStep {
+    #[default]
+    Preparing,
+    /// The request was sent; no response yet.
+    Waiting,
+    Thinking,
+    Responding,
+    /// The model is writing the arguments of this tool.
+    Calling(String),
+    /// Running tools: call ID and tool name.
+    Running(Vec<(String, String)>),
+}
+
+#[derive(Debug)]
+pub(crate) struct WorkingIndicator {
+    ui: UiTheme,
+    activity: Activity,
+    step: RunStep,
+    /// Phase of the current request, and since when.
+    request: Option<(StreamPhase, Instant)>,
+    /// Time of the last stream event, or of the request.
+    last_event: Instant,
+    since: Instant,
+    now: Instant,
+    overrides: WorkingOverrides,
+}
+
+/// Overrides by extensions while the model works.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WorkingOverrides {
+    pub(crate) message: Option<String>,
+    pub(crate) hidden: bool,
+    /// Spinner frames and the time per frame; an empty list shows none.
+    pub(crate) indicator: Option<(Vec<String>, Duration)>,
+}
+
+impl WorkingIndicator {
+    pub(crate) fn new(ui: UiTheme, now: Instant) -> Self {
+        Self {
+            ui,
+            activity: Activity::Idle,
+            step: RunStep::default(),
+            request: None,
+            last_event: now,
+            since: now,
+            now,
+            overrides: WorkingOverrides::default(),
+        }
+    }
+
+    pub(crate) fn update_overrides(&mut self, change: impl FnOnce(&mut WorkingOverrides)) {
+        change(&mut self.overrides);
+    }
+
+    pub(crate) fn set(&mut self, activity: Activity, now: Instant) {
+        if std::mem::discriminant(&self.activity) != std::mem::discriminant(&activity) {
+            self.since = now;
+            self.last_event = now;
+        }
+        self.activity = activity;
+        self.now = now;
+    }
+
+    /// Sets the phase of the current request; `None` between requests.
+    pub(crate) fn set_phase(&mut self, phase: Option<StreamPhase>, now: Instant) {
+        self.request = phase.map(|phase| (phase, now));
+        self.now = now;
+    }
+
+    /// Tracks what a run is doing. Does not change the activity.
+    pub(crate) fn follow(&mut self, event: &SessionEvent, now: Instant) {
+        let SessionEvent::Agent(step) = event else {
+            return;
+        };
+        self.now = now;
+        match step {
+            AgentEvent::TurnStart => self.set_step(RunStep::Waiting, now),
+            AgentEvent::MessageUpdate {
+                assistant_message_event,
+                ..
+            } => {
+                self.last_event = now;
+                self.on_stream_event(assistant_message_event);
+            }
+            AgentEvent::MessageEnd { message }
+                if matches!(**message, AgentMessage::Assistant(_)) =>
+            {
+                self.set_step(RunStep::Preparing, now);
+            }
+            AgentEvent::ToolExecutionStart {
+                tool_call_id,
+                tool_name,
+                ..
+            } => {
+                let call = (tool_call_id.clone(), tool_name.clone());
+                match &mut self.step {
+                    RunStep::Running(calls) => calls.push(call),
+                    _ => self.set_step(RunStep::Running(vec![call]), now),
+                }
+            }
+            AgentEvent::ToolExecutionEnd { tool_call_id, .. } => {
+                if let RunStep::Running(calls) = &mut self.step {
+                    calls.retain(|(id, _)| id != tool_call_id);
+                    if calls.is_empty() {
+                        self.set_step(RunStep::Preparing, now);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_stream_event(&mut self, event: &AssistantMessageEvent) {
+        let step = match event {
+            AssistantMessageEvent::ThinkingStart { .. }
+            | AssistantMessageEvent::ThinkingDelta { .. } => RunStep::Thinking,
+            AssistantMessageEvent::TextStart { .. } | AssistantMessageEvent::TextDelta { .. } => {
+                RunStep::Responding
+            }
+            AssistantMessageEvent::ToolCallStart { tool_name, .. } => {
+                RunStep::Calling(tool_name.clone())
+            }
+            _ => return,
+        };
+        self.step = step;
+    }
+
+    fn set_step(&mut self, step: RunStep, now: Instant) {
+        self.step = step;
+        self.last_event = now;
+    }
+
+    /// Returns when the spinner frame changes; `None` while idle.
+    pub(crate) fn next_tick(&self) -> Option<Instant> {
+        let interval = match &self.overrides.indicator {
+            Some((_, interval)) if self.is_working() => *interval,
+            _ => INTERVAL,
+        };
+        (self.activity != Activity::Idle).then(|| self.now + interval)
+    }
+
+    pub(crate) fn tick(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    fn is_working(&self) -> bool {
+        matches!(self.activity, Activity::Working)
+    }
+
+    /// Returns the current spinner frame.
+    fn spinner_frame(&self) -> &str {
+        let elapsed = self.now.saturating_duration_since(self.since);
+        let at = |count: usize, interval: Duration| {
+            let steps = elapsed.as_millis() / interval.as_millis().max(1);
+            steps as usize % count.max(1)
+        };
+        match &self.overrides.indicator {
+            Some((frames, interval)) if self.is_working() => {
+                let frame = frames.get(at(frames.len(), *interval));
+                frame.map_or("", String::as_str)
+            }
+            _ => FRAMES
+                .get(at(FRAMES.len(), INTERVAL))
+                .copied()
+                .unwrap_or_default(),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        Some(match &self.activity {
+            Activity::Idle => return None,
+            Activity::Working if self.overrides.hidden => return None,
+            Activity::Working if self.overrides.message.is_some() => {
+                let message = self.overrides.message.as_deref().unwrap_or_default();
+                styled_line(message).into_owned()
+            }
+            Activity::Working => self.working_text(),
+            Activity::Compacting { automatic: true } => "Auto-compacting…".to_owned(),
+            Activity::Compacting { automatic: false } => "Compacting…".to_owned(),
+            Activity::Summarizing => "Summarizing branch…".to_owned(),
+            Activity::Retrying {
+                attempt,
+                max_attempts,
+                until,
+            } => {
+                let left = until.saturating_duration_since(self.now);
+                let left = left.as_secs_f64().ceil();
+                format!("Retrying in {left:.0}s (attempt {attempt} of {max_attempts})")
+            }
+        })
+    }
+
+    /// Returns the text for a request without a response yet.
+    fn waiting_text(&self) -> Option<String> {
+        let (phase, since) = self.request?;
+        let waited = self.now.saturating_duration_since(since);
+        Some(match phase {
+            StreamPhase::Preparing => with_elapsed("Preparing request…", waited),
+            StreamPhase::Connecting => with_elapsed("Connecting…", waited),
+            StreamPhase::Waiting => with_elapsed("Waiting for response…", waited),
+            StreamPhase::Retrying { attempt, delay } => {
+                let left = delay.saturating_sub(waited).as_secs_f64().ceil();
+                format!("Provider busy: retrying in {left:.0}s (retry {attempt})")
+            }
+            _ => return None,
+        })
+    }
+
+    fn working_text(&self) -> String {
+        if let Some(text) = self.waiting_text() {
+            return text;
+        }
+        let silence = self.now.saturating_duration_since(self.last_event);
+        let is_streaming = matches!(
+            self.step,
+            RunStep::Thinking | RunStep::Responding | RunStep::Calling(_)
+        );
+        if is_streaming && silence >= STALLED_AFTER {
+            return format!("No response for {}s", silence.as_secs());
+        }
+        match &self.step {
+            RunStep::Preparing => "Working…".to_owned(),
+            RunStep::Waiting => with_elapsed("Waiting for response…", silence),
+            RunStep::Thinking => "Thinking…".to_owned(),
+            RunStep::Responding => "Responding…".to_owned(),
+            RunStep::Calling(tool) => format!("Preparing {}…", clean_line(tool)),
+            RunStep::Running(calls) => match calls.as_slice() {
+                [(_, tool)] => format!("Running {}…", clean_line(tool)),
+                calls => format!("Running {} tools…", calls.len()),
+            },
+        }
+    }
+}
+
+/// Appends the elapsed seconds once they are worth showing.
+fn with_elapsed(text: &str, waited: Duration) -> String {
+    if waited < SHOW_ELAPSED_AFTER {
+        return text.to_owned();
+    }
+    format!("{text} {}s", waited.as_secs())
+}
+
+impl Component for WorkingIndicator {
+    fn render(&mut self, width: usize) -> Lines {
+        // An empty row separates the conversation from the prompt.
+        let Some(text) = self.text() else {
+            return [""].into_iter().collect();
+        };
+        let ctx = self.ui.context();
+        let stop = ctx.key(keys::INTERRUPT);
+        let frame = self.spinner_frame();
+        let is_custom = self.overrides.indicator.is_some() && self.is_working();
+        let token = match self.activity {
+            Activity::Retrying { .. } => ColorToken::Warning,
+            _ => ColorToken::Accent,
+        };
+        let frame = match frame {
+            "" => String::new(),
+            // Extensions color their own frames.
+            frame if is_custom => format!("{} ", styled_line(frame)),
+            frame => format!("{} ", ctx.paint(token, frame)),
+        };
+        let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
+        let line = format!(" {frame}{text}");
+        let line = truncate_to_width(&line, width, TruncateOptions { ellipsis: "…" });
+        [String::new(), line.into_owned()].into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    fn shown(working: &mut WorkingIndicator) -> String {
+        let lines = working.render(80);
+        let line = lines.last().map(ToString::to_string).unwrap_or_default();
+        pi_tui::strip_ansi(&line).into_owned()
+    }
+
+    #[test]
+    fn a_run_shows_its_step_and_how_long_nothing_arrived() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
+        assert_eq!(
+            (shown(&mut working), working.next_tick()),
+            (String::new(), None)
+        );
+        working.set(Activity::Working, start);
+        assert_eq!(shown(&mut working), " ⠋ Working… (escape to stop)");
+        let agent = |step| SessionEvent::Agent(step);
+        working.follow(&agent(AgentEvent::TurnStart), after(1));
+        working.tick(after(2));
+        assert_eq!(
+            shown(&mut working),
+            " ⠴ Waiting for response… (escape to stop)"
+        );
+        working.tick(after(8));
+        assert_eq!(
+            shown(&mut working),
+            " ⠋ Waiting for response… 7s (escape to stop)"
+        );
+        working.step = RunStep::Responding;
+        working.tick(after(30));
+        assert!(shown(&mut working).contains("No response for 29s"));
+        for (id, tool) in [("1", "bash"), ("2", "read")] {
+            let step = AgentEvent::ToolExecutionStart {
+                tool_call_id: id.to_owned(),
+                tool_name: tool.to_owned(),
+                args: json!({}),
+            };
+            working.follow(&agent(step), after(31));
+        }
+        assert!(shown(&mut working).contains("Running 2 tools…"));
+        let step = AgentEvent::ToolExecutionEnd {
+            tool_call_id: "1".to_owned(),
+            tool_name: "bash".to_owned(),
+            result: pi_core::ToolOutput::default(),
+            is_error: false,
+        };
+        working.follow(&agent(step), after(90));
+        assert!(shown(&mut working).contains("Running read…"));
+    }
+
+    #[test]
+    fn a_request_shows_its_phase_until_the_response() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
+        working.set(Activity::Working, start);
+        working.follow(&SessionEvent::Agent(AgentEvent::TurnStart), start);
+        let retrying = StreamPhase::Retrying {
+            attempt: 2,
+            delay: Duration::from_secs(9),
+        };
+        for (phase, waited, expected) in [
+            (StreamPhase::Preparing, 0, "Preparing request…"),
+            (StreamPhase::Connecting, 0, "Connecting…"),
+            (StreamPhase::Connecting, 4, "Connecting… 4s"),
+            (StreamPhase::Waiting, 2, "Waiting for response…"),
+            (StreamPhase::Waiting, 61, "Waiting for response… 61s"),
+            (retrying, 3, "Provider busy: retrying in 6s (retry 2)"),
+        ] {
+            working.set_phase(Some(phase), start);
+            working.tick(after(waited));
+            let line = shown(&mut working);
+            assert!(line.contains(&format!(" {expected} (escape")), "{line}");
+        }
+        working.set_phase(Some(StreamPhase::Receiving), start);
+        working.step = RunStep::Thinking;
+        working.tick(after(1));
+        assert!(shown(&mut working).contains("Thinking…"));
+        working.set_phase(None, after(1));
+        working.step = RunStep::Preparing;
+        assert!(shown(&mut working).contains("Working…"));
+    }
+
+    #[test]
+    fn a_retry_counts_down_and_narrow_lines_are_truncated() {
+        let start = Instant::now();
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
+        let retrying = Activity::Retrying {
+            attempt: 1,
+            max_attempts: 3,
+            until: start + Duration::from_millis(3_500),
+        };
+        working.set(retrying, start);
+        assert!(shown(&mut working).contains("Retrying in 4s (attempt 1 of 3) "));
+        working.tick(start + Duration::from_secs(3));
+        assert!(shown(&mut working).contains("in 1s"));
+        let lines = working.render(12);
+        assert!(lines.iter().all(|line| pi_tui::visible_width(line) <= 12));
+    }
+}

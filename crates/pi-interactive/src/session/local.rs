@@ -1,0 +1,246 @@
+//! A session in this process.
+
+mod commands;
+mod conversation;
+mod files;
+mod models;
+mod pages;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_config::{ConfigScope, DeliveryMode};
+use pi_core::QueueMode;
+use pi_protocol::LiveMessage;
+use pi_runtime::{
+    AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
+};
+use pi_session::{Entry, EntryId, EntryKind, SessionTree};
+use pi_views::dialogs::setting_change::SettingChange;
+use tokio::sync::watch;
+
+pub(crate) use self::pages::describe_share_error;
+use super::command::{SessionChange, SessionCommand};
+use super::events::{SessionEvents, SessionUpdate};
+use super::history::SessionHistory;
+use super::outcome::SessionOutcome;
+use super::port::{OpeningReport, PortUpdate, SessionPort};
+use super::snapshot::{ProviderInfo, SessionActivity, SessionSnapshot};
+
+/// Implements the port with the session runtime of this process.
+pub(crate) struct LocalSessionPort {
+    runtime: SessionRuntime,
+    session: AgentSession,
+    events: SessionEvents,
+    sessions: watch::Receiver<AgentSession>,
+}
+
+impl LocalSessionPort {
+    pub(crate) fn new(runtime: SessionRuntime) -> Self {
+        let mut sessions = runtime.sessions();
+        let session = sessions.borrow_and_update().clone();
+        Self {
+            events: SessionEvents::subscribe(&session),
+            runtime,
+            session,
+            sessions,
+        }
+    }
+
+    /// Follows the session that replaced the current one.
+    fn rebind(&mut self) {
+        self.session = self.sessions.borrow_and_update().clone();
+        self.events = SessionEvents::subscribe(&self.session);
+    }
+
+    fn set(&self, change: SettingChange) -> Result<(), String> {
+        let session = &self.session;
+        let saved = match change {
+            // The session applies and saves these.
+            SettingChange::SteeringMode(mode) => session.set_steering_mode(queue_mode(mode)),
+            SettingChange::FollowUpMode(mode) => session.set_follow_up_mode(queue_mode(mode)),
+            SettingChange::AutoCompact(enabled) => session.set_auto_compaction(enabled),
+            other => session
+                .settings()
+                .update(ConfigScope::User, |settings| other.apply_to(settings)),
+        };
+        saved.map_err(|error| pi_runtime::describe_error(&error))
+    }
+}
+
+fn queue_mode(mode: DeliveryMode) -> QueueMode {
+    match mode {
+        DeliveryMode::All => QueueMode::All,
+        DeliveryMode::OneAtATime => QueueMode::OneAtATime,
+    }
+}
+
+impl SessionPort for LocalSessionPort {
+    fn snapshot(&self) -> SessionSnapshot {
+        let session = &self.session;
+        let activity = SessionActivity {
+            idle: session.is_idle(),
+            streaming: session.is_streaming(),
+            compacting: session.is_compacting(),
+            retrying: session.is_retrying(),
+            shell: session.is_bash_running(),
+        };
+        let (leaf, entry_count) =
+            session.with_session(|session| (session.leaf_id().cloned(), session.len()));
+        let immediate_commands = if activity.compacting {
+            let commands = self.runtime.commands().into_iter();
+            let own = commands.filter(|command| command.source == CommandSource::Extension);
+            own.map(|command| command.name).collect()
+        } else {
+            Vec::new()
+        };
+        SessionSnapshot {
+            id: session.session_id(),
+            name: session.session_name(),
+            file: session.session_file(),
+            cwd: session.cwd().to_owned(),
+            activity,
+            model: session.model(),
+            thinking: session.thinking_level(),
+            thinking_levels: session.available_thinking_levels(),
+            supports_thinking: session.supports_thinking(),
+            scoped_models: session.scoped_models(),
+            queue: session.queued_texts(),
+            auto_compaction: session.auto_compaction_enabled(),
+            settings: session.settings().settings(),
+            leaf,
+            entry_count,
+            immediate_commands,
+        }
+    }
+
+    fn workspace(&self) -> Arc<Services> {
+        self.runtime.services()
+    }
+
+    fn provider_info(&self) -> ProviderInfo {
+        let model = self.session.model();
+        let provider = model.as_ref().map(|model| model.provider.as_str());
+        models::provider_info(self.session.models(), provider)
+    }
+
+    fn history(&self) -> Arc<dyn SessionHistory> {
+        Arc::new(LocalHistory(self.session.clone()))
+    }
+
+    fn tree(&self) -> SessionTree {
+        self.session.tree()
+    }
+
+    fn live_message(&self) -> Option<LiveMessage> {
+        self.session.streaming_message()
+    }
+
+    fn usage(&self) -> Option<SessionStats> {
+        let stats = self.session.stats();
+        stats
+            .inspect_err(|error| tracing::warn!(%error, "cannot compute session stats"))
+            .ok()
+    }
+
+    fn commands(&self) -> Vec<CommandInfo> {
+        self.runtime.commands()
+    }
+
+    fn take_opening_report(&self) -> OpeningReport {
+        let mut diagnostics = self.runtime.diagnostics();
+        diagnostics.extend(self.runtime.services().settings.take_diagnostics());
+        OpeningReport {
+            diagnostics,
+            model_fallback: self.runtime.model_fallback(),
+        }
+    }
+
+    fn find_import(&self, path: &Path) -> Result<PathBuf, String> {
+        let found = self.runtime.find_import(path);
+        found.map_err(|error| pi_runtime::describe_error(&error))
+    }
+
+    fn apply(&self, change: SessionChange) -> Result<(), String> {
+        match change {
+            SessionChange::AbortRetry => self.session.abort_retry(),
+            SessionChange::AbortCompaction => {
+                self.session.abort_compaction();
+                self.session.abort_branch_summary();
+            }
+            SessionChange::AbortShell => self.session.abort_bash(),
+            SessionChange::SetScope(models) => self.session.set_scoped_models(models),
+            SessionChange::SetLabel { entry, label } => {
+                let set = self.session.set_label(&entry, label.as_deref());
+                return set.map_err(|error| pi_runtime::describe_error(&error));
+            }
+            SessionChange::Setting(change) => return self.set(change),
+            SessionChange::RefreshCatalogs => self.runtime.refresh_catalogs(),
+        }
+        Ok(())
+    }
+
+    fn submit(&self, command: SessionCommand) -> BoxFuture<'static, SessionOutcome> {
+        commands::submit(self.runtime.clone(), self.session.clone(), command)
+    }
+
+    fn next_update(&mut self) -> BoxFuture<'_, PortUpdate> {
+        Box::pin(async move {
+            let update = tokio::select! {
+                biased;
+                Ok(()) = self.sessions.changed() => None,
+                update = self.events.next() => Some(update),
+            };
+            match update {
+                None => {
+                    self.rebind();
+                    PortUpdate::Replaced
+                }
+                Some(SessionUpdate::Event(event)) => PortUpdate::Event(event),
+                Some(SessionUpdate::Phase(phase)) => PortUpdate::Phase(phase),
+            }
+        })
+    }
+
+    fn try_next_event(&mut self) -> Option<SessionEvent> {
+        self.events.try_next()
+    }
+
+    fn take_replacement(&mut self) -> bool {
+        let is_replaced = self.sessions.has_changed().unwrap_or(false);
+        if is_replaced {
+            self.rebind();
+        }
+        is_replaced
+    }
+
+    fn shutdown(self: Box<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let Self {
+                runtime, events, ..
+            } = *self;
+            // The session awaits its listeners.
+            drop(events);
+            runtime.shutdown().await;
+        })
+    }
+}
+
+struct LocalHistory(AgentSession);
+
+impl SessionHistory for LocalHistory {
+    fn branch(&self) -> Vec<EntryId> {
+        self.0.with_session(SessionHistory::branch)
+    }
+
+    fn kind(&self, id: &EntryId) -> Option<EntryKind> {
+        self.0
+            .with_session(|session| SessionHistory::kind(session, id))
+    }
+
+    fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
+        self.0
+            .with_session(|session| SessionHistory::entry(session, id))
+    }
+}

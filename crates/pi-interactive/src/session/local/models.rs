@@ -1,0 +1,193 @@
+//! Models, thinking levels, and credentials of providers.
+
+use std::sync::Arc;
+
+use pi_auth::{AuthKind, Credential, LoginInteraction};
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::{LlamaRouter, Models, NetworkAccess, RefreshOptions};
+use pi_runtime::{AgentSession, CycleDirection, Persist, SessionRuntime};
+use pi_views::dialogs::LoginOption;
+use pi_views::dialogs::intent::SecretText;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::outcome::SessionOutcome;
+use crate::session::snapshot::ProviderInfo;
+
+/// A subscription that is used with an API key.
+const KIMI_CODING: &str = "kimi-coding";
+
+/// The provider of a llama.cpp router.
+const LLAMA: &str = "llama.cpp";
+
+/// Returns which providers can be used, with `current` as the provider of the session's model.
+pub(super) fn provider_info(models: &Models, current: Option<&str>) -> ProviderInfo {
+    let providers = models.providers();
+    let usable = providers
+        .iter()
+        .filter(|provider| models.is_authenticated(provider.id()));
+    ProviderInfo {
+        several: usable.take(2).count() > 1,
+        subscription: current.is_some_and(|provider| is_subscription(models, provider)),
+        ready: current.is_some_and(|provider| models.is_authenticated(provider)),
+    }
+}
+
+/// Returns whether requests to a provider are covered by a subscription rather than billed per token.
+fn is_subscription(models: &Models, provider: &str) -> bool {
+    if provider == KIMI_CODING {
+        return true;
+    }
+    let signed_in = models
+        .auth_status(provider)
+        .is_some_and(|status| status.kind == AuthKind::OAuth);
+    let auth = models
+        .provider(provider)
+        .and_then(|provider| provider.auth());
+    let flow = auth.and_then(|auth| auth.oauth);
+    signed_in && flow.is_some_and(|flow| flow.is_subscription())
+}
+
+pub(super) async fn set_model(
+    session: AgentSession,
+    model: Arc<Model>,
+    persist: Persist,
+) -> SessionOutcome {
+    let name = model.name.clone();
+    let set = session.set_model(model, persist).await;
+    SessionOutcome::ModelSet {
+        name,
+        persist,
+        result: set.map_err(|error| error.describe()),
+    }
+}
+
+pub(super) async fn cycle_model(
+    session: AgentSession,
+    direction: CycleDirection,
+) -> SessionOutcome {
+    let cycled = session.cycle_model(direction, Persist::Session).await;
+    SessionOutcome::ModelCycled(match cycled {
+        Ok(cycle) => Ok(cycle.map(|cycle| cycle.model.name.clone())),
+        Err(error) => Err(error.describe()),
+    })
+}
+
+pub(super) async fn set_thinking(
+    session: AgentSession,
+    level: ThinkingLevel,
+    persist: Persist,
+) -> SessionOutcome {
+    let set = session.set_thinking_level(level, persist).await;
+    SessionOutcome::ThinkingSet {
+        persist,
+        result: set.map_err(|error| error.describe()),
+    }
+}
+
+pub(super) async fn cycle_thinking(session: AgentSession) -> SessionOutcome {
+    let cycled = session.cycle_thinking_level(Persist::Session).await;
+    SessionOutcome::ThinkingCycled(cycled.map_err(|error| error.describe()))
+}
+
+pub(super) async fn sign_in(
+    runtime: SessionRuntime,
+    provider: String,
+    kind: AuthKind,
+    interaction: Box<dyn LoginInteraction>,
+    cancel: CancellationToken,
+) -> SessionOutcome {
+    let services = runtime.services();
+    let models = &services.models;
+    let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
+        let result = Err(format!("{provider} does not require sign-in"));
+        return SessionOutcome::SignedIn { provider, result };
+    };
+    let authenticator = models.authenticator();
+    let signed_in =
+        authenticator.sign_in(&auth, kind, &services.env, interaction.as_ref(), &cancel);
+    let result = signed_in.await;
+    SessionOutcome::SignedIn {
+        provider,
+        result: result.map_err(|error| pi_runtime::describe_error(&error)),
+    }
+}
+
+pub(super) async fn store_key(
+    session: AgentSession,
+    provider: String,
+    key: SecretText,
+) -> SessionOutcome {
+    let store = session.models().authenticator().store().clone();
+    let stored = store.put(&provider, Credential::api_key(key.0)).await;
+    SessionOutcome::KeyStored {
+        provider,
+        result: stored.map_err(|error| pi_runtime::describe_error(&error)),
+    }
+}
+
+pub(super) async fn sign_out(session: AgentSession, provider: String) -> SessionOutcome {
+    let models = session.models();
+    let store = models.authenticator().store().clone();
+    let deleted = store.delete(&provider).await;
+    models.refresh(from_network(Some(&provider))).await;
+    SessionOutcome::SignedOut {
+        provider,
+        result: deleted.map_err(|error| pi_runtime::describe_error(&error)),
+    }
+}
+
+pub(super) async fn list_logins(session: AgentSession) -> SessionOutcome {
+    let models = session.models();
+    let stored = models.authenticator().store().list().await;
+    let stored = stored.map_err(|error| pi_runtime::describe_error(&error));
+    SessionOutcome::LoginsListed(stored.map(|stored| {
+        let named = stored.into_iter().map(|info| {
+            let provider = models.provider(&info.provider);
+            LoginOption {
+                name: provider.map_or_else(
+                    || info.provider.clone(),
+                    |provider| provider.name().to_owned(),
+                ),
+                status: models.auth_status(&info.provider),
+                provider: info.provider,
+                kind: info.kind,
+                is_guided: false,
+            }
+        });
+        named.collect()
+    }))
+}
+
+pub(super) async fn refresh(session: AgentSession, provider: Option<String>) -> SessionOutcome {
+    let models = session.models();
+    let report = models.refresh(from_network(provider.as_deref())).await;
+    for (provider, error) in report.errors {
+        tracing::warn!(provider, %error, "cannot list models");
+    }
+    SessionOutcome::ModelsRefreshed {
+        provider,
+        available: models.available(),
+    }
+}
+
+pub(super) async fn find_llama_router(session: AgentSession) -> SessionOutcome {
+    let router = session.models().llama_router().await;
+    SessionOutcome::LlamaRouterFound(router.map_err(|error| error.message))
+}
+
+pub(super) async fn list_llama(session: AgentSession, router: LlamaRouter) -> SessionOutcome {
+    let listed = router.models().await;
+    if listed.is_ok() {
+        // Loaded models become available in `/model`.
+        refresh(session, Some(LLAMA.to_owned())).await;
+    }
+    SessionOutcome::LlamaListed(listed.map_err(|error| error.message))
+}
+
+fn from_network(provider: Option<&str>) -> RefreshOptions {
+    RefreshOptions {
+        providers: provider.map(|provider| vec![provider.to_owned()]),
+        network: NetworkAccess::Allowed,
+        ..RefreshOptions::default()
+    }
+}

@@ -1,0 +1,217 @@
+//! The sessions of a working directory: creating, finding, continuing, copying.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pi_env::Env;
+use pi_fs::private;
+
+use crate::directory::{directory_name, file_name, resolve, sessions_root};
+use crate::error::SessionError;
+use crate::header::SessionHeader;
+use crate::session::append::write_new_file;
+use crate::session::{
+    NewSession, OpenSession, Session, SessionLocation, create_directory, encode_record,
+};
+use crate::session_id::{check_session_id, new_session_id};
+use crate::storage::{AccessMode, DiskStorage};
+use crate::timestamp;
+
+/// The sessions of one working directory.
+///
+/// Their default directory contains nothing else. A custom directory may contain sessions of many
+/// working directories, so lookups check the headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionStore {
+    path: PathBuf,
+    cwd: PathBuf,
+    shared: bool,
+}
+
+impl SessionStore {
+    /// Returns the store of a working directory in its default directory, below the agent directory.
+    pub fn default_for(agent_directory: &Path, cwd: &Path) -> Self {
+        let cwd = resolve(cwd);
+        Self {
+            path: sessions_root(agent_directory).join(directory_name(&cwd)),
+            cwd,
+            shared: false,
+        }
+    }
+
+    /// Returns the store of a working directory in a directory chosen by the user.
+    pub fn custom(path: &Path, agent_directory: &Path, cwd: &Path) -> Self {
+        let default = Self::default_for(agent_directory, cwd);
+        let path = resolve(path);
+        Self {
+            shared: path != default.path,
+            cwd: default.cwd,
+            path,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the working directory whose sessions are looked up.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Returns whether a session with this working directory in its header belongs to this store.
+    pub fn accepts_cwd(&self, cwd: &str) -> bool {
+        !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
+    }
+
+    /// Returns the file of a new session.
+    fn file_path(&self, header: &SessionHeader) -> PathBuf {
+        let name = file_name(&header.timestamp, &header.id);
+        self.path.join(name)
+    }
+
+    /// Fails if the ID is invalid or another session of this store has it.
+    fn check_new_id(&self, id: Option<&str>) -> Result<(), SessionError> {
+        let Some(id) = id else {
+            return Ok(());
+        };
+        check_session_id(id)?;
+        match self.find_by_id(id) {
+            Some(path) => Err(SessionError::IdTaken {
+                id: id.to_owned(),
+                path,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Creates a session. The directory is created immediately, the file with the first message for
+    /// a model.
+    pub fn create(&self, options: NewSession) -> Result<Session, SessionError> {
+        self.check_new_id(options.id.as_deref())?;
+        create_directory(&self.path)?;
+        Session::create_with(&self.cwd, options, |header| {
+            SessionLocation::Deferred(self.file_path(header))
+        })
+    }
+
+    /// Opens the most recently written session of the working directory, or creates one.
+    pub fn continue_recent(&self, env: &Env) -> Result<Session, SessionError> {
+        match self.find_most_recent() {
+            Some(path) => Session::open(
+                &path,
+                OpenSession {
+                    directory: Some(self.path.clone()),
+                    cwd: Some(self.cwd.clone()),
+                    env: env.clone(),
+                    access: AccessMode::Write,
+                },
+            ),
+            None => self.create(NewSession {
+                env: env.clone(),
+                ..NewSession::default()
+            }),
+        }
+    }
+
+    /// Copies a session file, including all branches, into this store.
+    pub fn fork_file(&self, source: &Path, options: NewSession) -> Result<Session, SessionError> {
+        self.check_new_id(options.id.as_deref())?;
+        let source = resolve(source);
+        let entries = entry_lines(&source)?;
+        let mut header = SessionHeader::new(
+            options.id.unwrap_or_else(new_session_id),
+            timestamp::to_iso(options.env.now_ms()),
+            self.cwd.to_string_lossy(),
+        );
+        header.parent_session = Some(source.to_string_lossy().into_owned());
+        let path = self.file_path(&header);
+        let mut content = encode_record(&header)?;
+        content.extend(entries);
+        // The log must release its lock before the session locks the file.
+        drop(write_new_file(&DiskStorage, &path, &content)?);
+        Session::open(
+            &path,
+            OpenSession {
+                env: options.env,
+                ..OpenSession::default()
+            },
+        )
+    }
+
+    /// Copies a session file into this store, unless it is already there, and opens it.
+    pub fn import(&self, source: &Path, options: OpenSession) -> Result<Session, SessionError> {
+        let source = resolve(source);
+        // Fail before copying a file that is not a session.
+        Session::open(
+            &source,
+            OpenSession {
+                access: AccessMode::Read,
+                ..OpenSession::default()
+            },
+        )?;
+        let options = OpenSession {
+            directory: Some(self.path.clone()),
+            ..options
+        };
+        if source.parent() == Some(&self.path) {
+            return Session::open(&source, options);
+        }
+        create_directory(&self.path)?;
+        let target = copy_into(&source, &self.path)?;
+        Session::open(&target, options)
+    }
+}
+
+/// Reads all entries of a file as lines in the current format.
+fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
+    let source = Session::open(
+        path,
+        OpenSession {
+            access: AccessMode::Read,
+            ..OpenSession::default()
+        },
+    )?;
+    let mut lines = Vec::new();
+    for slot in (0..).take(source.len()) {
+        lines.extend_from_slice(source.line_at(slot)?.as_bytes());
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+/// Copies a file into a directory under its own name, or with a numeric suffix if that is taken.
+fn copy_into(source: &Path, directory: &Path) -> Result<PathBuf, SessionError> {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = source
+        .extension()
+        .map(|extension| format!(".{}", extension.to_string_lossy()))
+        .unwrap_or_default();
+    let mut target = directory.join(format!("{stem}{extension}"));
+    let mut suffix = 1_u32;
+    loop {
+        let unwritable = |source| SessionError::Unwritable {
+            path: target.clone(),
+            source,
+        };
+        match private::create_file(&target) {
+            Ok(mut file) => {
+                let copied =
+                    fs::File::open(source).and_then(|mut source| io::copy(&mut source, &mut file));
+                if let Err(error) = copied {
+                    if let Err(error) = fs::remove_file(&target) {
+                        tracing::warn!(path = %target.display(), %error, "cannot remove incomplete copy");
+                    }
+                    return Err(unwritable(error));
+                }
+                return Ok(target);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                target = directory.join(format!("{stem}-{suffix}{extension}"));
+                suffix += 1;
+            }
+            Err(error) => return Err(unwritable(error)),
+        }
+    }
+}

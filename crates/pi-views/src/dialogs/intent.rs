@@ -1,0 +1,128 @@
+//! Actions requested by dialogs.
+//!
+//! Dialogs have no side effects: they return intents, and the application applies them to the session, the
+//! settings or the screen.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pi_auth::AuthKind;
+use pi_config::TrustChoice;
+use pi_protocol::{Model, ThinkingLevel};
+use pi_providers::ScopedModel;
+use pi_session::EntryId;
+
+use super::setting_change::SettingChange;
+
+/// An action a dialog requests from the application.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Intent {
+    SetModel(Arc<Model>),
+    /// Use a model in this session and as the default.
+    SaveDefaultModel(Arc<Model>),
+    SetThinking(ThinkingLevel),
+    /// Use a thinking level in this session and as the default.
+    SaveDefaultThinking(ThinkingLevel),
+    /// Set the models to cycle through in this session; `None` means all.
+    SetScope(Option<Vec<ScopedModel>>),
+    /// Save the models to cycle through as `enabledModels` patterns; `None` means all.
+    ///
+    /// Models that are currently unavailable stay in the list.
+    SaveScope(Option<Vec<String>>),
+    /// Change a user setting and apply it.
+    ChangeSetting(SettingChange),
+    /// Preview a theme without saving it; takes the value of the setting, so `light/dark` pairs also work.
+    PreviewTheme(String),
+    /// Restore the theme of the settings.
+    EndThemePreview,
+    /// Navigate to another entry of the session tree.
+    NavigateTree {
+        target: EntryId,
+        summarize: Summarize,
+    },
+    /// Set or clear the label of an entry.
+    SetLabel {
+        entry: EntryId,
+        label: Option<String>,
+    },
+    /// Start a session from the entries before a user message.
+    Fork {
+        entry: EntryId,
+    },
+    Resume(PathBuf),
+    /// Set or clear the name of another session.
+    RenameSession {
+        path: PathBuf,
+        name: Option<String>,
+    },
+    DeleteSession(PathBuf),
+    /// List the sessions of this project or of all, delivered as
+    /// [`DialogUpdate::Sessions`](crate::dialogs::dialog::DialogUpdate).
+    ListSessions(SessionScope),
+    /// Import a copy of a session file and open it.
+    Import(PathBuf),
+    Trust(TrustChoice),
+    /// Sign in to a provider: in the browser, with a device code, or with an API key and further details.
+    SignIn {
+        provider: String,
+        kind: AuthKind,
+    },
+    /// Answer a prompt of the current sign-in.
+    AnswerSignIn(String),
+    CancelSignIn,
+    StoreKey {
+        provider: String,
+        key: SecretText,
+    },
+    SignOut {
+        provider: String,
+    },
+    FinishFirstStart,
+    OpenLogin,
+    /// Answer to a question of the application or of an extension.
+    Answer(QuestionAnswer),
+    CopyText(String),
+    OpenUrl(String),
+    /// Open a text in the external editor; the result arrives as
+    /// [`DialogUpdate::Edited`](crate::dialogs::dialog::DialogUpdate).
+    EditExternally(String),
+}
+
+/// Text that must not be shown, printed or logged.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(pub String);
+
+impl std::fmt::Debug for SecretText {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+/// Whether the branch being left is summarized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Summarize {
+    #[default]
+    No,
+    /// With the default instructions.
+    Plain,
+    /// With additional instructions from the user.
+    With(String),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionScope {
+    /// Sessions of the working directory.
+    #[default]
+    Project,
+    All,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuestionAnswer {
+    Confirmed(bool),
+    /// Index of the chosen option.
+    Chosen(usize),
+    Text(String),
+    /// The dialog was closed, or timed out.
+    Dismissed,
+}

@@ -1,0 +1,227 @@
+//! A multiple-choice question: confirmations, and choices of extensions.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
+
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::countdown::Countdown;
+use super::frame::{DialogBody, DialogFrame};
+use super::hint::Hint;
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::{one_line, path_line, sanitize_lines};
+use crate::dialogs::intent::{Intent, QuestionAnswer};
+use crate::theme::ui_theme::UiTheme;
+
+const MAX_CHOICES: usize = 12;
+
+#[derive(Clone, Debug, Default)]
+pub struct QuestionOptions {
+    pub title: String,
+    pub details: Option<String>,
+    pub timeout: Option<Duration>,
+}
+
+/// What the answer is used for.
+#[derive(Clone, Debug)]
+enum QuestionPurpose {
+    Choose,
+    Confirm,
+    Import(PathBuf),
+}
+
+#[derive(Debug)]
+pub(crate) struct QuestionDialog {
+    question: QuestionOptions,
+    choices: Vec<String>,
+    picker: Picker,
+    countdown: Option<Countdown>,
+    purpose: QuestionPurpose,
+}
+
+impl QuestionDialog {
+    /// Multiple-choice question, answered with [`QuestionAnswer::Chosen`] or a dismissal.
+    pub(crate) fn choose(
+        ui: UiTheme,
+        question: QuestionOptions,
+        choices: &[String],
+        now: Instant,
+    ) -> DialogFrame<Self> {
+        DialogFrame::new(
+            ui,
+            Self::new(question, choices, QuestionPurpose::Choose, now),
+        )
+    }
+
+    /// Asks yes or no; dismissing the question, or letting it time out, means no.
+    pub(crate) fn confirm(
+        ui: UiTheme,
+        question: QuestionOptions,
+        now: Instant,
+    ) -> DialogFrame<Self> {
+        let choices = vec!["Yes".to_owned(), "No".to_owned()];
+        DialogFrame::new(
+            ui,
+            Self::new(question, &choices, QuestionPurpose::Confirm, now),
+        )
+    }
+
+    /// Asks whether to import a session file; yes sends [`Intent::Import`].
+    pub(crate) fn import(ui: UiTheme, path: PathBuf, now: Instant) -> DialogFrame<Self> {
+        let file = path_line(&path, &ui.context());
+        let question = QuestionOptions {
+            title: "Import this session?".to_owned(),
+            details: Some(format!(
+                "Copies {file} to this project's sessions and switches to it."
+            )),
+            timeout: None,
+        };
+        let choices = vec!["Import".to_owned(), "Cancel".to_owned()];
+        DialogFrame::new(
+            ui,
+            Self::new(question, &choices, QuestionPurpose::Import(path), now),
+        )
+    }
+
+    /// Returns only the body, for dialogs that embed a question.
+    pub(super) fn embedded(question: QuestionOptions, choices: &[String]) -> Self {
+        Self::new(question, choices, QuestionPurpose::Choose, Instant::now())
+    }
+
+    fn new(
+        question: QuestionOptions,
+        choices: &[String],
+        purpose: QuestionPurpose,
+        now: Instant,
+    ) -> Self {
+        let choices: Vec<String> = choices.iter().map(|choice| one_line(choice)).collect();
+        Self {
+            picker: Picker::new(choices.len(), EdgeBehavior::Stop),
+            countdown: Countdown::start(question.timeout, now),
+            question,
+            choices,
+            purpose,
+        }
+    }
+
+    fn answer(&self, sink: &mut IntentSink) {
+        let chosen = self.picker.selected();
+        match &self.purpose {
+            QuestionPurpose::Choose => sink.finish(Intent::Answer(QuestionAnswer::Chosen(chosen))),
+            QuestionPurpose::Confirm => {
+                sink.finish(Intent::Answer(QuestionAnswer::Confirmed(chosen == 0)));
+            }
+            QuestionPurpose::Import(path) if chosen == 0 => {
+                sink.finish(Intent::Import(path.clone()));
+            }
+            QuestionPurpose::Import(_) => self.dismiss(sink),
+        }
+    }
+
+    fn dismiss(&self, sink: &mut IntentSink) {
+        let answer = match self.purpose {
+            QuestionPurpose::Confirm => QuestionAnswer::Confirmed(false),
+            QuestionPurpose::Choose | QuestionPurpose::Import(_) => QuestionAnswer::Dismissed,
+        };
+        sink.finish(Intent::Answer(answer));
+    }
+}
+
+/// Paints the question and its countdown.
+pub(super) fn paint_question(
+    canvas: &mut DialogCanvas,
+    question: &QuestionOptions,
+    countdown: Option<&Countdown>,
+) {
+    let mut title = sanitize_lines(&question.title);
+    if let Some(countdown) = countdown {
+        title = format!("{title} ({}s left)", countdown.seconds_left());
+    }
+    canvas.blank();
+    canvas.title(&title);
+    if let Some(details) = &question.details {
+        canvas.text(
+            RowPriority::Detail,
+            ColorToken::Text,
+            &sanitize_lines(details),
+        );
+    }
+    canvas.blank();
+}
+
+impl ListBody for QuestionDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+        match picked {
+            PickerEvent::Moved => {}
+            PickerEvent::Confirmed if self.choices.is_empty() => self.dismiss(sink),
+            PickerEvent::Confirmed => self.answer(sink),
+            PickerEvent::Canceled => self.dismiss(sink),
+        }
+    }
+}
+
+impl DialogBody for QuestionDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        paint_question(canvas, &self.question, self.countdown.as_ref());
+        let visible = self
+            .picker
+            .visible_range(canvas.list_rows(MAX_CHOICES, 1, 2));
+        let cut = visible.len() < self.choices.len();
+        for index in visible {
+            let label = self.choices.get(index).map_or("", String::as_str);
+            canvas.choice(index, index == self.picker.selected(), label, "");
+        }
+        if cut {
+            canvas.position(self.picker.selected(), self.choices.len(), "");
+        }
+        canvas.blank();
+        canvas.hints(&[
+            Hint::movement(),
+            Hint::key(action::SELECT_CONFIRM, "choose"),
+            Hint::leave("cancel"),
+        ]);
+    }
+
+    fn handle(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+        sink: &mut IntentSink,
+    ) -> InputOutcome {
+        self.handle_list_key(event, context, sink)
+    }
+
+    fn mouse(
+        &mut self,
+        event: &MouseEvent,
+        hit: Option<HitTarget>,
+        _context: &InputContext<'_>,
+        sink: &mut IntentSink,
+    ) -> bool {
+        self.handle_list_mouse(event, hit, sink)
+    }
+
+    fn next_tick(&self) -> Option<Instant> {
+        self.countdown.map(|countdown| countdown.next_tick())
+    }
+
+    fn tick(&mut self, now: Instant, sink: &mut IntentSink) {
+        if self
+            .countdown
+            .as_mut()
+            .is_some_and(|countdown| countdown.advance(now))
+        {
+            self.dismiss(sink);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

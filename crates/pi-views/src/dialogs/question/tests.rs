@@ -1,0 +1,186 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::dialogs::dialog::Dialog;
+use crate::dialogs::dialog::DialogUpdate;
+use crate::dialogs::prompt::PromptDialog;
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
+use crate::dialogs::text_editor::EditorDialog;
+
+fn question(timeout: Option<Duration>) -> QuestionOptions {
+    QuestionOptions {
+        title: "Really?".to_owned(),
+        details: Some("Dig up the south bed?".to_owned()),
+        timeout,
+    }
+}
+
+fn beds() -> Vec<String> {
+    ["north bed", "south bed", "west bed"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+#[test]
+fn a_choice_is_answered_with_its_index() {
+    let ui = UiTheme::for_tests();
+    let dialog = QuestionDialog::choose(ui.clone(), question(None), &beds(), Instant::now());
+    let mut tester = DialogTester::new(&ui, dialog);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("'j down up enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Chosen(1))]
+    );
+    assert!(tester.is_done());
+}
+
+#[test]
+fn leaving_a_choice_dismisses_it() {
+    let ui = UiTheme::for_tests();
+    let dialog = QuestionDialog::choose(ui.clone(), question(None), &beds(), Instant::now());
+    let mut tester = DialogTester::new(&ui, dialog);
+    tester.press("escape enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Dismissed)]
+    );
+}
+
+#[test]
+fn a_confirmation_is_yes_only_when_chosen() {
+    for (keys, expected) in [("enter", true), ("down enter", false), ("ctrl+c", false)] {
+        let ui = UiTheme::for_tests();
+        let dialog = QuestionDialog::confirm(ui.clone(), question(None), Instant::now());
+        let mut tester = DialogTester::new(&ui, dialog);
+        tester.press(keys);
+        assert_eq!(
+            tester.intents(),
+            [Intent::Answer(QuestionAnswer::Confirmed(expected))],
+            "{keys}"
+        );
+    }
+}
+
+#[test]
+fn the_countdown_answers_at_the_end() {
+    let ui = UiTheme::for_tests();
+    let start = Instant::now();
+    let timeout = Some(Duration::from_secs(2));
+    let dialog = QuestionDialog::confirm(ui.clone(), question(timeout), start);
+    let mut tester = DialogTester::new(&ui, dialog);
+    assert!(tester.screen().contains("Really? (2s left)"));
+    let tick = tester.dialog().next_tick().unwrap();
+    assert_eq!(tick, start + Duration::from_secs(1));
+    tester.dialog().tick(tick);
+    assert!(tester.screen().contains("(1s left)"));
+    let end = tester.dialog().next_tick().unwrap();
+    tester.dialog().tick(end);
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Confirmed(false))]
+    );
+    assert_eq!(tester.dialog().next_tick(), None);
+}
+
+#[test]
+fn an_import_is_confirmed() {
+    let ui = UiTheme::for_tests();
+    let path = PathBuf::from("/home/user/old.jsonl");
+    let dialog = QuestionDialog::import(ui.clone(), path.clone(), Instant::now());
+    let mut tester = DialogTester::new(&ui, dialog);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("enter");
+    assert_eq!(tester.intents(), [Intent::Import(path)]);
+}
+
+#[test]
+fn a_line_is_entered() {
+    let ui = UiTheme::for_tests();
+    let dialog = PromptDialog::open(ui.clone(), question(None), Some("30 cm"), Instant::now());
+    let mut tester = DialogTester::new(&ui, dialog);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("'deep enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Text("deep".to_owned()))]
+    );
+}
+
+#[test]
+fn a_line_prompt_times_out() {
+    let ui = UiTheme::for_tests();
+    let start = Instant::now();
+    let timeout = Some(Duration::from_secs(5));
+    let dialog = PromptDialog::open(ui.clone(), question(timeout), None, start);
+    let mut tester = DialogTester::new(&ui, dialog);
+    tester.dialog().tick(start + Duration::from_secs(9));
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Dismissed)]
+    );
+}
+
+#[test]
+fn a_text_can_be_edited_externally() {
+    let ui = UiTheme::for_tests();
+    let dialog = EditorDialog::open(ui.clone(), question(None), "prefilled words");
+    let mut tester = DialogTester::new(&ui, dialog);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("ctrl+g");
+    assert_eq!(
+        tester.intents(),
+        [Intent::EditExternally("prefilled words".to_owned())]
+    );
+    tester.on_update(DialogUpdate::Edited("other\nwords".to_owned()));
+    tester.press("enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Text(
+            "other\nwords".to_owned()
+        ))]
+    );
+}
+
+#[test]
+fn untrusted_questions_fit_any_terminal_and_are_sanitized() {
+    let hostile = QuestionOptions {
+        title: HOSTILE.to_owned(),
+        details: Some(HOSTILE.to_owned()),
+        timeout: Some(Duration::from_secs(3)),
+    };
+    let now = Instant::now();
+    let ui = UiTheme::for_tests();
+    let choices = vec![HOSTILE.to_owned(); 40];
+    fits_every_size(QuestionDialog::choose(
+        ui.clone(),
+        hostile.clone(),
+        &choices,
+        now,
+    ));
+    fits_every_size(PromptDialog::open(
+        ui.clone(),
+        hostile.clone(),
+        Some(HOSTILE),
+        now,
+    ));
+    fits_every_size(EditorDialog::open(ui.clone(), hostile.clone(), HOSTILE));
+    let dialog = QuestionDialog::choose(ui.clone(), hostile, &choices, now);
+    let mut tester = DialogTester::sized(&ui, dialog, 40, 12);
+    insta::assert_snapshot!(tester.screen());
+}
+
+#[test]
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    let now = Instant::now();
+    survives_random_input(&ui, || {
+        QuestionDialog::choose(ui.clone(), question(None), &beds(), now)
+    });
+    survives_random_input(&ui, || {
+        PromptDialog::open(ui.clone(), question(None), None, now)
+    });
+    survives_random_input(&ui, || {
+        EditorDialog::open(ui.clone(), question(None), HOSTILE)
+    });
+}

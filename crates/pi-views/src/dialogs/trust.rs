@@ -1,0 +1,179 @@
+//! The project trust dialog: shown at startup, and by `/trust`.
+
+use std::path::PathBuf;
+
+use pi_config::TrustChoice;
+use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
+
+use super::canvas::{DialogCanvas, HitTarget, RowPriority};
+use super::frame::{DialogBody, DialogFrame};
+use super::hint::Hint;
+use super::intent_sink::IntentSink;
+use super::list_body::ListBody;
+use super::picker::{EdgeBehavior, Picker, PickerEvent};
+use super::plain_text::{one_line, path_line};
+use crate::dialogs::intent::Intent;
+use crate::theme::ui_theme::UiTheme;
+
+/// What closing the dialog means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum TrustMode {
+    /// The project was opened; closing does not trust it.
+    Start,
+    /// `/trust`; closing changes nothing.
+    Change {
+        /// Lines about the saved decision and the current session.
+        state: Vec<String>,
+        /// Index of the saved choice.
+        saved: Option<usize>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct TrustDialog {
+    directory: PathBuf,
+    choices: Vec<TrustChoice>,
+    picker: Picker,
+    mode: TrustMode,
+}
+
+impl TrustDialog {
+    /// Asks at startup; closing the dialog does not trust the project for this session.
+    pub(crate) fn ask(
+        ui: UiTheme,
+        directory: PathBuf,
+        choices: Vec<TrustChoice>,
+    ) -> DialogFrame<Self> {
+        Self::new(ui, directory, choices, TrustMode::Start)
+    }
+
+    /// Changes the saved decision; `state` describes it and the current session.
+    pub(crate) fn change(
+        ui: UiTheme,
+        directory: PathBuf,
+        choices: Vec<TrustChoice>,
+        state: Vec<String>,
+        saved: Option<usize>,
+    ) -> DialogFrame<Self> {
+        Self::new(ui, directory, choices, TrustMode::Change { state, saved })
+    }
+
+    fn new(
+        ui: UiTheme,
+        directory: PathBuf,
+        choices: Vec<TrustChoice>,
+        mode: TrustMode,
+    ) -> DialogFrame<Self> {
+        let mut picker = Picker::new(choices.len(), EdgeBehavior::Stop);
+        if let TrustMode::Change {
+            saved: Some(saved), ..
+        } = &mode
+        {
+            picker.select(*saved);
+        }
+        let body = Self {
+            directory,
+            choices,
+            picker,
+            mode,
+        };
+        DialogFrame::new(ui, body)
+    }
+}
+
+impl ListBody for TrustDialog {
+    fn picker(&mut self) -> &mut Picker {
+        &mut self.picker
+    }
+
+    fn on_pick(&mut self, picked: PickerEvent, sink: &mut IntentSink) {
+        match (picked, &self.mode) {
+            (PickerEvent::Moved, _) => {}
+            (PickerEvent::Confirmed, _) => {
+                if let Some(choice) = self.choices.get(self.picker.selected()) {
+                    sink.finish(Intent::Trust(choice.clone()));
+                }
+            }
+            (PickerEvent::Canceled, TrustMode::Start) => {
+                sink.finish(Intent::Trust(TrustChoice::DenyOnce));
+            }
+            (PickerEvent::Canceled, TrustMode::Change { .. }) => sink.close(),
+        }
+    }
+}
+
+impl DialogBody for TrustDialog {
+    fn paint(&mut self, canvas: &mut DialogCanvas) {
+        let directory = path_line(&self.directory, &canvas.context());
+        canvas.blank();
+        match &self.mode {
+            TrustMode::Start => {
+                canvas.title("Trust this project?");
+                canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
+                canvas.blank();
+                let text = "This project contains configuration for pi. If you trust it, pi reads its settings, loads its skills and prompts, installs its packages and runs its extensions with your permissions.";
+                canvas.text(RowPriority::Detail, ColorToken::Text, text);
+            }
+            TrustMode::Change { state, .. } => {
+                canvas.title("Project trust");
+                canvas.text(RowPriority::Title, ColorToken::Muted, &directory);
+                canvas.blank();
+                for line in state {
+                    canvas.text(RowPriority::Detail, ColorToken::Muted, &one_line(line));
+                }
+            }
+        }
+        canvas.blank();
+        let saved = match &self.mode {
+            TrustMode::Change { saved, .. } => *saved,
+            TrustMode::Start => None,
+        };
+        let visible = self
+            .picker
+            .visible_range(canvas.list_rows(self.choices.len(), 1, 1));
+        for index in visible {
+            let Some(choice) = self.choices.get(index) else {
+                continue;
+            };
+            let mark = match (&self.mode, saved == Some(index)) {
+                (TrustMode::Start, _) => "",
+                (TrustMode::Change { .. }, true) => "✓ ",
+                (TrustMode::Change { .. }, false) => "  ",
+            };
+            let label = format!("{mark}{}", one_line(&choice.label()));
+            canvas.choice(index, index == self.picker.selected(), &label, "");
+        }
+        canvas.blank();
+        let leave = match self.mode {
+            TrustMode::Start => "do not trust for this session",
+            TrustMode::Change { .. } => "cancel",
+        };
+        canvas.hints(&[
+            Hint::movement(),
+            Hint::key(action::SELECT_CONFIRM, "choose"),
+            Hint::leave(leave),
+        ]);
+    }
+
+    fn handle(
+        &mut self,
+        event: &InputEvent,
+        context: &InputContext<'_>,
+        sink: &mut IntentSink,
+    ) -> InputOutcome {
+        self.handle_list_key(event, context, sink)
+    }
+
+    fn mouse(
+        &mut self,
+        event: &MouseEvent,
+        hit: Option<HitTarget>,
+        _context: &InputContext<'_>,
+        sink: &mut IntentSink,
+    ) -> bool {
+        self.handle_list_mouse(event, hit, sink)
+    }
+}
+
+#[cfg(test)]
+mod tests;

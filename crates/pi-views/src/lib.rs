@@ -1,0 +1,10 @@
+//! Views of the terminal application that need no session: dialogs, themes, keybindings, text for display.
+//!
+//! A view is created from data, renders lines, and answers with intents. It does no I/O.
+
+pub mod dialogs;
+pub mod keys;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+pub mod text;
+pub mod theme;

@@ -1,0 +1,7 @@
+//! Text for display: numbers, sizes, paths, and text from untrusted sources.
+
+pub mod byte_size;
+pub mod paths;
+pub mod thousands;
+pub mod untrusted_text;
+pub mod web_address;

@@ -1,0 +1,158 @@
+//! `cargo xtask dist`: builds the binary that people download.
+//!
+//! The `dist` profile optimizes across all crates. On top of it, relocations are packed, the functions a start runs are
+//! placed next to each other, in an order recorded from this build, and symbols and line tables move to a separate file.
+
+mod function_order;
+mod starts;
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use cargo_metadata::Message;
+
+use function_order::FunctionOrder;
+use starts::StartProfiler;
+
+/// Maximum size of the binary in bytes; see `docs/performance.md`.
+const MAX_SIZE: u64 = 30_000_000;
+
+/// In the `.comment` section of programs that lld has linked. Other linkers take no list of functions.
+const LLD_COMMENT: &[u8] = b"Linker: LLD";
+
+pub(crate) fn run() -> Result<String> {
+    let mut report = Vec::new();
+    let packing: &[&str] = if loads_packed_relocations() {
+        &["-Clink-arg=-Wl,-z,pack-relative-relocs"]
+    } else {
+        &[]
+    };
+    let mut binary = build(packing)?;
+    match missing_tool(&binary)? {
+        Some(reason) => report.push(format!("skipped the function order: {reason}")),
+        None => {
+            let (order, count) = record_order(&binary)?;
+            let file = format!("-Clink-arg=-Wl,--symbol-ordering-file={}", order.display());
+            // Functions that are not in the link under this name are listed as well.
+            let ordering = [file.as_str(), "-Clink-arg=-Wl,--no-warn-symbol-ordering"];
+            binary = build(&[packing, &ordering].concat())?;
+            report.push(format!("placed the {count} functions of a start together"));
+        }
+    }
+    if cfg!(target_os = "linux") {
+        let symbols = separate_symbols(&binary)?;
+        report.push(format!("symbols: {}", symbols.display()));
+    }
+    let size = fs::metadata(&binary)?.len();
+    report.push(format!("{}: {size} bytes", binary.display()));
+    ensure!(
+        size <= MAX_SIZE,
+        "{}\nthe limit is {MAX_SIZE} bytes (see docs/performance.md)",
+        report.join("\n")
+    );
+    Ok(report.join("\n"))
+}
+
+/// Builds the binary with additional compiler arguments, and returns its path.
+///
+/// Arguments given this way do not change the names of functions, so that an order recorded from one build applies to
+/// the next.
+fn build(arguments: &[&str]) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .args(["rustc", "--profile", "dist", "--locked"])
+        .args(["--package", "pi", "--bin", "pi"])
+        .arg("--message-format=json-render-diagnostics")
+        .arg("--")
+        .args(arguments)
+        .stdout(Stdio::piped());
+    if cfg!(target_os = "macos") {
+        // The compiler writes `pi.dSYM` before it strips the binary.
+        command
+            .env("CARGO_PROFILE_DIST_SPLIT_DEBUGINFO", "packed")
+            .env("CARGO_PROFILE_DIST_STRIP", "symbols");
+    }
+    let mut child = command.spawn().context("cannot run cargo")?;
+    let output = child.stdout.take().context("stdout is not a pipe")?;
+    let mut binary = None;
+    for message in Message::parse_stream(BufReader::new(output)) {
+        if let Message::CompilerArtifact(artifact) = message?
+            && let Some(executable) = artifact.executable
+        {
+            binary = Some(executable.into_std_path_buf());
+        }
+    }
+    ensure!(child.wait()?.success(), "the build failed");
+    binary.context("cargo reported no binary")
+}
+
+/// Returns whether glibc supports packed relocations (2.36 or newer), which take a hundredth of the space. To run on an
+/// older glibc, build with that version installed, as for symbol versions.
+fn loads_packed_relocations() -> bool {
+    let Ok(answer) = Command::new("getconf").arg("GNU_LIBC_VERSION").output() else {
+        return false;
+    };
+    let version = String::from_utf8_lossy(&answer.stdout);
+    let mut numbers = version.trim().trim_start_matches("glibc ").split('.');
+    let mut next = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    matches!((next(), next()), (Some(2), Some(36..)))
+}
+
+/// Returns why the functions of a start cannot be placed together.
+fn missing_tool(binary: &Path) -> Result<Option<&'static str>> {
+    let program = fs::read(binary)?;
+    if memchr::memmem::find(&program, LLD_COMMENT).is_none() {
+        return Ok(Some("the binary was not linked by lld"));
+    }
+    let valgrind = Command::new("valgrind")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if !valgrind.is_ok_and(|status| status.success()) {
+        return Ok(Some("valgrind is not installed"));
+    }
+    Ok(None)
+}
+
+/// Writes the functions that starts of `binary` run to a file next to it, and returns the file and their number.
+fn record_order(binary: &Path) -> Result<(PathBuf, usize)> {
+    let mut order = FunctionOrder::default();
+    for profile in StartProfiler::new(binary)?.record()? {
+        order.add(&profile);
+    }
+    let names = order.into_names();
+    if names.is_empty() {
+        bail!("the profiles contain no function of `pi`");
+    }
+    let path = binary.with_file_name("start.order");
+    File::create(&path)
+        .and_then(|mut file| writeln!(file, "{}", names.join("\n")))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok((path, names.len()))
+}
+
+/// Moves symbols and line tables of `binary` to `pi.debug` next to it, where debuggers and profilers find them.
+fn separate_symbols(binary: &Path) -> Result<PathBuf> {
+    let symbols = binary.with_extension("debug");
+    let stripped = binary.with_extension("stripped");
+    objcopy(&["--only-keep-debug"], binary, &symbols)?;
+    let link = format!("--add-gnu-debuglink={}", symbols.display());
+    objcopy(&["--strip-all", &link], binary, &stripped)?;
+    // Replaces the directory entry: the file itself is also cargo's copy, which the next build compares.
+    fs::rename(&stripped, binary)?;
+    Ok(symbols)
+}
+
+fn objcopy(options: &[&str], from: &Path, to: &Path) -> Result<()> {
+    let status = Command::new("objcopy")
+        .args(options)
+        .args([from, to])
+        .status()
+        .context("cannot run objcopy\nhint: install binutils")?;
+    ensure!(status.success(), "objcopy {options:?} failed");
+    Ok(())
+}
