@@ -107,6 +107,10 @@ pub(in crate::extensions) fn to_json(value: impl Serialize) -> Result<Value, Hos
     serde_json::to_value(value).map_err(|error| HostError::new(error.to_string()))
 }
 
+/// Returns the members of a parameter's type; `None` if it is not a struct.
+#[cfg(test)]
+type FieldNames = fn() -> Option<&'static [&'static str]>;
+
 /// A declared call, for the comparison with the JavaScript sources.
 #[cfg(test)]
 #[derive(Debug)]
@@ -115,7 +119,7 @@ pub(in crate::extensions) struct DeclaredCall {
     /// `call` or `request`, the JavaScript function it is made with.
     pub(super) mode: &'static str,
     /// Names, and the members of a parameter that takes the rest.
-    pub(super) parameters: &'static [(&'static str, fn() -> Option<&'static [&'static str]>)],
+    pub(super) parameters: &'static [(&'static str, FieldNames)],
 }
 
 /// Declares a group of calls.

@@ -63,12 +63,16 @@ pub(crate) struct TrustResult {
     pub(crate) remember: Option<bool>,
 }
 
+/// Paths of resources that extensions named.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub(crate) struct DiscoveredResources {
-    pub(crate) skill_paths: Vec<DiscoveredPath>,
-    pub(crate) prompt_paths: Vec<DiscoveredPath>,
-    pub(crate) theme_paths: Vec<DiscoveredPath>,
+    #[serde(rename = "skillPaths")]
+    pub(crate) skills: Vec<DiscoveredPath>,
+    #[serde(rename = "promptPaths")]
+    pub(crate) prompts: Vec<DiscoveredPath>,
+    #[serde(rename = "themePaths")]
+    pub(crate) themes: Vec<DiscoveredPath>,
 }
 
 #[derive(Deserialize)]

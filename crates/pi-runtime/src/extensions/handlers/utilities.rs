@@ -156,9 +156,9 @@ impl ExtensionBridge {
             found.into_iter().filter_map(|found| found.path).collect()
         };
         let flags = ResourceFlags {
-            skills: paths(found.skill_paths),
-            prompt_templates: paths(found.prompt_paths),
-            themes: paths(found.theme_paths),
+            skills: paths(found.skills),
+            prompt_templates: paths(found.prompts),
+            themes: paths(found.themes),
             no_extensions: true,
             no_skills: true,
             no_prompt_templates: true,

@@ -145,7 +145,6 @@ fn split_members(object: &str) -> Vec<&str> {
     for (position, character) in object.char_indices() {
         match (quote, character) {
             (Some(open), _) if open == character => quote = None,
-            (Some(_), _) => {}
             (None, '"' | '\'' | '`') => quote = Some(character),
             (None, '(' | '[' | '{') => depth += 1,
             (None, '}') if depth == 0 => {
@@ -157,7 +156,7 @@ fn split_members(object: &str) -> Vec<&str> {
                 members.push(object.get(start..position).unwrap_or_default());
                 start = position + 1;
             }
-            (None, _) => {}
+            _ => {}
         }
     }
     members
