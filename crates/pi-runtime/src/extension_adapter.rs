@@ -9,10 +9,10 @@ mod trust;
 
 use std::sync::Arc;
 
-use crate::extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
 use crate::hooks::SessionHooks;
 use crate::services::Services;
 use crate::toolset::{RegisteredTool, ToolOrigin};
+use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
 
 pub(crate) use trust::ExtensionTrustResolver;
 

@@ -33,10 +33,8 @@
 
 mod attachments;
 mod bug_report;
-mod commands;
 mod error_text;
 mod extension_adapter;
-mod extensions;
 mod hooks;
 mod model_choice;
 mod replay;
@@ -44,20 +42,10 @@ mod runtime;
 mod services;
 mod session;
 mod session_choice;
-mod summary_options;
 mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
-pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use extensions::{
-    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
-    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
-    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
-    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
-    NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent,
-    RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer,
-};
 pub use hooks::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
     CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft,
@@ -71,7 +59,15 @@ pub use pi_core::{
     Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
     SummarySource, UpdateFormat,
 };
-pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
+pub use pi_extensions::{
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
+    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
+    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
+    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
+    HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement,
+    RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
+    ToolRenderer, TuiToolkit, WideEdge,
+};
 pub use replay::{ReplayError, replay};
 pub use runtime::{
     ReplaceError, ReplaceOutcome, RuntimeOptions, SessionHooksFactory, SessionRuntime, StartError,
@@ -84,7 +80,7 @@ pub use services::{
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CycleDirection, EntriesSince,
     ForkMessage, ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist,
-    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStats, SessionStatus,
+    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStatus,
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};

@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
-    session_directory,
+    CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
+    run_startup_migrations, session_directory,
 };
+use pi_extensions::SessionExtensions;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
 use pi_session::{OpenReport, Session};
@@ -30,9 +31,7 @@ pub use error::{ReplaceError, StartError, no_model_hints};
 pub use options::{RuntimeOptions, SessionHooksFactory, StartNotification};
 pub use replace::ReplaceOutcome;
 
-use crate::commands::{CommandInfo, resource_commands};
 use crate::extension_adapter;
-use crate::extensions::SessionExtensions;
 use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::services::{
@@ -219,7 +218,7 @@ impl SessionRuntime {
 
     /// Lists the slash commands of resources.
     pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
-        resource_commands(&self.services().resources)
+        self.services().resources.commands()
     }
 
     /// Adds resources found by extensions; a resource with an existing name is skipped.

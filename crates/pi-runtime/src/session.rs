@@ -52,7 +52,7 @@ pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
-pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
+pub use status::{EntriesSince, ForkMessage, SessionStatus, ToolInfo};
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.

@@ -23,17 +23,17 @@ use pi_providers::RequestHooks;
 use pi_session::{EntryId, ForkPosition};
 use tokio_util::sync::CancellationToken;
 
-use crate::extensions::events::{
-    AgentEnded, AgentSettled, CancelResult, CompactionDone, CompactionFailure, ModelSelect,
-    SessionInfoChanged, ThinkingLevelSelect, TreeNavigated,
-};
-use crate::extensions::{ExtensionFailure, SessionExtensions};
 use crate::hooks::{
     AgentStart, AgentStartChanges, BoundaryDecision, CompactionCompleted, CompactionFailed,
     CompactionProposal, CompactionVerdict, HookFailure, InputVerdict, ModelSelected, ModelSource,
     SessionHooks, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, TreeMoved,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
 };
+use pi_extensions::events::{
+    AgentEnded, AgentSettled, CancelResult, CompactionDone, CompactionFailure, ModelSelect,
+    SessionInfoChanged, ThinkingLevelSelect, TreeNavigated,
+};
+use pi_extensions::{ExtensionFailure, SessionExtensions};
 
 pub(super) struct ExtensionHooks {
     extensions: SessionExtensions,

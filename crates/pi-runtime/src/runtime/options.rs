@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use pi_auth::CredentialStore;
 use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
 use pi_env::Env;
+use pi_extensions::ExtensionOptions;
 use pi_providers::Models;
 
 use crate::extension_adapter::ExtensionTrustResolver;
-use crate::extensions::ExtensionOptions;
 use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
 use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};

@@ -3,11 +3,11 @@
 use pi_core::{
     FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
+use pi_extensions::events::{MessageEnd, ToolCallEvent, ToolResultEvent};
 use pi_protocol::AgentMessage;
 use tokio_util::sync::CancellationToken;
 
 use super::ExtensionHooks;
-use crate::extensions::events::{MessageEnd, ToolCallEvent, ToolResultEvent};
 
 impl ExtensionHooks {
     pub(super) async fn handle_tool_call(

@@ -1,11 +1,11 @@
 //! Hooks for the start, replacement and shutdown of sessions.
 
+use pi_extensions::events::{
+    BeforeFork, BeforeSwitch, ResourcesDiscover, SessionShutdownEvent, SessionStartEvent,
+};
 use pi_session::{EntryId, ForkPosition};
 
 use super::{ExtensionHooks, is_cancelled};
-use crate::extensions::events::{
-    BeforeFork, BeforeSwitch, ResourcesDiscover, SessionShutdownEvent, SessionStartEvent,
-};
 use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 
 impl ExtensionHooks {

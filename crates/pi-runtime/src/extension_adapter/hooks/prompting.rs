@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use pi_core::{Delivery, HookError, InputSource, SharedMessage};
+use pi_extensions::events::{
+    BeforeAgentStart, ContextEvent, ContextResult, ContextWithSystem, ExtensionEvent, InputEvent,
+};
 use pi_protocol::transcript::current_system_message;
 use pi_protocol::{AgentMessage, SystemMessage};
 use serde_json::{Value, json};
@@ -10,9 +13,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::session::draft;
 use super::ExtensionHooks;
-use crate::extensions::events::{
-    BeforeAgentStart, ContextEvent, ContextResult, ContextWithSystem, ExtensionEvent, InputEvent,
-};
 use crate::hooks::{AgentStart, AgentStartChanges, InputVerdict, UserInput};
 
 impl ExtensionHooks {

@@ -6,10 +6,8 @@ use pi_protocol::Model;
 use pi_providers::RequestHooks;
 use serde_json::Value;
 
-use crate::extensions::SessionExtensions;
-use crate::extensions::events::{
-    AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest,
-};
+use pi_extensions::SessionExtensions;
+use pi_extensions::events::{AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest};
 
 pub(super) struct WireHooks(pub(super) SessionExtensions);
 

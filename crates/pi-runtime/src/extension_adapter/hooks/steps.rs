@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use pi_core::AgentEvent;
-use pi_protocol::AgentMessage;
-
-use super::ExtensionHooks;
-use crate::extensions::events::{
+use pi_extensions::events::{
     AgentStarted, MessageStart, MessageUpdate, ToolExecutionEnd, ToolExecutionStart,
     ToolExecutionUpdate, TurnStart,
 };
+use pi_protocol::AgentMessage;
+
+use super::ExtensionHooks;
 
 impl ExtensionHooks {
     pub(super) async fn handle_step(&self, step: &AgentEvent) {

@@ -4,6 +4,11 @@ use std::sync::atomic::Ordering;
 
 use pi_context::CompactionResult;
 use pi_core::{ActivityOutcome, HookError};
+use pi_extensions::DraftData;
+use pi_extensions::events::{
+    BeforeCompact, BeforeSettle, BeforeTree, BoundaryContextData, CompactionPreparation,
+    DraftedEntries, ExtensionEvent, FileLists, SummarySettings, TreePreparation, TurnEnd, UserBash,
+};
 use pi_session::{BranchSummary, ContextReplacement, EntryId};
 use pi_tools::ShellResult;
 use serde::Deserialize;
@@ -11,11 +16,6 @@ use serde_json::{Value, json};
 
 use super::super::session::draft;
 use super::ExtensionHooks;
-use crate::extensions::DraftData;
-use crate::extensions::events::{
-    BeforeCompact, BeforeSettle, BeforeTree, BoundaryContextData, CompactionPreparation,
-    DraftedEntries, ExtensionEvent, FileLists, SummarySettings, TreePreparation, TurnEnd, UserBash,
-};
 use crate::hooks::{
     BoundaryDecision, CompactionProposal, CompactionVerdict, EntryDraft, SettleBoundary,
     TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand,
