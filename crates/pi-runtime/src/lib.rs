@@ -2,7 +2,7 @@
 //!
 //! A [`SessionRuntime`] turns [`RuntimeOptions`] into an [`AgentSession`] that accepts prompts, and
 //! can replace that session with another. Every component of a session can be substituted:
-//! settings, credentials, models, tools, and hooks ([`SessionHooks`]).
+//! settings, credentials, models, tools, and participants ([`Participants`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,8 +35,8 @@ mod attachments;
 mod bug_report;
 mod error_text;
 mod extension_adapter;
-mod hooks;
 mod model_choice;
+mod participants;
 mod replay;
 mod runtime;
 mod services;
@@ -46,14 +46,16 @@ mod toolset;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use error_text::describe_error;
-pub use hooks::{
-    AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
-    CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft,
-    HookFailure, InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks,
-    SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved,
-    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
-};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use participants::{
+    AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
+    CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,
+    CustomMessageDraft, EntryDraft, EventHook, FailureReporter, HookFailure, InputHook,
+    InputVerdict, LifecycleHook, ModelSelected, ModelSource, NavigationHook, Participants,
+    ParticipantsBuilder, PromptHook, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
+    StartReason, ToolPolicy, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, TurnHook,
+    UserBashVerdict, UserCommand, UserInput,
+};
 pub use pi_core::{
     ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
     Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
@@ -70,7 +72,7 @@ pub use pi_extensions::{
 };
 pub use replay::{ReplayError, replay};
 pub use runtime::{
-    ReplaceError, ReplaceOutcome, RuntimeOptions, SessionHooksFactory, SessionRuntime, StartError,
+    ParticipantsFactory, ReplaceError, ReplaceOutcome, RuntimeOptions, SessionRuntime, StartError,
     StartNotification, no_model_hints,
 };
 pub use services::{

@@ -28,12 +28,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
-pub use options::{RuntimeOptions, SessionHooksFactory, StartNotification};
+pub use options::{ParticipantsFactory, RuntimeOptions, StartNotification};
 pub use replace::ReplaceOutcome;
 
 use crate::extension_adapter;
-use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
+use crate::participants::{Participants, SessionShutdown, SessionStart, StartReason};
 use crate::services::{
     ProjectProbe, ServiceOptions, Services, describe_changes, find_project_changes, offline,
     offline_variables, remember_changes,
@@ -121,7 +121,9 @@ impl SessionRuntime {
         }));
         runtime.attach_extensions();
         match runtime.0.options.session_start {
-            StartNotification::Immediate => runtime.session().hooks().session_start(start).await,
+            StartNotification::Immediate => {
+                runtime.session().participants().session_start(start).await
+            }
             StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
         Ok(runtime)
@@ -135,7 +137,7 @@ impl SessionRuntime {
     pub async fn notify_session_start(&self) {
         let start = self.deferred_start().take();
         if let Some(start) = start {
-            self.session().hooks().session_start(start).await;
+            self.session().participants().session_start(start).await;
         }
     }
 
@@ -288,7 +290,7 @@ impl SessionRuntime {
         // Without a `session_start`, hooks get no `session_shutdown` either.
         let was_deferred = self.deferred_start().take().is_some();
         if !was_deferred {
-            session.hooks().session_shutdown(shutdown).await;
+            session.participants().session_shutdown(shutdown).await;
         }
         session.dispose().await;
         self.0.background.close();
@@ -481,14 +483,11 @@ async fn build(
         custom_tools,
         &options.child_environment,
     );
-    let program = options.hooks.create_hooks(&services).await;
-    let hooks = match &extensions {
-        Some(extensions) => Arc::new(HookChain::new(
-            extension_adapter::hooks(extensions),
-            program,
-        )),
-        None => program,
-    };
+    let extension_participants = extensions
+        .as_ref()
+        .map_or_else(Participants::default, extension_adapter::participants);
+    let program = options.participants.create_participants(&services).await;
+    let participants = extension_participants.then(program);
     let directory = session
         .path()
         .is_some()
@@ -505,7 +504,7 @@ async fn build(
         resources: Arc::clone(&services.resources) as _,
         cwd: services.cwd.clone(),
         env: services.env.clone(),
-        hooks,
+        participants,
     })?;
     match (&extensions, options.extensions.ui.screen()) {
         (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),

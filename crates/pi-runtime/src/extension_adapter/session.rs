@@ -20,7 +20,7 @@ use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::registered;
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
 use crate::toolset::ToolOrigin;
 

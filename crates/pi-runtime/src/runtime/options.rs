@@ -11,8 +11,8 @@ use pi_extensions::ExtensionOptions;
 use pi_providers::Models;
 
 use crate::extension_adapter::ExtensionTrustResolver;
-use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
+use crate::participants::Participants;
 use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
@@ -51,8 +51,8 @@ pub struct RuntimeOptions {
     pub extensions: ExtensionOptions,
     /// Whether `session_start` fires inside `start()` or is left to the front end.
     pub session_start: StartNotification,
-    /// Creates the hooks of every session; they run after those of the extensions.
-    pub hooks: Arc<dyn SessionHooksFactory>,
+    /// Creates the participants of every session; they follow the extensions.
+    pub participants: Arc<dyn ParticipantsFactory>,
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
@@ -97,7 +97,7 @@ impl RuntimeOptions {
             child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,
-            hooks: Arc::new(NoHooksFactory),
+            participants: Arc::new(Participants::default()),
             settings: None,
             run_settings: SettingsOverrides::default(),
             credentials: None,
@@ -165,25 +165,15 @@ impl std::fmt::Debug for RuntimeOptions {
     }
 }
 
-/// Creates the hooks of a session; called for each new session.
-pub trait SessionHooksFactory: Send + Sync {
-    /// Returns the hooks of a session that uses these services.
-    fn create_hooks<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>>;
+/// Creates the participants of a session; called for each new session.
+pub trait ParticipantsFactory: Send + Sync {
+    /// Returns the participants of a session that uses these services.
+    fn create_participants<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Participants>;
 }
 
-struct NoHooksFactory;
-
-impl SessionHooksFactory for NoHooksFactory {
-    fn create_hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
-        Box::pin(std::future::ready(
-            Arc::new(NoSessionHooks) as Arc<dyn SessionHooks>
-        ))
-    }
-}
-
-/// Uses the same hooks for every session.
-impl SessionHooksFactory for Arc<dyn SessionHooks> {
-    fn create_hooks<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
-        Box::pin(std::future::ready(Arc::clone(self)))
+/// The same participants for every session.
+impl ParticipantsFactory for Participants {
+    fn create_participants<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Participants> {
+        Box::pin(std::future::ready(self.clone()))
     }
 }

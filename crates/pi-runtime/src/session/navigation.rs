@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentSession;
-use crate::hooks::{TreeMoved, TreeProposal};
+use crate::participants::{TreeMoved, TreeProposal};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
@@ -153,7 +153,7 @@ impl AgentSession {
             label: options.label.as_deref(),
             cancel,
         };
-        let verdict = self.0.hooks.before_tree(proposal).await;
+        let verdict = self.0.participants.before_tree(proposal).await;
         if verdict.cancel {
             return false;
         }
@@ -243,7 +243,7 @@ impl AgentSession {
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0
-            .hooks
+            .participants
             .tree(TreeMoved {
                 new_leaf_id: new_leaf.as_ref(),
                 old_leaf_id: old_leaf,

@@ -100,7 +100,7 @@ impl AgentSession {
             session_id: Some(Uuid::now_v7().to_string()),
             hooks: self
                 .0
-                .hooks
+                .participants
                 .request_hooks()
                 .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
             ..summary_options(request, base)

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{RuntimeOptions, SessionEvent, SessionHooks, SessionListener, SessionRuntime};
+use pi_runtime::{
+    EventHook, Participants, RuntimeOptions, SessionEvent, SessionListener, SessionRuntime,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -21,7 +23,7 @@ impl CallOrder {
     }
 }
 
-impl SessionHooks for CallOrder {
+impl EventHook for CallOrder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         self.note("hook", event)
     }
@@ -37,9 +39,9 @@ impl SessionListener for CallOrder {
 async fn hooks_see_a_new_name_before_clients() {
     let env = RuntimeTestEnv::new();
     let order = Arc::new(CallOrder::default());
-    let hooks = Arc::clone(&order) as Arc<dyn SessionHooks>;
+    let participants = Participants::builder().events(Arc::clone(&order));
     let runtime = SessionRuntime::start(RuntimeOptions {
-        hooks: Arc::new(hooks),
+        participants: Arc::new(participants.build()),
         ..env.options()
     })
     .await

@@ -1,4 +1,4 @@
-//! All session hooks: their inputs, their order, and their effects.
+//! Participants: their inputs, their order, and their effects.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,17 +9,17 @@ use pi_core::{
 };
 use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
 use pi_providers::FauxResponse;
-use pi_session::ContextReplacement;
+use pi_session::{ContextReplacement, EntryBody};
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::harness::{HarnessOptions, SessionHarness, line};
-use crate::hooks::{
-    AgentStart, AgentStartChanges, BoundaryDecision, CustomMessageDraft, EntryDraft, HookFailure,
-    InputVerdict, SessionHooks, SettleBoundary, TurnBoundary, UserBashVerdict, UserCommand,
-    UserInput,
+use crate::participants::{
+    AgentStart, AgentStartChanges, BoundaryDecision, ContextHook, CustomMessageDraft, EntryDraft,
+    EventHook, FailureReporter, HookFailure, InputHook, InputVerdict, Participants, PromptHook,
+    SettleBoundary, ToolPolicy, TurnBoundary, TurnHook, UserBashVerdict, UserCommand, UserInput,
 };
 use crate::session::BashRequest;
 
@@ -44,12 +44,22 @@ fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(value))
 }
 
-impl SessionHooks for LoggingHooks {
+impl InputHook for LoggingHooks {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         self.note(format!("input {}", input.text));
         ready(InputVerdict::Continue)
     }
 
+    fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
+        self.note(format!("user_bash {}", command.command));
+        ready(match &self.bash {
+            Some(result) => Ok(UserBashVerdict::Result(result.clone())),
+            None => Err(HookError::new("not today")),
+        })
+    }
+}
+
+impl PromptHook for LoggingHooks {
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
         self.note(format!(
             "before_agent_start {} {:?}",
@@ -57,7 +67,9 @@ impl SessionHooks for LoggingHooks {
         ));
         ready(self.start.lock().unwrap().clone())
     }
+}
 
+impl ContextHook for LoggingHooks {
     fn context<'a>(
         &'a self,
         messages: Vec<SharedMessage>,
@@ -66,7 +78,9 @@ impl SessionHooks for LoggingHooks {
         self.note(format!("context {}", messages.len()));
         ready(Ok(messages))
     }
+}
 
+impl ToolPolicy for LoggingHooks {
     fn tool_call<'a>(
         &'a self,
         mut call: PendingToolCall,
@@ -89,7 +103,9 @@ impl SessionHooks for LoggingHooks {
             ..ToolResultUpdate::default()
         }))
     }
+}
 
+impl TurnHook for LoggingHooks {
     fn message_end<'a>(
         &'a self,
         message: &'a SharedMessage,
@@ -115,31 +131,40 @@ impl SessionHooks for LoggingHooks {
         self.note(format!("before_settle {:?} {can_continue}", settle.outcome));
         ready(self.settles.lock().unwrap().pop().unwrap_or_default())
     }
+}
 
-    fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
-        self.note(format!("user_bash {}", command.command));
-        ready(match &self.bash {
-            Some(result) => Ok(UserBashVerdict::Result(result.clone())),
-            None => Err(HookError::new("not today")),
-        })
-    }
-
+impl EventHook for LoggingHooks {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let Some(line) = line(event) {
             self.note(format!("> {line}"));
         }
         ready(())
     }
+}
 
+impl FailureReporter for LoggingHooks {
     fn report(&self, failure: HookFailure) {
         self.note(format!("report {}", failure.event));
     }
 }
 
+/// Registers the hooks for all their concerns.
+fn participants(hooks: &Arc<LoggingHooks>) -> Participants {
+    Participants::builder()
+        .input(Arc::clone(hooks))
+        .prompt(Arc::clone(hooks))
+        .context(Arc::clone(hooks))
+        .tool_policy(Arc::clone(hooks))
+        .turn(Arc::clone(hooks))
+        .events(Arc::clone(hooks))
+        .failures(Arc::clone(hooks))
+        .build()
+}
+
 fn harness_with(hooks: LoggingHooks) -> (SessionHarness, Arc<LoggingHooks>) {
     let hooks = Arc::new(hooks);
     let harness = SessionHarness::with_options(HarnessOptions {
-        hooks: Arc::clone(&hooks) as _,
+        participants: participants(&hooks),
         ..HarnessOptions::default()
     });
     (harness, hooks)
@@ -290,6 +315,40 @@ async fn boundary_hooks_add_entries_and_continue_the_run() {
             "assistant second"
         ]
     );
+}
+
+#[tokio::test]
+async fn decisions_of_several_hooks_are_merged() {
+    let deciding = |custom_type: &str, proceed| {
+        let entries = vec![EntryDraft::Custom {
+            custom_type: custom_type.to_owned(),
+            data: None,
+        }];
+        let decision = BoundaryDecision { entries, proceed };
+        participants(&Arc::new(LoggingHooks {
+            turn_ends: Mutex::new(vec![decision.clone()]),
+            settles: Mutex::new(vec![decision]),
+            ..LoggingHooks::default()
+        }))
+    };
+    let harness = SessionHarness::with_options(HarnessOptions {
+        participants: deciding("first", true).then(deciding("second", false)),
+        ..HarnessOptions::default()
+    });
+    harness
+        .faux
+        .extend(["one".into(), "two".into(), "three".into()]);
+    harness.prompt("go").await;
+    let appended = harness.session.with_session(|session| {
+        let entries = session.branch_entries().unwrap().into_iter();
+        let types = entries.filter_map(|entry| match &entry.body {
+            EntryBody::Custom(custom) => Some(custom.custom_type.clone()),
+            _ => None,
+        });
+        types.collect::<Vec<_>>()
+    });
+    assert_eq!(appended, ["first", "second", "first", "second"]);
+    assert_eq!(harness.faux.call_count(), 3);
 }
 
 #[tokio::test]

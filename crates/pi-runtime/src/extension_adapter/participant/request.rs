@@ -1,13 +1,12 @@
 //! Hooks for requests and responses on the wire.
 
 use futures_util::future::BoxFuture;
+use pi_extensions::SessionExtensions;
+use pi_extensions::events::{AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest};
 use pi_http::{HeaderOverrides, ResponseHead};
 use pi_protocol::Model;
 use pi_providers::RequestHooks;
 use serde_json::Value;
-
-use pi_extensions::SessionExtensions;
-use pi_extensions::events::{AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest};
 
 pub(super) struct WireHooks(pub(super) SessionExtensions);
 
