@@ -122,7 +122,7 @@ impl SessionRuntime {
         runtime.attach_extensions();
         match runtime.0.options.session_start {
             StartNotification::Immediate => {
-                runtime.session().participants().session_start(start).await
+                runtime.session().participants().session_start(start).await;
             }
             StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }

@@ -169,10 +169,10 @@ mod tests {
             &'a self,
             message: &'a SharedMessage,
         ) -> BoxFuture<'a, Option<AgentMessage>> {
-            let AgentMessage::User(user) = &**message else {
+            let AgentMessage::User(sent) = &**message else {
                 panic!("expected a user message")
             };
-            let text = format!("{}{}", user.content.joined_text(), self.0);
+            let text = format!("{}{}", sent.content.joined_text(), self.0);
             ready((!self.0.is_empty()).then(|| user(&text)))
         }
     }
