@@ -14,7 +14,7 @@ use pi_config::{ConfigScope, DeliveryMode};
 use pi_core::QueueMode;
 use pi_protocol::LiveMessage;
 use pi_runtime::{
-    AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
+    AgentSession, CommandInfo, CommandSource, SessionEvent, SessionRuntime, SessionStats, Workspace,
 };
 use pi_session::{Entry, EntryId, EntryKind, SessionTree};
 use pi_views::dialogs::setting_change::SettingChange;
@@ -115,8 +115,8 @@ impl SessionPort for LocalSessionPort {
         }
     }
 
-    fn workspace(&self) -> Arc<Services> {
-        self.runtime.services()
+    fn workspace(&self) -> Arc<Workspace> {
+        self.runtime.workspace()
     }
 
     fn provider_info(&self) -> ProviderInfo {
@@ -150,7 +150,7 @@ impl SessionPort for LocalSessionPort {
 
     fn take_opening_report(&self) -> OpeningReport {
         let mut diagnostics = self.runtime.diagnostics();
-        diagnostics.extend(self.runtime.services().settings.take_diagnostics());
+        diagnostics.extend(self.runtime.workspace().settings.take_diagnostics());
         OpeningReport {
             diagnostics,
             model_fallback: self.runtime.model_fallback(),

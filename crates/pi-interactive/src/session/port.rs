@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use pi_config::ConfigDiagnostic;
 use pi_protocol::LiveMessage;
 use pi_providers::StreamPhase;
-use pi_runtime::{CommandInfo, Services, SessionEvent, SessionStats};
+use pi_runtime::{CommandInfo, SessionEvent, SessionStats, Workspace};
 use pi_session::SessionTree;
 
 use super::command::{SessionChange, SessionCommand};
@@ -41,7 +41,7 @@ pub(crate) trait SessionPort: Send {
     fn snapshot(&self) -> SessionSnapshot;
 
     /// Returns the settings, models and resources of the session's directory.
-    fn workspace(&self) -> Arc<Services>;
+    fn workspace(&self) -> Arc<Workspace>;
 
     fn provider_info(&self) -> ProviderInfo;
 

@@ -12,8 +12,9 @@ use crate::extensions::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
     ProgramServices, RunningAgent, ToolRegistration, host_error,
 };
+use crate::host::{Host, HostOptions};
 use crate::model_choice::ModelFlags;
-use crate::runtime::{RuntimeOptions, SessionRuntime};
+use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{SessionListener, SessionSubscription};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolOrigin, ToolSelection, Toolset, ToolsetOptions};
@@ -47,8 +48,8 @@ impl ProgramServices for RuntimeServices {
         observer: Arc<dyn AgentObserver>,
     ) -> BoxFuture<'static, Result<Box<dyn RunningAgent>, HostError>> {
         Box::pin(async move {
-            let started = SessionRuntime::start(runtime_options(options)).await;
-            let runtime = started.map_err(host_error)?;
+            let (host, options) = split_options(options);
+            let runtime = host.start(options).await.map_err(host_error)?;
             let session = runtime.session();
             Ok(Box::new(RuntimeAgent {
                 _subscription: session.subscribe(Arc::new(EventForwarder(observer))),
@@ -82,7 +83,13 @@ impl RunningAgent for RuntimeAgent {
     }
 }
 
-fn runtime_options(options: AgentOptions) -> RuntimeOptions {
+/// Returns the host and the options of an agent's session.
+fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
+    let host = Host::new(HostOptions {
+        trust: Some(options.is_trusted),
+        model_collection: Some(options.models),
+        ..HostOptions::new(options.agent_dir, options.env)
+    });
     let session = match options.session {
         AgentSessionChoice::Open(file) => SessionChoice::Open(file),
         AgentSessionChoice::InMemory => SessionChoice::InMemory { id: None },
@@ -93,10 +100,9 @@ fn runtime_options(options: AgentOptions) -> RuntimeOptions {
     };
     let tools = options.tools;
     let (provider, model) = options.model.unzip();
-    RuntimeOptions {
+    let options = SessionOptions {
         session,
         session_dir: options.session_dir,
-        trust: Some(options.is_trusted),
         models: ModelFlags {
             provider,
             model,
@@ -118,7 +124,7 @@ fn runtime_options(options: AgentOptions) -> RuntimeOptions {
             .map(|tool| registered(tool, ToolOrigin::Program))
             .collect(),
         resources: options.resources,
-        model_collection: Some(options.models),
-        ..RuntimeOptions::new(options.agent_dir, options.cwd, options.env)
-    }
+        ..SessionOptions::new(options.cwd)
+    };
+    (host, options)
 }

@@ -52,7 +52,7 @@ impl RuntimeControl for SessionRuntime {
     }
 
     fn skills(&self) -> Vec<Skill> {
-        self.services().resources.skills.clone()
+        self.workspace().resources.skills.clone()
     }
 
     fn extend_resources(&self, more: Resources) {

@@ -172,6 +172,12 @@ impl AgentSession {
         activity.kind != ActivityKind::Running && !activity.is_compacting
     }
 
+    /// Returns whether closing the session would interrupt or lose nothing: it is idle, no message is queued and no
+    /// shell command runs.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_idle() && self.pending_message_count() == 0 && !self.is_bash_running()
+    }
+
     /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
         self.with_session(|session| session.path().map(ToOwned::to_owned))
