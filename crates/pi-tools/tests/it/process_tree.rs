@@ -236,7 +236,8 @@ async fn a_daemon_that_keeps_the_pipe_survives_and_can_write() {
 #[tokio::test]
 async fn output_after_the_shell_exits_waits_for_a_slow_reader() {
     // The shell exits once output has arrived: idle time counts from there.
-    let command = "(head -c 400000 /dev/zero; echo last) & read line < gate";
+    // What the reader does not take fits into the pipe, so the writer completes meanwhile.
+    let command = "(head -c 370000 /dev/zero; echo last) & read line < gate; true";
     let command = MarkedCommand::new(command).with_pipe("gate");
     let gate = command.directory.path().join("gate");
     let mut running = command.start(&CancellationToken::new());
