@@ -9,7 +9,6 @@ mod live_sessions;
 mod options;
 mod runtime_keys;
 mod session_handle;
-
 mod trust;
 
 use std::sync::Arc;

@@ -25,6 +25,7 @@ mod tests;
 mod tools_and_prompt;
 mod transcript;
 mod turn_end_hooks;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,6 +98,8 @@ struct SessionCore {
     env: Env,
     hooks: Arc<dyn SessionHooks>,
     transcript: Mutex<Transcript>,
+    /// Held by whoever changes the transcript.
+    writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     /// Number of shell commands of the user in progress.
@@ -143,6 +146,7 @@ impl AgentSession {
             env: parts.env,
             hooks: parts.hooks,
             transcript: Mutex::new(Transcript::new(session)),
+            writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             bash_count: watch::Sender::new(0),

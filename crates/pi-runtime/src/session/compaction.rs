@@ -22,6 +22,7 @@ use pi_session::{EntryBody, EntryId, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::transcript::Transcript;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
 use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
@@ -303,13 +304,14 @@ impl AgentSession {
         job: PlannedCompaction<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
-        let (entry, estimated_tokens_after) = {
-            let mut transcript = self.transcript();
-            let now_ms = self.0.env.now_ms();
+        let now_ms = self.0.env.now_ms();
+        let store = move |transcript: &mut Transcript| {
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
-            (entry, messages_tokens(transcript.projection()?))
+            Ok((entry, messages_tokens(transcript.projection()?)))
         };
+        let written = self.writer().await.write(store).await;
+        let (entry, estimated_tokens_after) = written?;
         self.0
             .hooks
             .compacted(CompactionCompleted {

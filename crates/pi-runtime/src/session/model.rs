@@ -161,12 +161,15 @@ impl AgentSession {
         persist: Persist,
         source: ModelSource,
     ) -> Result<(), SetModelError> {
-        self.transcript().append(ModelChangeEntry {
+        let change = ModelChangeEntry {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
-        })?;
+        };
+        let mut writer = self.writer().await;
+        writer.write(|transcript| transcript.append(change)).await?;
         let current = Some(Arc::clone(&model));
         let previous = std::mem::replace(&mut self.machine().selection_mut().model, current);
+        drop(writer);
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
@@ -241,10 +244,13 @@ impl AgentSession {
         if level == previous {
             return Ok(());
         }
-        self.transcript().append(ThinkingLevelChangeEntry {
+        let change = ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
-        })?;
+        };
+        let mut writer = self.writer().await;
+        writer.write(|transcript| transcript.append(change)).await?;
         self.machine().selection_mut().thinking_level = level;
+        drop(writer);
         self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;

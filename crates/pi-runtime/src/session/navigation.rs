@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentSession;
+use super::transcript::Transcript;
 use crate::hooks::{TreeMoved, TreeProposal};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -218,28 +219,24 @@ impl AgentSession {
         old_leaf: Option<&EntryId>,
     ) -> Result<NavigateOutcome, NavigateError> {
         let landing = NavigationTarget::of(target);
-        let label = plan
-            .options
-            .label
-            .as_deref()
-            .filter(|label| !label.is_empty());
-        let summary = {
-            let mut transcript = self.transcript();
-            let summary = match plan.summary.filter(|summary| !summary.summary.is_empty()) {
-                Some(summary) => {
-                    Some(transcript.move_with_summary(landing.leaf.as_ref(), summary)?)
-                }
+        let label = plan.options.label.filter(|label| !label.is_empty());
+        let summary = plan.summary.filter(|summary| !summary.summary.is_empty());
+        let (leaf, target) = (landing.leaf.clone(), target.id.clone());
+        let move_leaf = move |transcript: &mut Transcript| {
+            let summary = match summary {
+                Some(summary) => Some(transcript.move_with_summary(leaf.as_ref(), summary)?),
                 None => {
-                    transcript.move_to(landing.leaf.as_ref())?;
+                    transcript.move_to(leaf.as_ref())?;
                     None
                 }
             };
             if let Some(label) = label {
-                let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
-                transcript.set_label(labeled, Some(label))?;
+                let labeled = summary.as_ref().map_or(&target, |summary| &summary.id);
+                transcript.set_label(labeled, Some(&label))?;
             }
-            summary
+            Ok(summary)
         };
+        let summary = self.writer().await.write(move_leaf).await?;
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0

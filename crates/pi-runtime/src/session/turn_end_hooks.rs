@@ -12,6 +12,7 @@ use pi_session::{
 };
 
 use super::AgentSession;
+use super::transcript::Transcript;
 use crate::hooks::{
     BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
@@ -94,10 +95,10 @@ impl AgentSession {
     async fn follow_decision(&self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
         if !decision.entries.is_empty() {
             // Validate first: one invalid draft discards them all.
-            let applied = self
-                .boundary_context(point, &decision.entries)
-                .map(|_| ())
-                .and_then(|()| self.append_drafts(decision.entries));
+            let applied = match self.boundary_context(point, &decision.entries) {
+                Ok(_) => self.append_drafts(decision.entries).await,
+                Err(error) => Err(error),
+            };
             match applied {
                 Ok(entries) => {
                     for entry in entries {
@@ -124,15 +125,20 @@ impl AgentSession {
         can_continue
     }
 
-    fn append_drafts(&self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let mut transcript = self.transcript();
-        let mut appended = Vec::new();
-        for draft in drafts {
-            let now_ms = self.0.env.now_ms();
-            let body = body_of(draft, transcript.projection()?, now_ms);
-            appended.push(transcript.append(body)?);
-        }
-        Ok(appended)
+    async fn append_drafts(
+        &self,
+        drafts: Vec<EntryDraft>,
+    ) -> Result<Vec<Arc<Entry>>, SessionError> {
+        let env = self.0.env.clone();
+        let append = move |transcript: &mut Transcript| {
+            let mut appended = Vec::new();
+            for draft in drafts {
+                let body = body_of(draft, transcript.projection()?, env.now_ms());
+                appended.push(transcript.append(body)?);
+            }
+            Ok(appended)
+        };
+        self.writer().await.write(append).await
     }
 
     fn boundary_context(

@@ -117,7 +117,7 @@ async fn started_with_model(env: &RuntimeTestEnv) -> (SessionRuntime, Models) {
             ..ModelFlags::default()
         };
     });
-    let models = options.model_collection.clone().unwrap();
+    let models = options.host.model_collection.clone().unwrap();
     (options.start().await.unwrap(), models)
 }
 

@@ -2,12 +2,12 @@
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
 use pi_runtime::{
-    ModelFlags, SessionChoice, SessionChoiceError, StartError, TestOptions,
+    ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError, TestOptions,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::test_env::{RuntimeTestEnv, TestOptions, prompt};
+use crate::test_env::{RuntimeTestEnv, prompt};
 
 #[tokio::test]
 async fn a_new_session_is_stored_with_the_first_response() {
@@ -95,11 +95,7 @@ async fn the_next_start_restores_the_last_choices() {
 #[tokio::test]
 async fn startup_errors_are_specific() {
     let env = RuntimeTestEnv::new();
-    let start = |change: fn(&mut TestOptions)| {
-        let mut options = env.options();
-        change(&mut options);
-        options.start()
-    };
+    let start = |change: fn(&mut SessionOptions)| env.options().with(|_, it| change(it)).start();
     let blank = start(|it| it.name = Some(" \n".to_owned())).await;
     assert!(matches!(blank, Err(StartError::BlankName)));
 
