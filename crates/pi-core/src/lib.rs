@@ -12,6 +12,7 @@ mod prompt;
 mod queue;
 mod request_phase;
 mod session_event;
+mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
@@ -29,6 +30,7 @@ pub use machine::{
 pub use prompt::{InputSource, Prompt, PromptOutcome};
 pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
 pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
+pub use summary_options::summary_options;
 pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};

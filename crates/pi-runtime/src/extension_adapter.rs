@@ -1,16 +1,17 @@
 //! Connects the extensions with the session: implements what they need from a session and from the
-//! runtime, and turns session hooks into events.
+//! runtime, and turns what participants receive into events.
 
 mod agents;
-mod hooks;
+mod participant;
 mod runtime;
 mod session;
 mod trust;
 
 use std::sync::Arc;
 
-use crate::extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
-use crate::hooks::SessionHooks;
+use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
+
+use crate::participants::Participants;
 use crate::toolset::{RegisteredTool, ToolOrigin};
 use crate::workspace::Workspace;
 
@@ -38,9 +39,9 @@ pub(crate) fn tools(extensions: &SessionExtensions) -> Vec<RegisteredTool> {
         .collect()
 }
 
-/// Returns the session hooks of the extensions.
-pub(crate) fn hooks(extensions: &SessionExtensions) -> Arc<dyn SessionHooks> {
-    Arc::new(hooks::ExtensionHooks::new(extensions.clone()))
+/// Returns the extensions as participants of a session.
+pub(crate) fn participants(extensions: &SessionExtensions) -> Participants {
+    participant::register(extensions.clone())
 }
 
 fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {

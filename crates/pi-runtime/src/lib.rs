@@ -2,7 +2,7 @@
 //!
 //! A [`Host`] turns [`SessionOptions`] into sessions that accept prompts; a [`SessionRuntime`] is one of
 //! them and can replace it with another. Every component of a session can be substituted:
-//! settings, credentials, models, tools, and hooks ([`SessionHooks`]).
+//! settings, credentials, models, tools, and participants ([`Participants`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -37,59 +37,57 @@
 
 mod attachments;
 mod bug_report;
-mod commands;
 mod error_text;
 mod extension_adapter;
-mod extensions;
-mod hooks;
 mod host;
 mod model_choice;
+mod participants;
 mod replay;
 mod runtime;
 mod session;
 mod session_choice;
-mod summary_options;
 mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
-pub use commands::{CommandInfo, CommandSource};
 pub use error_text::describe_error;
-pub use extensions::{
-    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
-    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
-    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
-    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
-    NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent,
-    RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer,
-};
-pub use hooks::{
-    AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
-    CompactionFailed, CompactionProposal, CompactionVerdict, CustomMessageDraft, EntryDraft,
-    HookFailure, InputVerdict, ModelSelected, ModelSource, NoSessionHooks, SessionHooks,
-    SessionShutdown, SessionStart, SessionSwitch, SettleBoundary, StartReason, TreeMoved,
-    TreeProposal, TreeVerdict, TurnBoundary, UserBashVerdict, UserCommand, UserInput,
-};
 pub use host::{
     AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
     TrustResolver,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use participants::{
+    AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
+    CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,
+    CustomMessageDraft, EntryDraft, EventHook, FailureReporter, HookFailure, InputHook,
+    InputVerdict, LifecycleHook, ModelSelected, ModelSource, NavigationHook, Participants,
+    ParticipantsBuilder, PromptHook, SessionShutdown, SessionStart, SessionSwitch, SettleBoundary,
+    StartReason, ToolPolicy, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, TurnHook,
+    UserBashVerdict, UserCommand, UserInput,
+};
 pub use pi_core::{
     ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
     Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
     SummarySource, UpdateFormat,
 };
-pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
+pub use pi_extensions::{
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
+    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
+    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
+    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
+    HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement,
+    RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
+    ToolRenderer, TuiToolkit, WideEdge,
+};
 pub use replay::{ReplayError, replay};
 pub use runtime::{
-    ReplaceError, ReplaceOutcome, SessionHooksFactory, SessionOptions, SessionRuntime, StartError,
+    ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
     StartNotification, no_model_hints,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CycleDirection, EntriesSince,
     ForkMessage, ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist,
-    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStats, SessionStatus,
+    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStatus,
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};

@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
-    session_directory,
+    CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
+    run_startup_migrations, session_directory,
 };
+use pi_extensions::SessionExtensions;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
 use pi_session::{OpenReport, Session};
@@ -28,14 +29,12 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
 pub use replace::ReplaceOutcome;
-pub use session_options::{SessionHooksFactory, SessionOptions, StartNotification};
+pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification};
 
-use crate::commands::{CommandInfo, resource_commands};
 use crate::extension_adapter;
-use crate::extensions::SessionExtensions;
-use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
 use crate::host::Host;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
+use crate::participants::{Participants, SessionShutdown, SessionStart, StartReason};
 use crate::session::{AgentSession, SessionParts};
 use crate::session_choice::SessionResolver;
 use crate::workspace::{
@@ -121,7 +120,9 @@ impl SessionRuntime {
         }));
         runtime.attach_extensions();
         match runtime.0.options.session_start {
-            StartNotification::Immediate => runtime.session().hooks().session_start(start).await,
+            StartNotification::Immediate => {
+                runtime.session().participants().session_start(start).await
+            }
             StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
         Ok(runtime)
@@ -135,7 +136,7 @@ impl SessionRuntime {
     pub async fn notify_session_start(&self) {
         let start = self.deferred_start().take();
         if let Some(start) = start {
-            self.session().hooks().session_start(start).await;
+            self.session().participants().session_start(start).await;
         }
     }
 
@@ -222,7 +223,7 @@ impl SessionRuntime {
 
     /// Lists the slash commands of resources.
     pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
-        resource_commands(&self.workspace().resources)
+        self.workspace().resources.commands()
     }
 
     /// Adds resources found by extensions; a resource with an existing name is skipped.
@@ -292,7 +293,7 @@ impl SessionRuntime {
         // Without a `session_start`, hooks get no `session_shutdown` either.
         let was_deferred = self.deferred_start().take().is_some();
         if !was_deferred {
-            session.hooks().session_shutdown(shutdown).await;
+            session.participants().session_shutdown(shutdown).await;
         }
         session.dispose().await;
         self.0.background.close();
@@ -488,14 +489,11 @@ async fn build(
         custom_tools,
         &host.options().child_environment,
     );
-    let program = options.hooks.create_hooks(&workspace).await;
-    let hooks = match &extensions {
-        Some(extensions) => Arc::new(HookChain::new(
-            extension_adapter::hooks(extensions),
-            program,
-        )),
-        None => program,
-    };
+    let extension_participants = extensions
+        .as_ref()
+        .map_or_else(Participants::default, extension_adapter::participants);
+    let program = options.participants.create_participants(&workspace).await;
+    let participants = extension_participants.then(program);
     let directory = session
         .path()
         .is_some()
@@ -512,7 +510,7 @@ async fn build(
         resources: Arc::clone(&workspace.resources) as _,
         cwd: workspace.cwd.clone(),
         env: workspace.env.clone(),
-        hooks,
+        participants,
     })?;
     match (&extensions, options.extensions.ui.screen()) {
         (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),

@@ -1,7 +1,7 @@
 //! A session: a conversation, its file, and the operations on it.
 //!
 //! [`AgentSession`] connects the session machine with the session file, the settings, the tools and the
-//! [`SessionHooks`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
+//! [`Participants`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
 mod backend;
 mod bash;
@@ -40,7 +40,7 @@ use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, Thinking
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
-use crate::hooks::SessionHooks;
+use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
 use publish::EventPublisher;
 use state::SessionState;
@@ -53,7 +53,7 @@ pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
-pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
+pub use status::{EntriesSince, ForkMessage, SessionStatus, ToolInfo};
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.
@@ -74,7 +74,8 @@ pub struct SessionParts {
     pub resources: Arc<dyn PromptExpansion>,
     pub cwd: PathBuf,
     pub env: Env,
-    pub hooks: Arc<dyn SessionHooks>,
+    /// Called in order: extensions, then the embedding program.
+    pub participants: Participants,
 }
 
 /// A session. Handles are cheap to clone and refer to the same session.
@@ -96,7 +97,7 @@ struct SessionCore {
     prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
-    hooks: Arc<dyn SessionHooks>,
+    participants: Participants,
     transcript: Mutex<Transcript>,
     /// Held by whoever changes the transcript.
     writing: tokio::sync::Mutex<()>,
@@ -144,7 +145,7 @@ impl AgentSession {
             }),
             cwd: parts.cwd,
             env: parts.env,
-            hooks: parts.hooks,
+            participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
             writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
@@ -169,7 +170,7 @@ impl AgentSession {
     }
 
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
-        self.0.hooks.report(crate::hooks::HookFailure {
+        self.0.participants.report(HookFailure {
             event,
             origin,
             message: describe_error(error),
@@ -232,9 +233,8 @@ impl AgentSession {
         *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
     }
 
-    /// Hooks: extensions first, then the embedding program.
-    pub fn hooks(&self) -> &Arc<dyn SessionHooks> {
-        &self.0.hooks
+    pub(crate) fn participants(&self) -> &Participants {
+        &self.0.participants
     }
 
     pub fn cwd(&self) -> &Path {

@@ -10,12 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ConfigScope, DeliveryMode};
+use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
+use pi_context::SessionStats;
 use pi_core::QueueMode;
 use pi_protocol::LiveMessage;
-use pi_runtime::{
-    AgentSession, CommandInfo, CommandSource, SessionEvent, SessionRuntime, SessionStats, Workspace,
-};
+use pi_runtime::{AgentSession, SessionEvent, SessionRuntime, Workspace};
 use pi_session::{Entry, EntryId, EntryKind, SessionTree};
 use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;

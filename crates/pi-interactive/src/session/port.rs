@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::ConfigDiagnostic;
+use pi_config::{CommandInfo, ConfigDiagnostic};
+use pi_context::SessionStats;
 use pi_protocol::LiveMessage;
 use pi_providers::StreamPhase;
-use pi_runtime::{CommandInfo, SessionEvent, SessionStats, Workspace};
+use pi_runtime::{SessionEvent, Workspace};
 use pi_session::SessionTree;
 
 use super::command::{SessionChange, SessionCommand};

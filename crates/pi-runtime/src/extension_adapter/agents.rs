@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_core::{SessionEvent, UpdateFormat};
-use pi_ext::HostError;
+use pi_extensions::{
+    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
+    HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
+};
 
 use super::registered;
-use crate::extensions::{
-    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
-    ProgramServices, RunningAgent, ToolRegistration, host_error,
-};
 use crate::host::{Host, HostOptions};
 use crate::model_choice::ModelFlags;
 use crate::runtime::{SessionOptions, SessionRuntime};

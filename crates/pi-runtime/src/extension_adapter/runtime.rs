@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::{Resources, Skill};
+use pi_config::{CommandInfo, Resources, Skill};
 use pi_session::{EntryId, ForkPosition};
 
-use crate::commands::CommandInfo;
-use crate::extensions::{ControlFuture, ExtensionSession, RuntimeControl, RuntimeLink, host_error};
 use crate::runtime::{SessionRuntime, WeakRuntime};
+use pi_extensions::{ControlFuture, ExtensionSession, RuntimeControl, RuntimeLink, host_error};
 
 impl RuntimeLink for WeakRuntime {
     fn upgrade(&self) -> Option<Arc<dyn RuntimeControl>> {

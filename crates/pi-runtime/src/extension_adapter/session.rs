@@ -4,27 +4,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{ContextUsage, PromptSections};
+use pi_context::{ContextUsage, ProjectInstructions, PromptSections, SessionStats};
 use pi_core::{
     CompactionOutcome, CustomDelivery, CustomMessageOptions, Delivery, InputSource, Prompt,
     QueuedTexts, SharedMessage,
 };
-use pi_ext::HostError;
+use pi_extensions::{
+    ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
+    SendOptions, SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration,
+    TreeNavigation, host_error,
+};
 use pi_protocol::{MessageContent, Model, ThinkingLevel};
 use pi_session::{EntryId, Session};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::registered;
-use crate::extensions::{
-    ControlFuture, DraftData, ExtensionPrompt, MessageDelivery, PromptInputs, SendOptions,
-    SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration, TreeNavigation,
-    host_error,
-};
-use crate::hooks::CustomMessageDraft;
-use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist, SessionStats};
+use crate::participants::CustomMessageDraft;
+use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
 use crate::toolset::ToolOrigin;
-use pi_context::ProjectInstructions;
 
 impl SessionHistory for AgentSession {
     fn cwd(&self) -> &Path {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{ConfigDiagnostic, ProjectAccess};
+use pi_extensions::events::ProjectTrust;
+use pi_extensions::{ExtensionOptions, SessionExtensions, StartupUi};
 
 use super::environment;
-use crate::extensions::events::ProjectTrust;
-use crate::extensions::{ExtensionOptions, SessionExtensions, StartupUi};
 use crate::host::{Host, TrustResolution, TrustResolver};
 use crate::workspace::{Workspace, WorkspaceOptions};
 

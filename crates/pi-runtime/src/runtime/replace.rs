@@ -16,7 +16,7 @@ use super::fallback::FallbackSession;
 use super::{
     CurrentSession, InitialModel, SessionRuntime, StartError, build, deduplicate, open_warnings,
 };
-use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
+use crate::participants::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
 use crate::session::AgentSession;
 use crate::workspace::ProjectProbe;
@@ -110,7 +110,7 @@ impl SessionRuntime {
     ) -> Result<ReplaceOutcome, ReplaceError> {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
-        if !old.hooks().before_fork(entry, position).await {
+        if !old.participants().before_fork(entry, position).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
         let forked = old.with_session(|session| session.fork(entry, position))?;
@@ -226,7 +226,7 @@ impl SessionRuntime {
             reason,
             target_session_file,
         };
-        old.hooks().before_switch(switch).await
+        old.participants().before_switch(switch).await
     }
 
     /// Returns the store for new sessions; `None` if the current session is in memory. Known
@@ -293,7 +293,7 @@ impl SessionRuntime {
             next: Some(next),
             target_session_file: target,
         };
-        old.hooks().session_shutdown(shutdown).await;
+        old.participants().session_shutdown(shutdown).await;
         old.dispose().await;
     }
 
@@ -353,7 +353,7 @@ impl SessionRuntime {
         *self.deferred_start() = None;
         self.attach_extensions();
         self.0.sessions.send_replace(session.clone());
-        session.hooks().session_start(start).await;
+        session.participants().session_start(start).await;
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::ResourceFlags;
+use pi_extensions::ExtensionOptions;
 
 use crate::extension_adapter::ExtensionTrustResolver;
-use crate::extensions::ExtensionOptions;
-use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
+use crate::participants::Participants;
 use crate::session_choice::SessionChoice;
 use crate::toolset::{RegisteredTool, ToolSelection};
 use crate::workspace::{Workspace, WorkspaceOptions};
@@ -35,8 +35,8 @@ pub struct SessionOptions {
     pub extensions: ExtensionOptions,
     /// Whether `session_start` fires inside `start()` or is left to the front end.
     pub session_start: StartNotification,
-    /// Creates the hooks of every session; they run after those of the extensions.
-    pub hooks: Arc<dyn SessionHooksFactory>,
+    /// Creates the participants of every session; they follow the extensions.
+    pub participants: Arc<dyn ParticipantsFactory>,
 }
 
 /// When `session_start` fires for the first session.
@@ -65,7 +65,7 @@ impl SessionOptions {
             resources: ResourceFlags::default(),
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,
-            hooks: Arc::new(NoHooksFactory),
+            participants: Arc::new(Participants::default()),
         }
     }
 
@@ -120,32 +120,15 @@ impl std::fmt::Debug for SessionOptions {
     }
 }
 
-/// Creates the hooks of a session; called for each new session.
-pub trait SessionHooksFactory: Send + Sync {
-    /// Returns the hooks of a session that uses this workspace.
-    fn create_hooks<'a>(&'a self, workspace: &'a Workspace)
-    -> BoxFuture<'a, Arc<dyn SessionHooks>>;
+/// Creates the participants of a session; called for each new session.
+pub trait ParticipantsFactory: Send + Sync {
+    /// Returns the participants of a session that uses this workspace.
+    fn create_participants<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Participants>;
 }
 
-struct NoHooksFactory;
-
-impl SessionHooksFactory for NoHooksFactory {
-    fn create_hooks<'a>(
-        &'a self,
-        _workspace: &'a Workspace,
-    ) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
-        Box::pin(std::future::ready(
-            Arc::new(NoSessionHooks) as Arc<dyn SessionHooks>
-        ))
-    }
-}
-
-/// Uses the same hooks for every session.
-impl SessionHooksFactory for Arc<dyn SessionHooks> {
-    fn create_hooks<'a>(
-        &'a self,
-        _workspace: &'a Workspace,
-    ) -> BoxFuture<'a, Arc<dyn SessionHooks>> {
-        Box::pin(std::future::ready(Arc::clone(self)))
+/// The same participants for every session.
+impl ParticipantsFactory for Participants {
+    fn create_participants<'a>(&'a self, _workspace: &'a Workspace) -> BoxFuture<'a, Participants> {
+        Box::pin(std::future::ready(self.clone()))
     }
 }

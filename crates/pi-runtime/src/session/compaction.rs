@@ -25,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 use super::transcript::Transcript;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
-use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
+use crate::participants::{
+    CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
+};
 
 /// Why a session was not compacted; nothing has changed.
 #[derive(Debug, Error)]
@@ -252,7 +254,7 @@ impl AgentSession {
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
-        let verdict = self.0.hooks.before_compact(CompactionProposal {
+        let verdict = self.0.participants.before_compact(CompactionProposal {
             plan,
             session: self,
             instructions: job.instructions,
@@ -313,7 +315,7 @@ impl AgentSession {
         let written = self.writer().await.write(store).await;
         let (entry, estimated_tokens_after) = written?;
         self.0
-            .hooks
+            .participants
             .compacted(CompactionCompleted {
                 entry: &entry,
                 author,
@@ -387,7 +389,7 @@ impl AgentSession {
         })
         .await;
         self.0
-            .hooks
+            .participants
             .compaction_failed(CompactionFailed {
                 reason,
                 error_message,

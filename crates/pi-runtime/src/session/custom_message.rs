@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::AgentSession;
 use super::prompt::PromptError;
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 
 impl AgentSession {
     /// Adds a message. It joins the current run, starts one, waits for the next prompt or the end

@@ -16,7 +16,7 @@ use thiserror::Error;
 use super::AgentSession;
 use super::prompt::PromptError;
 use crate::error_text::describe_error;
-use crate::hooks::{ModelSelected, ModelSource};
+use crate::participants::{ModelSelected, ModelSource};
 
 /// Where a selection is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -185,7 +185,7 @@ impl AgentSession {
                 previous,
                 source,
             };
-            self.0.hooks.model_selected(selected).await;
+            self.0.participants.model_selected(selected).await;
         }
         Ok(saved?)
     }
@@ -254,7 +254,10 @@ impl AgentSession {
         self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
-        self.0.hooks.thinking_level_selected(level, previous).await;
+        self.0
+            .participants
+            .thinking_level_selected(level, previous)
+            .await;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::AgentSession;
 use super::transcript::Transcript;
-use crate::hooks::{TreeMoved, TreeProposal};
+use crate::participants::{TreeMoved, TreeProposal};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
@@ -154,7 +154,7 @@ impl AgentSession {
             label: options.label.as_deref(),
             cancel,
         };
-        let verdict = self.0.hooks.before_tree(proposal).await;
+        let verdict = self.0.participants.before_tree(proposal).await;
         if verdict.cancel {
             return false;
         }
@@ -240,7 +240,7 @@ impl AgentSession {
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0
-            .hooks
+            .participants
             .tree(TreeMoved {
                 new_leaf_id: new_leaf.as_ref(),
                 old_leaf_id: old_leaf,

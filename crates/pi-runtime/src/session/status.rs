@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_context::ContextUsage;
+use pi_context::{ContextUsage, SessionStats};
 use pi_core::{ActivityKind, QueueMode, SharedMessage};
 use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
 use pi_providers::StreamPhase;
 use pi_session::{
     AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
-    SessionError, SessionTotals, SessionTree, TokenTotals,
+    SessionError, SessionTotals, SessionTree,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -62,31 +62,6 @@ fn model_or_unknown<S: Serializer>(
         Some(model) => model.serialize(serializer),
         None => Model::unknown().serialize(serializer),
     }
-}
-
-/// Usage of a session, in the format of RPC's `get_session_stats`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionStats {
-    /// The session file; it may not exist yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_file: Option<PathBuf>,
-    pub session_id: String,
-    pub user_messages: u64,
-    pub assistant_messages: u64,
-    pub tool_calls: u64,
-    pub tool_results: u64,
-    /// Messages of all roles.
-    pub total_messages: u64,
-    pub tokens: TokenTotals,
-    /// Cost in US dollars.
-    pub cost: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<ContextUsage>,
-    /// Share of the last request's prompt that came from the cache, in percent. For display only;
-    /// not sent to RPC clients.
-    #[serde(skip)]
-    pub cache_hit_share: Option<f64>,
 }
 
 /// A user message before which the session can be forked.

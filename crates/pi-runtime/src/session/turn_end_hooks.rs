@@ -13,7 +13,7 @@ use pi_session::{
 
 use super::AgentSession;
 use super::transcript::Transcript;
-use crate::hooks::{
+use crate::participants::{
     BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
 
@@ -59,7 +59,7 @@ impl AgentSession {
             return TurnDecision::Default;
         };
         let outcome = self.machine().last_outcome();
-        let decision = self.0.hooks.turn_end(TurnBoundary {
+        let decision = self.0.participants.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
             message_entry_id,
@@ -80,7 +80,7 @@ impl AgentSession {
         let outcome = self.machine().last_outcome();
         let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
-        let decision = self.0.hooks.before_settle(boundary).await;
+        let decision = self.0.participants.before_settle(boundary).await;
         self.follow_decision(BoundaryPoint::Settle, decision).await
     }
 
@@ -115,7 +115,7 @@ impl AgentSession {
             .boundary_context(point, &[])
             .is_ok_and(|context| context.can_continue);
         if !can_continue {
-            self.0.hooks.report(HookFailure {
+            self.0.participants.report(HookFailure {
                 event: point.event(),
                 origin: None,
                 message: "a hook requested another turn, but there is no message to respond to"

@@ -9,8 +9,8 @@ use pi_config::ResourceFlags;
 use pi_http::HttpClient;
 use pi_providers::FauxResponse;
 use pi_runtime::{
-    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookFailure,
-    InputVerdict, SessionHooks, SessionRuntime, UserInput,
+    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
+    InputVerdict, Participants, SessionRuntime, UserInput,
 };
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
@@ -312,15 +312,13 @@ async fn resources_found_by_extensions_are_added_to_the_session() {
 /// Appends a word to the input.
 struct AppendWord;
 
-impl SessionHooks for AppendWord {
+impl InputHook for AppendWord {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         Box::pin(std::future::ready(InputVerdict::Replace {
             text: format!("{} program", input.text),
             images: None,
         }))
     }
-
-    fn report(&self, _problem: HookFailure) {}
 }
 
 #[tokio::test]
@@ -329,7 +327,8 @@ async fn hooks_of_the_program_run_after_extensions() {
     let harness =
         ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
             options.with(|_, session| {
-                session.hooks = Arc::new(Arc::new(AppendWord) as Arc<dyn SessionHooks>);
+                let participants = Participants::builder().input(Arc::new(AppendWord));
+                session.participants = Arc::new(participants.build());
             })
         })
         .await;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
-    ModelFlags, Prompt, ReplaceError, SessionChoice, SessionHooks, SessionRuntime, SessionShutdown,
-    SessionStart, SessionSwitch, TestOptions,
+    LifecycleHook, ModelFlags, Participants, Prompt, ReplaceError, SessionChoice, SessionRuntime,
+    SessionShutdown, SessionStart, SessionSwitch,
 };
 use pi_session::{EntryId, ForkPosition};
 use pretty_assertions::assert_eq;
@@ -313,7 +313,7 @@ impl RecordingHooks {
     }
 }
 
-impl SessionHooks for RecordingHooks {
+impl LifecycleHook for RecordingHooks {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         let previous = Self::name(start.previous_session_file.as_ref());
         self.note(format!("start {:?} after {previous}", start.reason));
@@ -346,12 +346,10 @@ impl SessionHooks for RecordingHooks {
 async fn hooks_see_every_step_and_may_veto() {
     let env = RuntimeTestEnv::new();
     let recording = Arc::new(RecordingHooks::default());
-    let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
+    let participants = Participants::builder().lifecycle(Arc::clone(&recording));
     let runtime = env
         .options()
-        .with(|_, session| {
-            session.hooks = Arc::new(hooks);
-        })
+        .with(|_, session| session.participants = Arc::new(participants.build()))
         .start()
         .await
         .unwrap();

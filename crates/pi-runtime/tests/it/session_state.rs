@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{SessionEvent, SessionHooks, SessionListener, TestOptions};
+use pi_runtime::{EventHook, Participants, SessionEvent, SessionListener};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ impl CallOrder {
     }
 }
 
-impl SessionHooks for CallOrder {
+impl EventHook for CallOrder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         self.note("hook", event)
     }
@@ -37,12 +37,10 @@ impl SessionListener for CallOrder {
 async fn hooks_see_a_new_name_before_clients() {
     let env = RuntimeTestEnv::new();
     let order = Arc::new(CallOrder::default());
-    let hooks = Arc::clone(&order) as Arc<dyn SessionHooks>;
+    let participants = Participants::builder().events(Arc::clone(&order));
     let runtime = env
         .options()
-        .with(|_, session| {
-            session.hooks = Arc::new(hooks);
-        })
+        .with(|_, session| session.participants = Arc::new(participants.build()))
         .start()
         .await
         .unwrap();

@@ -1,9 +1,7 @@
 //! Startup: from options to a session that accepts prompts.
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
-use pi_runtime::{
-    ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError, TestOptions,
-};
+use pi_runtime::{ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

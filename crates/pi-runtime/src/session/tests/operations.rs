@@ -10,7 +10,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
 fn thinking(id: &str) -> FauxModel {
