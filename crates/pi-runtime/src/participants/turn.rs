@@ -170,7 +170,7 @@ mod tests {
             message: &'a SharedMessage,
         ) -> BoxFuture<'a, Option<AgentMessage>> {
             let AgentMessage::User(sent) = &**message else {
-                panic!("expected a sent message")
+                panic!("expected a user message")
             };
             let text = format!("{}{}", sent.content.joined_text(), self.0);
             ready((!self.0.is_empty()).then(|| user(&text)))
