@@ -19,7 +19,6 @@ pub(super) const SPLIT_PENDING: &[SizeException] = &[
     pending(Metric::Methods, "pi-runtime::AgentSession", 148),
     pending(Metric::Methods, "pi-runtime::ExtensionBridge", 71),
     pending(Metric::Methods, "pi-session::Session", 79),
-    pending(Metric::Methods, "pi-tui::Tui", 79),
     pending(Metric::Fields, "pi-runtime::RuntimeOptions", 23),
 ];
 
