@@ -271,8 +271,8 @@ fn on_session(session: &mut Session, method: &str, arguments: &Value) -> Result<
             Ok(json!(session.path()))
         }
         "context" => {
-            let projection = session.projection().map_err(host_error)?;
-            let settings = session.path_settings().map_err(host_error)?;
+            let projection = session.current_branch().projection().map_err(host_error)?;
+            let settings = session.current_branch().settings().map_err(host_error)?;
             let messages: Vec<&AgentMessage> = projection.messages().collect();
             Ok(json!({
                 "messages": messages,

@@ -89,20 +89,24 @@ pub(super) fn stored_session(
         })),
         "session.header" => to_json(session.header()),
         "session.entry" => match id("id")? {
-            Some(id) if session.contains(&id) => result_to_json(session.entry(&id)),
+            Some(id) if session.entries().contains(&id) => {
+                result_to_json(session.entries().read(&id))
+            }
             _ => Ok(Value::Null),
         },
-        "session.entries" => result_to_json(session.entries().collect::<Result<Vec<_>, _>>()),
+        "session.entries" => {
+            result_to_json(session.entries().iter().collect::<Result<Vec<_>, _>>())
+        }
         "session.branch" => {
             let from = id("fromId")?.map(EntryId::from);
             result_to_json(branch(session, from.as_ref()))
         }
         "session.label" => {
             let id = EntryId::from(id("id")?.unwrap_or_default());
-            Ok(session.label(&id).map(str::to_owned).into())
+            Ok(session.entries().label(&id).map(str::to_owned).into())
         }
         "session.projection" => Ok(projected_entries(
-            &session.projection().map_err(host_error)?,
+            &session.current_branch().projection().map_err(host_error)?,
         )),
         _ => Err(unknown(method)),
     }
@@ -121,8 +125,8 @@ fn branch(
     from: Option<&EntryId>,
 ) -> Result<Vec<std::sync::Arc<pi_session::Entry>>, pi_session::SessionError> {
     match from {
-        Some(from) => session.path_entries(from),
-        None => session.branch_entries(),
+        Some(from) => session.entries().branch_to(from)?.entries(),
+        None => session.current_branch().entries(),
     }
 }
 

@@ -176,7 +176,7 @@ impl ExtensionHooks {
         let event = || {
             let entries = proposal
                 .session
-                .with_session(pi_session::Session::branch_entries);
+                .with_session(|session| session.current_branch().entries());
             json!({
                 "preparation": {
                     "firstKeptEntryId": plan.first_kept_entry_id.to_string(),
