@@ -9,8 +9,7 @@ use crate::component::{InputContext, InputOutcome};
 use crate::input::{FocusChange, InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
 use crate::render::{
-    ActiveScreen, ComposeFn, Document, ExitBehavior, MainScreen, RenderError, RenderOptions,
-    ScreenMode,
+    ComposeFn, Document, ExitBehavior, RenderError, RenderOptions, ScreenMode, SwitchableScreen,
 };
 use crate::terminal::Size;
 
@@ -86,11 +85,8 @@ impl EventResponse {
 
 pub struct Tui {
     scene: Scene,
-    screen: ActiveScreen,
-    /// State of the main screen when full-screen mode began. The terminal saves its contents.
-    saved_main_screen: Option<MainScreen>,
+    screen: SwitchableScreen,
     keybindings: Keybindings,
-    render: RenderOptions,
     pointer: PointerOptions,
     gesture: Gesture,
     flashes: Flashes,
@@ -112,10 +108,8 @@ impl Tui {
     pub fn new(options: TuiOptions) -> Self {
         Self {
             scene: Scene::default(),
-            screen: ActiveScreen::new(options.mode),
-            saved_main_screen: None,
+            screen: SwitchableScreen::new(options.mode, options.render),
             keybindings: options.keybindings,
-            render: options.render,
             pointer: PointerOptions {
                 wheel_lines: options.wheel_lines.max(1),
                 copy_on_select: options.copy_on_select,
@@ -155,7 +149,7 @@ impl Tui {
     }
 
     pub fn render_options_mut(&mut self) -> &mut RenderOptions {
-        &mut self.render
+        &mut self.screen.options
     }
 
     pub fn keybindings(&self) -> &Keybindings {
@@ -175,53 +169,27 @@ impl Tui {
     }
 
     pub fn mode(&self) -> ScreenMode {
-        match self.screen {
-            ActiveScreen::Main(_) => ScreenMode::Main,
-            ActiveScreen::Full(_) => ScreenMode::Full,
-        }
+        self.screen.mode()
     }
 
     /// Returns the bytes that prepare the screen for the first frame.
     pub fn start(&mut self) -> String {
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => {
-                screen.forget();
-                String::new()
-            }
-            ActiveScreen::Full(screen) => screen.enter(self.render.mouse),
-        }
+        self.screen.start()
     }
 
     /// Returns the bytes that hand the screen back to the shell.
     pub fn stop(&mut self, exit: ExitBehavior) -> String {
+        let size = self.scene.size;
         let mut output = String::new();
-        if matches!(self.screen, ActiveScreen::Full(_)) && self.saved_main_screen.is_some() {
+        if self.screen.covers_main() {
             output = self.set_mode(ScreenMode::Main);
             if exit == ExitBehavior::PrintTranscript {
-                output.push_str(&self.last_frame());
+                output.push_str(&self.screen.last_frame(&mut self.scene.content, size));
             }
         }
-        self.search.close(&mut self.scene, &mut self.screen);
-        // Repaint so that blocks and overlays removed since the last frame do not stay on screen.
-        if matches!(&self.screen, ActiveScreen::Main(screen) if screen.is_painted()) {
-            output.push_str(&self.last_frame());
-        }
-        let last = match &mut self.screen {
-            ActiveScreen::Main(screen) => screen.finish(),
-            ActiveScreen::Full(screen) => screen.leave(&mut self.scene.content, exit),
-        };
-        output + &last
-    }
-
-    /// Paints the content without overlays, which must not end up in the scrollback.
-    fn last_frame(&mut self) -> String {
-        let (size, options) = (self.scene.size, self.render);
-        self.screen
-            .frame(&mut self.scene.content, size, options, None)
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot paint the final frame");
-                String::new()
-            })
+        self.search.close(&mut self.scene, self.screen.full_mut());
+        let content = &mut self.scene.content;
+        output + &self.screen.finish(content, size, exit)
     }
 
     /// Switches the screen mode while running and returns the bytes to write.
@@ -231,34 +199,21 @@ impl Tui {
         if self.mode() == mode {
             return String::new();
         }
-        self.search.close(&mut self.scene, &mut self.screen);
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => {
-                self.saved_main_screen = Some(std::mem::take(screen));
-                self.screen = ActiveScreen::new(mode);
-                self.start()
-            }
-            ActiveScreen::Full(screen) => {
-                let output = screen.leave(&mut self.scene.content, ExitBehavior::RestoreScreen);
-                let mut main = self.saved_main_screen.take().unwrap_or_default();
-                main.cursor_was_shown();
-                self.screen = ActiveScreen::Main(main);
-                output
-            }
-        }
+        self.search.close(&mut self.scene, self.screen.full_mut());
+        self.screen.switch(&mut self.scene.content)
     }
 
     /// Switches to full-screen mode, scrolled to the lines that most recently left the main screen,
     /// and returns the bytes to write. Use [`Tui::set_mode`] to switch back.
     pub fn view_scrollback(&mut self) -> String {
-        let ActiveScreen::Main(screen) = &self.screen else {
+        let Some(screen) = self.screen.main() else {
             return String::new();
         };
         let dock = self.scene.content.dock.line_count();
         let height = self.scene.size.rows.saturating_sub(dock).max(1);
         let first = screen.lines_above().saturating_sub(height);
         let output = self.set_mode(ScreenMode::Full);
-        if let ActiveScreen::Full(screen) = &mut self.screen {
+        if let Some(screen) = self.screen.full_mut() {
             screen.viewport.begin_at(first);
         }
         output
@@ -268,7 +223,7 @@ impl Tui {
     pub fn frame(&mut self) -> Result<String, RenderError> {
         let mut output = self.paint()?;
         // Painting may change the match count shown in the search panel.
-        if let ActiveScreen::Full(screen) = &self.screen
+        if let Some(screen) = self.screen.full()
             && self.search.update_result(&mut self.scene, screen)
         {
             output.push_str(&self.paint()?);
@@ -280,7 +235,7 @@ impl Tui {
         self.scene.resolve_focus();
         let size = self.scene.size;
         let flashes = &self.flashes;
-        let flashing = flashes.is_active() && matches!(self.screen, ActiveScreen::Full(_));
+        let flashing = flashes.is_active() && self.screen.full().is_some();
         let overlays = &mut self.scene.overlays;
         let has_overlays = flashing || overlays.any_visible(size);
         let mut compose = |screen: &mut Vec<Line>| {
@@ -294,27 +249,14 @@ impl Tui {
         } else {
             None
         };
-        let output = self
-            .screen
-            .frame(&mut self.scene.content, size, self.render, overlay);
-        if let ActiveScreen::Full(screen) = &mut self.screen {
-            // Keep the saved main screen in step with changes to the transcript.
-            let changes = screen.take_changes();
-            if let Some(saved_main_screen) = &mut self.saved_main_screen {
-                saved_main_screen.apply_changes(&changes);
-            }
-        }
-        output
+        self.screen.frame(&mut self.scene.content, size, overlay)
     }
 
     /// Makes the next frame clear the terminal, scrollback included, and print everything.
     ///
     /// Used when switching sessions; nothing else clears the scrollback.
     pub fn clear_terminal(&mut self) {
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => screen.request_clear(),
-            ActiveScreen::Full(screen) => screen.request_repaint(),
-        }
+        self.screen.request_clear();
     }
 
     /// Makes the next frame rewrite every visible row.
@@ -395,7 +337,7 @@ impl Tui {
         }
         match component.handle_input(event, &context) {
             InputOutcome::Consumed => {
-                if let ActiveScreen::Full(screen) = &mut self.screen
+                if let Some(screen) = self.screen.full_mut()
                     && self.search.is_focused(&self.scene)
                 {
                     self.search.follow_query(&mut self.scene, screen);

@@ -8,7 +8,7 @@ use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{MouseButton, MouseEventKind, MouseReport};
 use crate::overlay::CellRect;
-use crate::render::{ActiveScreen, MouseSelection, SelectionGranularity};
+use crate::render::{MouseSelection, SelectionGranularity};
 use crate::terminal::clipboard_sequence;
 use crate::text::link_at;
 
@@ -244,7 +244,7 @@ impl Tui {
             return EventResponse::ignored();
         };
         if !report.is_wheel()
-            && let ActiveScreen::Full(screen) = &mut self.screen
+            && let Some(screen) = self.screen.full_mut()
             && self.search.follow_pointer(report, &mut self.scene, screen)
         {
             response.frame = response.frame.max(FrameUrgency::Soon);
@@ -257,9 +257,7 @@ impl Tui {
         &mut self,
         act: impl FnOnce(&mut Gesture, &mut PointerSurface<'_>) -> R,
     ) -> Option<R> {
-        let ActiveScreen::Full(screen) = &mut self.screen else {
-            return None;
-        };
+        let screen = self.screen.full_mut()?;
         let mut surface = PointerSurface {
             scene: &mut self.scene,
             screen,

@@ -3,7 +3,7 @@
 use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{InputEvent, action};
-use crate::render::{ActiveScreen, Document, Viewport};
+use crate::render::{Document, Viewport};
 
 /// Marks the first line of a prompt, for shells and for jumping (OSC 133).
 const PROMPT_MARK: &str = "\x1b]133;A";
@@ -17,14 +17,14 @@ enum PromptDirection {
 impl Tui {
     /// Scrolls by lines in full-screen mode; negative is up.
     pub fn scroll_by(&mut self, lines: isize) {
-        if let ActiveScreen::Full(screen) = &mut self.screen {
+        if let Some(screen) = self.screen.full_mut() {
             screen.viewport.scroll_by(lines);
         }
     }
 
     /// Scrolls to the end in full-screen mode and follows it.
     pub fn scroll_to_end(&mut self) {
-        if let ActiveScreen::Full(screen) = &mut self.screen {
+        if let Some(screen) = self.screen.full_mut() {
             screen.viewport.scroll_to_end();
         }
     }
@@ -32,31 +32,23 @@ impl Tui {
     /// Returns how many lines of the transcript are above the viewport, or `None` if the terminal
     /// does the scrolling.
     pub fn lines_above(&self) -> Option<usize> {
-        match &self.screen {
-            ActiveScreen::Main(_) => None,
-            ActiveScreen::Full(screen) => Some(screen.viewport.top()),
-        }
+        Some(self.screen.full()?.viewport.top())
     }
 
     /// Whether the end of the transcript is visible and followed.
     pub fn follows_end(&self) -> bool {
-        match &self.screen {
-            ActiveScreen::Main(_) => true,
-            ActiveScreen::Full(screen) => screen.viewport.follows_end(),
-        }
+        let screen = self.screen.full();
+        screen.is_none_or(|screen| screen.viewport.follows_end())
     }
 
     /// Returns the selected text in full-screen mode.
     pub fn selected_text(&self) -> Option<String> {
-        match &self.screen {
-            ActiveScreen::Main(_) => None,
-            ActiveScreen::Full(screen) => screen.selected_text(&self.scene.content),
-        }
+        self.screen.full()?.selected_text(&self.scene.content)
     }
 
     /// Handles a key that the screen takes before the focused component.
     pub(super) fn handle_screen_key(&mut self, event: &InputEvent) -> Option<EventResponse> {
-        let (InputEvent::Key(key), ActiveScreen::Full(_)) = (event, &self.screen) else {
+        let (InputEvent::Key(key), Some(screen)) = (event, self.screen.full_mut()) else {
             return None;
         };
         let search_focused = self.search.is_focused(&self.scene);
@@ -75,11 +67,8 @@ impl Tui {
         )
         .find(|(id, applies)| *applies && self.keybindings.matches(key, id))
         .map(|(id, _)| id)?;
-        let (scene, screen) = (&mut self.scene, &mut self.screen);
-        if !key.is_release()
-            && !self.search.perform(id, scene, screen, &self.keybindings)
-            && let ActiveScreen::Full(screen) = screen
-        {
+        let scene = &mut self.scene;
+        if !key.is_release() && !self.search.perform(id, scene, screen, &self.keybindings) {
             scroll(&mut screen.viewport, &scene.content.transcript, id);
         }
         Some(EventResponse::consumed(FrameUrgency::Now))

@@ -5,7 +5,7 @@ use super::search_panel::{SearchButton, SearchPanel};
 use crate::focus::FocusTarget;
 use crate::input::{Keybindings, MouseReport, action};
 use crate::overlay::{OverlayAnchor, OverlayId, OverlayMargin, OverlayOptions, OverlayWidth};
-use crate::render::{ActiveScreen, FullScreen, TranscriptSearch};
+use crate::render::{FullScreen, TranscriptSearch};
 
 /// The search panel, while it is open.
 #[derive(Debug, Default)]
@@ -24,16 +24,14 @@ impl SearchControl {
         &mut self,
         id: &str,
         scene: &mut Scene,
-        screen: &mut ActiveScreen,
+        screen: &mut FullScreen,
         keybindings: &Keybindings,
     ) -> bool {
-        match (id, screen) {
-            (action::ALT_SCREEN_SEARCH, screen) => self.toggle(scene, screen, keybindings),
-            (action::ALT_SCREEN_SEARCH_CLOSE, screen) => self.close(scene, screen),
-            (action::ALT_SCREEN_SEARCH_NEXT, ActiveScreen::Full(screen)) => {
-                self.jump(scene, screen, TranscriptSearch::next);
-            }
-            (action::ALT_SCREEN_SEARCH_PREVIOUS, ActiveScreen::Full(screen)) => {
+        match id {
+            action::ALT_SCREEN_SEARCH => self.toggle(scene, screen, keybindings),
+            action::ALT_SCREEN_SEARCH_CLOSE => self.close(scene, Some(screen)),
+            action::ALT_SCREEN_SEARCH_NEXT => self.jump(scene, screen, TranscriptSearch::next),
+            action::ALT_SCREEN_SEARCH_PREVIOUS => {
                 self.jump(scene, screen, TranscriptSearch::previous);
             }
             _ => return false,
@@ -42,13 +40,10 @@ impl SearchControl {
     }
 
     /// Opens the panel, or closes it if it is open.
-    fn toggle(&mut self, scene: &mut Scene, screen: &mut ActiveScreen, keybindings: &Keybindings) {
+    fn toggle(&mut self, scene: &mut Scene, screen: &mut FullScreen, keybindings: &Keybindings) {
         if self.overlay.is_some() {
-            return self.close(scene, screen);
+            return self.close(scene, Some(screen));
         }
-        let ActiveScreen::Full(screen) = screen else {
-            return;
-        };
         screen.search = Some(TranscriptSearch::default());
         let options = OverlayOptions {
             width: OverlayWidth::Percent(40.0),
@@ -65,8 +60,9 @@ impl SearchControl {
         self.overlay = Some(scene.show_overlay(SearchPanel::new(keys), options));
     }
 
-    pub(super) fn close(&mut self, scene: &mut Scene, screen: &mut ActiveScreen) {
-        if let ActiveScreen::Full(screen) = screen {
+    /// Closes the panel and ends the search on the screen that shows it.
+    pub(super) fn close(&mut self, scene: &mut Scene, screen: Option<&mut FullScreen>) {
+        if let Some(screen) = screen {
             screen.search = None;
         }
         if let Some(id) = self.overlay.take() {
