@@ -15,7 +15,8 @@
 //!
 //! # fn main() -> Result<(), pi_session::SessionError> {
 //! let session = Session::in_memory(Path::new("/project"), NewSession::default())?;
-//! let plan = CompactionPlan::new(&session.projection()?, &CompactionSettings::default());
+//! let projection = session.current_branch().projection()?;
+//! let plan = CompactionPlan::new(&projection, &CompactionSettings::default());
 //! assert_eq!(plan, Err(NothingToCompact::TooSmall));
 //! # Ok(())
 //! # }

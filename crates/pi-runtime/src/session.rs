@@ -263,8 +263,8 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
-    let is_new = session.context_outline()?.messages == 0;
-    let stored = session.path_settings()?;
+    let is_new = session.current_branch().context_outline()?.messages == 0;
+    let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {
         let same = |stored: &ContextModel| {
             stored.provider == model.provider && stored.model_id == model.id

@@ -86,7 +86,7 @@ impl SessionPort for LocalSessionPort {
             shell: session.is_bash_running(),
         };
         let (leaf, entry_count) =
-            session.with_session(|session| (session.leaf_id().cloned(), session.len()));
+            session.with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
         let immediate_commands = if activity.compacting {
             let commands = self.runtime.commands().into_iter();
             let own = commands.filter(|command| command.source == CommandSource::Extension);

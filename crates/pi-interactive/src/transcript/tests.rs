@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_core::{SharedMessage, ToolOutput};
+use pi_core::{AgentEvent, SharedMessage, ToolOutput};
 use pi_protocol::{
-    AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock, MessageBuilder,
-    MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
+    MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
 };
 use pi_providers::FauxProvider;
+use pi_runtime::SessionEvent;
 use pi_session::{NewSession, Session};
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,
@@ -356,7 +357,7 @@ fn results_stay_with_their_calls() {
             .append_message(tool_result(&call.to_string(), "done"))
             .unwrap();
     }
-    let mut ids = session.branch_ids();
+    let mut ids = session.current_branch().ids();
     assert_eq!(history::take_recent(&mut ids, 2, &session).len(), 4);
     assert_eq!(ids.len(), 1);
 }

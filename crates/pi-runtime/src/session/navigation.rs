@@ -100,10 +100,10 @@ impl AgentSession {
         let (entry, left) = {
             let transcript = self.transcript();
             let session = transcript.session();
-            let entry = session.entry(target.as_str())?;
+            let entry = session.entries().read(target.as_str())?;
             (
                 entry,
-                AbandonedBranch::collect(session, old_leaf.as_ref(), target)?,
+                AbandonedBranch::collect(session.entries(), old_leaf.as_ref(), target)?,
             )
         };
         let mut plan = PlannedMove {

@@ -179,7 +179,7 @@ impl AgentSession {
             return pi_protocol::json::to_string(transcript.messages()?)
                 .map_err(SessionError::Serialize);
         }
-        transcript.session().messages_json()
+        transcript.session().current_branch().messages_json()
     }
 
     /// Returns the number of messages in the model's context, without loading the conversation.
@@ -296,7 +296,7 @@ impl AgentSession {
             // Retake the lock for each batch, so other callers get a turn.
             let transcript = self.transcript();
             for entry_id in part {
-                let entry = transcript.session().entry(entry_id.as_str())?;
+                let entry = transcript.session().entries().read(entry_id.as_str())?;
                 let EntryBody::Message(AgentMessage::User(user)) = &entry.body else {
                     continue;
                 };
@@ -317,13 +317,18 @@ impl AgentSession {
         let transcript = self.transcript();
         let session = transcript.session();
         let entries: Result<Vec<_>, _> = match since {
-            None => session.entries().collect(),
+            None => session.entries().iter().collect(),
             Some(since) => {
-                session.entry(since.as_str())?;
-                let ids = session.tree().nodes.into_iter().map(|node| node.id);
+                session.entries().read(since.as_str())?;
+                let ids = session
+                    .entries()
+                    .tree()
+                    .nodes
+                    .into_iter()
+                    .map(|node| node.id);
                 ids.skip_while(|id| id != since)
                     .skip(1)
-                    .map(|id| session.entry(id.as_str()))
+                    .map(|id| session.entries().read(id.as_str()))
                     .collect()
             }
         };
@@ -335,6 +340,6 @@ impl AgentSession {
 
     /// Builds the tree without reading entries.
     pub fn tree(&self) -> SessionTree {
-        self.with_session(pi_session::Session::tree)
+        self.with_session(|session| session.entries().tree())
     }
 }

@@ -182,7 +182,7 @@ impl AgentSession {
         if drafts.is_empty() {
             return Ok(transcript.projection()?.clone());
         }
-        let branch = transcript.session().branch_entries()?;
+        let branch = transcript.session().current_branch().entries()?;
         let entries: Vec<Entry> = branch.iter().map(|entry| (**entry).clone()).collect();
         drop(transcript);
         let options = NewSession {
@@ -191,10 +191,14 @@ impl AgentSession {
         };
         let mut preview = Session::in_memory_from(&self.0.cwd, options, &entries)?;
         for draft in drafts {
-            let body = body_of(draft.clone(), &preview.projection()?, self.0.env.now_ms());
+            let body = body_of(
+                draft.clone(),
+                &preview.current_branch().projection()?,
+                self.0.env.now_ms(),
+            );
             preview.append(body)?;
         }
-        preview.projection()
+        preview.current_branch().projection()
     }
 }
 

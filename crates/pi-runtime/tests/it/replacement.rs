@@ -23,7 +23,7 @@ async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
-        .with_session(pi_session::Session::branch_entries)
+        .with_session(|session| session.current_branch().entries())
         .unwrap()
         .iter()
         .filter(|entry| {

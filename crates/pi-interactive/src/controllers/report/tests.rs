@@ -60,3 +60,34 @@ fn a_crash_of_the_previous_run_is_reported() {
         ["Warning: pi crashed in the previous run; the session was saved. Crash record: crash.txt"]
     );
 }
+
+#[test]
+fn a_written_report_is_described_before_it_is_shared() {
+    let mut report = ReportController::default();
+    let commands = report.update(ReportMsg::Written(Ok(WrittenReport {
+        id: "r1".to_owned(),
+        path: PathBuf::from("report.zip"),
+        bytes: 2048,
+        files: vec!["README.txt".to_owned(), "report.json".to_owned()],
+        redacted: 1,
+    })));
+    let text = listed(&commands).join("\n");
+    assert!(
+        text.starts_with("Info: Report written to report.zip ("),
+        "{text}"
+    );
+    assert!(text.contains("1 secret redacted"), "{text}");
+    assert!(
+        text.contains("Contents: README.txt, report.json."),
+        "{text}"
+    );
+    let failed = ReportMsg::Written(Err("disk full".to_owned()));
+    assert_eq!(listed(&report.update(failed)), ["Error: disk full"]);
+}
+
+#[test]
+fn an_answer_without_a_question_writes_nothing() {
+    let mut report = ReportController::default();
+    let commands = answer(&mut report, QuestionAnswer::Chosen(0));
+    assert_eq!(listed(&commands), ["Status: No report written"]);
+}

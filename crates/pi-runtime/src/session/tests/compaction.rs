@@ -270,7 +270,7 @@ impl CompactionHook for FixedCompactionVerdict {
     ) -> BoxFuture<'a, CompactionVerdict> {
         let branch = proposal
             .session
-            .with_session(|one| one.branch_entries().unwrap());
+            .with_session(|one| one.current_branch().entries().unwrap());
         assert!(!branch.is_empty());
         Box::pin(std::future::ready(self.0.clone()))
     }

@@ -140,6 +140,7 @@ impl SessionHarness {
         self.session.with_session(|session| {
             session
                 .entries()
+                .iter()
                 .map(|entry| {
                     let entry = serde_json::to_value(&*entry.unwrap()).unwrap();
                     match &entry["message"]["role"] {

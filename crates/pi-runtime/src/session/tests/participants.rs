@@ -269,7 +269,7 @@ async fn a_message_replaced_by_a_hook_is_stored_and_published() {
     );
     let stored = harness
         .session
-        .with_session(|session| session.leaf().unwrap().unwrap());
+        .with_session(|session| session.current_branch().leaf().unwrap().unwrap());
     let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
         panic!("expected the response as the leaf")
     };
