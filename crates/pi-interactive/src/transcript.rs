@@ -15,11 +15,11 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pi_context::CompactionReason;
-use pi_core::AgentEvent;
-use pi_protocol::{AgentMessage, Usage};
-use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
-use pi_session::{EntryBody, EntryId};
+use pi_protocol::{
+    AgentEvent, AgentMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId,
+    SessionEvent, Usage,
+};
+use pi_runtime::ComponentId;
 use pi_tui::{BlockId, Document, Liveness};
 use pi_views::theme::ui_theme::UiTheme;
 
@@ -327,7 +327,7 @@ impl Transcript {
                 }
             },
             AgentEvent::MessageUpdate {
-                message,
+                live: Some(message),
                 assistant_message_event,
                 ..
             } => self.assistant_updated(document, message, assistant_message_event),

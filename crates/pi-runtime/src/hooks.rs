@@ -11,18 +11,18 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{
-    AbandonedBranch, CompactionPlan, CompactionReason, CompactionResult, PromptSections,
-    SummaryAuthor,
+    AbandonedBranch, CompactionPlan, CompactionResult, PromptSections, SummaryAuthor,
 };
 use pi_core::{
-    ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
-    SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    ActivityOutcome, FinishedToolCall, HookError, InputSource, PendingToolCall, ToolCallVerdict,
+    ToolResultUpdate,
 };
 use pi_protocol::{
-    AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
+    AgentMessage, CompactionReason, ContextReplacement, Delivery, Entry, EntryId, ImageContent,
+    Message, MessageContent, Model, SessionEvent, SharedMessage, ThinkingLevel, Usage,
 };
 use pi_providers::RequestHooks;
-use pi_session::{BranchSummary, ContextReplacement, Entry, EntryId};
+use pi_session::BranchSummary;
 use pi_tools::{ProcessOperations, ShellResult};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

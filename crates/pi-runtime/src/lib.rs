@@ -66,9 +66,8 @@ pub use hooks::{
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use pi_core::{
-    ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
-    Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
-    SummarySource, UpdateFormat,
+    ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
+    PromptOutcome,
 };
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
 pub use replay::{ReplayError, replay};

@@ -8,20 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_protocol::{Entry, EntryId, EntryKind, SessionHeader, timestamp};
 
 use crate::cache::EntryCache;
 use crate::directory;
-use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
 use crate::index::{EntrySlot, Index, IndexRecord};
-use crate::kind::EntryKind;
 use crate::load::load;
 use crate::log::{AppendLog, read_range};
 use crate::reader::read_text;
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
-use crate::timestamp;
 
 pub(crate) mod append;
 pub(crate) mod open;

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use pi_protocol::Usage;
+use pi_protocol::{BranchSummaryEntry, Entry, EntryId, EntryKind, Usage};
 use serde_json::Value;
 
-use crate::entry::{BranchSummaryEntry, Entry, EntryId};
 use crate::error::SessionError;
 use crate::index::{EntrySlot, IndexRecord, Parent};
-use crate::kind::EntryKind;
 use crate::session::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

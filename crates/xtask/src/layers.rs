@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 25] = [
+const LAYERS: [(&str, &[&str]); 26] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.

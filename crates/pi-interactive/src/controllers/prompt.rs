@@ -4,8 +4,8 @@
 mod tests;
 
 use pi_config::DoubleEscapeAction;
-use pi_protocol::ThinkingLevel;
-use pi_runtime::{Delivery, Prompt};
+use pi_protocol::{Delivery, ThinkingLevel};
+use pi_runtime::Prompt;
 use pi_tui::ColorToken;
 
 use super::terminal::TerminalMsg;

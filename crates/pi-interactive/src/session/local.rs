@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{ConfigScope, DeliveryMode};
-use pi_core::QueueMode;
-use pi_protocol::LiveMessage;
+use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
 use pi_runtime::{
-    AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
+    AgentSession, CommandInfo, CommandSource, Services, SessionRuntime, SessionStats,
 };
-use pi_session::{Entry, EntryId, EntryKind, SessionTree};
+use pi_session::SessionTree;
 use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::ConfigDiagnostic;
-use pi_protocol::LiveMessage;
+use pi_protocol::{LiveMessage, SessionEvent};
 use pi_providers::StreamPhase;
-use pi_runtime::{CommandInfo, Services, SessionEvent, SessionStats};
+use pi_runtime::{CommandInfo, Services, SessionStats};
 use pi_session::SessionTree;
 
 use super::command::{SessionChange, SessionCommand};

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_core::{SharedMessage, ToolOutput};
 use pi_protocol::{
     AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock, MessageBuilder,
-    MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
+    MessageContent, SharedMessage, StopReason, ToolCall, ToolOutput, ToolResultMessage,
+    UserMessage,
 };
 use pi_providers::FauxProvider;
 use pi_session::{NewSession, Session};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_ext::{HostError, HostFuture};
-use pi_protocol::ThinkingLevel;
+use pi_protocol::{SessionEvent, ThinkingLevel, UpdateFormat};
 use serde_json::{Value, json};
 
 use super::bridge::{ExtensionBridge, field, host_error, lock, read, result_to_json, unknown};
@@ -22,7 +22,6 @@ use crate::runtime::SessionRuntime;
 use crate::session::{AgentSession, BashRequest, Persist, SessionListener, SessionSubscription};
 use options::{ExtensionAgentOptions, PromptOptions};
 use pi_core::Prompt;
-use pi_core::{SessionEvent, UpdateFormat};
 
 /// The agents of extensions, by number.
 #[derive(Default)]
@@ -39,7 +38,7 @@ struct AgentEventForwarder(JobCallback);
 impl SessionListener for AgentEventForwarder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let event = event.to_json(UpdateFormat::Full).ok();
+            let event = event.to_compatible_json(UpdateFormat::Full).ok().flatten();
             let event = event.and_then(|event| serde_json::from_str(&event).ok());
             let Some(event) = event else {
                 return;

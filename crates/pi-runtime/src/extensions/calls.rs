@@ -6,11 +6,9 @@
 use std::sync::Arc;
 
 use pi_auth::KeySource;
-use pi_core::ToolOutput;
 use pi_ext::HostError;
-use pi_protocol::ThinkingLevel;
+use pi_protocol::{EntryId, ThinkingLevel, ToolOutput};
 use pi_providers::{ProviderLayer, RefreshOptions};
-use pi_session::EntryId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

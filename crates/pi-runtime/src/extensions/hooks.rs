@@ -17,14 +17,11 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
-};
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 use pi_ext::EngineError;
-use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_protocol::{AgentMessage, EntryId, SessionEvent, SharedMessage, ThinkingLevel};
 use pi_providers::RequestHooks;
-use pi_session::{EntryId, ForkPosition};
+use pi_session::ForkPosition;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use pi_config::AgentDir;
 use pi_ext::{HostError, HostFuture};
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, EntryBody, EntryId};
 use pi_session::{
-    AccessMode, BranchSummary, EntryBody, EntryId, NewSession, OpenSession, Session, SessionStore,
-    listing, project_path,
+    AccessMode, BranchSummary, NewSession, OpenSession, Session, SessionStore, listing,
+    project_path,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ impl ExtensionBridge {
 
 /// Returns the model's context for entries held by the extension.
 fn context_of(entries: &[Value]) -> Result<Value, HostError> {
-    let entries = entries.iter().cloned().map(read::<pi_session::Entry>);
+    let entries = entries.iter().cloned().map(read::<pi_protocol::Entry>);
     let entries: Result<Vec<_>, _> = entries
         .map(|entry| entry.map(std::sync::Arc::new))
         .collect();
@@ -298,6 +298,6 @@ fn read_body(arguments: &Value) -> Result<EntryBody, HostError> {
     fields.insert("id".to_owned(), "draft".into());
     fields.insert("parentId".to_owned(), Value::Null);
     fields.insert("timestamp".to_owned(), "1970-01-01T00:00:00.000Z".into());
-    let entry: pi_session::Entry = read(Value::Object(fields))?;
+    let entry: pi_protocol::Entry = read(Value::Object(fields))?;
     Ok(entry.body)
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pi_ext::{HostError, HostFuture};
+use pi_protocol::EntryId;
 use pi_providers::RefreshOptions;
-use pi_session::{EntryId, ForkPosition};
+use pi_session::ForkPosition;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

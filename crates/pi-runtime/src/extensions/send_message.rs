@@ -1,11 +1,11 @@
 //! Messages sent by extensions and their delivery options, as received from JavaScript.
 
-use pi_protocol::MessageContent;
+use pi_protocol::{Delivery, MessageContent};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::hooks::CustomMessageDraft;
-use pi_core::{CustomDelivery, CustomMessageOptions, Delivery};
+use pi_core::{CustomDelivery, CustomMessageOptions};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

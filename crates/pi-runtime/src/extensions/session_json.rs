@@ -4,8 +4,8 @@ use pi_context::{serialize_conversation, to_model_messages};
 use pi_ext::HostError;
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
 use pi_protocol::transcript::{current_system_message, system_text};
-use pi_protocol::{AgentMessage, AssistantMessage, Message, Model};
-use pi_session::{EntryId, Projection, Session};
+use pi_protocol::{AgentMessage, AssistantMessage, EntryId, Message, Model};
+use pi_session::{Projection, Session};
 use serde_json::{Value, json};
 
 use super::bridge::{field, host_error, result_to_json, to_json, unknown};
@@ -119,7 +119,7 @@ pub(super) fn projected_entries(projection: &Projection) -> Value {
 fn branch(
     session: &Session,
     from: Option<&EntryId>,
-) -> Result<Vec<std::sync::Arc<pi_session::Entry>>, pi_session::SessionError> {
+) -> Result<Vec<std::sync::Arc<pi_protocol::Entry>>, pi_session::SessionError> {
     match from {
         Some(from) => session.path_entries(from),
         None => session.branch_entries(),

@@ -6,14 +6,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
-};
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 use pi_http::{HeaderOverrides, ResponseHead};
-use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_protocol::{AgentMessage, EntryId, Model, SessionEvent, SharedMessage, ThinkingLevel};
 use pi_providers::RequestHooks;
-use pi_session::{EntryId, ForkPosition};
+use pi_session::ForkPosition;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

@@ -6,8 +6,9 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
     SummaryInstructions,
 };
-use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply, SummarySource};
-use pi_session::{BranchSummary, Entry, EntryId, SessionError};
+use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply};
+use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -223,7 +224,7 @@ impl AgentSession {
             .label
             .as_deref()
             .filter(|label| !label.is_empty());
-        let summary = {
+        let (summary, labeled) = {
             let mut transcript = self.transcript();
             let summary = match plan.summary.filter(|summary| !summary.summary.is_empty()) {
                 Some(summary) => {
@@ -234,12 +235,16 @@ impl AgentSession {
                     None
                 }
             };
+            let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
             if let Some(label) = label {
-                let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
                 transcript.set_label(labeled, Some(label))?;
             }
-            summary
+            let labeled = labeled.clone();
+            (summary, labeled)
         };
+        if label.is_some() {
+            self.log_label(&labeled, label);
+        }
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0

@@ -1,9 +1,7 @@
 //! Hooks for tool calls and messages.
 
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
-};
-use pi_protocol::AgentMessage;
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_protocol::{AgentMessage, SharedMessage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

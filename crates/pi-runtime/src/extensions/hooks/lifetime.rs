@@ -1,6 +1,7 @@
 //! Hooks for the start, replacement and shutdown of sessions.
 
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::EntryId;
+use pi_session::ForkPosition;
 use serde_json::json;
 
 use super::{ExtensionHooks, is_cancelled};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_core::{Delivery, HookError, InputSource, SharedMessage};
+use pi_core::{HookError, InputSource};
 use pi_protocol::transcript::current_system_message;
-use pi_protocol::{AgentMessage, SystemMessage};
+use pi_protocol::{AgentMessage, Delivery, SharedMessage, SystemMessage};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

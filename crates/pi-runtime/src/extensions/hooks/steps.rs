@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_core::AgentEvent;
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentEvent, AgentMessage};
 use serde_json::json;
 
 use super::ExtensionHooks;
@@ -29,7 +28,7 @@ impl ExtensionHooks {
                     .await;
             }
             AgentEvent::MessageUpdate {
-                message,
+                live: Some(message),
                 assistant_message_event,
                 ..
             } => {

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use pi_context::CompactionResult;
 use pi_core::{ActivityOutcome, HookError};
-use pi_session::{BranchSummary, ContextReplacement, EntryId};
+use pi_protocol::{ContextReplacement, EntryId};
+use pi_session::BranchSummary;
 use pi_tools::ShellResult;
 use serde::Deserialize;
 use serde_json::{Value, json};

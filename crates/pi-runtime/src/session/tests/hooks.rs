@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_protocol::{
+    AgentMessage, AssistantBlock, ContextReplacement, InputBlock, Message, SessionEvent,
+    SharedMessage,
 };
-use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
 use pi_providers::FauxResponse;
-use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
 use serde_json::json;
