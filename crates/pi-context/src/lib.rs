@@ -40,8 +40,8 @@ pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose,
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
-    RecoveryState, exceeds_threshold, needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, RecoveryFailure, RecoveryState,
+    exceeds_threshold, needs_compaction,
 };
 pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,

@@ -66,9 +66,8 @@ pub use participants::{
     UserBashVerdict, UserCommand, UserInput,
 };
 pub use pi_core::{
-    ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
-    Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
-    SummarySource, UpdateFormat,
+    ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
+    PromptOutcome,
 };
 pub use pi_extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,

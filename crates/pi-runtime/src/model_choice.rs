@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
 use pi_env::env_vars;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{EntryKind, Model, ThinkingLevel};
 use pi_providers::{
     ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions, ScopedModel,
     builtin_providers, resolve_model, resolve_scope,
 };
-use pi_session::{ContextModel, EntryKind, Session, SessionError};
+use pi_session::{ContextModel, Session, SessionError};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;

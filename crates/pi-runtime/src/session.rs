@@ -34,9 +34,12 @@ use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{
+    Model, ModelChangeEntry, ReplacementReason, SessionEvent, SessionId, ThinkingLevel,
+    ThinkingLevelChangeEntry,
+};
 use pi_providers::{Models, ScopedModel};
-use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
+use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
@@ -193,11 +196,27 @@ impl AgentSession {
     /// the session file; later prompts are rejected. A second call does nothing. Must not be awaited by
     /// a listener or a hook.
     pub async fn dispose(&self) {
+        self.close(None).await;
+    }
+
+    /// Like [`AgentSession::dispose`], for a session that another one replaces.
+    pub(crate) async fn dispose_replaced(&self, next: SessionId, reason: ReplacementReason) {
+        let replaced = SessionEvent::SessionReplaced {
+            session: next,
+            reason,
+        };
+        self.close(Some(replaced)).await;
+    }
+
+    async fn close(&self, last_event: Option<SessionEvent>) {
         self.0.control.interrupt(Input::Close);
         self.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.wait_for_bash().await;
+        if let Some(event) = last_event {
+            self.log_change(event);
+        }
         self.0.publisher.close();
         let transcript = self.transcript();
         if transcript.session().is_saved()

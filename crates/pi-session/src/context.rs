@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use pi_protocol::json::JsonObject;
 use pi_protocol::transcript::{active_sections, current_system_message};
-use pi_protocol::{AgentMessage, Message, SystemMessage};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, Entry, EntryBody, EntryId, Message, SystemMessage,
+};
 
-use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
 use crate::session::branch::SessionBranch;
 

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pi_protocol::SessionHeader;
+
 use crate::directory::EXTENSION;
-use crate::header::SessionHeader;
 use crate::load::parse;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{ScannedLine, Scanner};

@@ -7,17 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_protocol::{Entry, EntryId, SessionHeader, timestamp};
 
 use crate::directory;
-use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
 use crate::index::{EntrySlot, Index};
 use crate::load::load;
 use crate::log::{AppendError, AppendLog};
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
-use crate::timestamp;
 
 pub(crate) mod append;
 pub(crate) mod branch;

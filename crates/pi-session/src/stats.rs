@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
+use pi_protocol::{Entry, EntryKind, MessageRole};
 use serde::Serialize;
 
-use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
-use crate::kind::{EntryKind, MessageRole};
 use crate::session::entries::SessionEntries;
 use usage_record::{TokenSpend, UsageRecord};
 

@@ -1,8 +1,7 @@
 //! The entry tree of a session as data.
 
-use crate::entry::EntryId;
 use crate::index::{Index, IndexRecord};
-use crate::kind::EntryKind;
+use pi_protocol::{EntryId, EntryKind};
 
 /// The entries of a session as a tree.
 ///

@@ -7,8 +7,8 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, NavigationTarget,
     Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,
 };
-use pi_protocol::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
-use pi_session::{Entry, EntryBody, OpenSession, Session, project_path};
+use pi_protocol::{AgentMessage, AssistantMessage, Entry, EntryBody, Model, ThinkingLevel};
+use pi_session::{OpenSession, Session, project_path};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::TempDir;

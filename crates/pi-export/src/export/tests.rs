@@ -3,8 +3,8 @@
 use std::fs;
 
 use pi_env::Env;
-use pi_protocol::AgentMessage;
-use pi_session::{NewSession, Session, SessionInfoEntry};
+use pi_protocol::{AgentMessage, SessionInfoEntry};
+use pi_session::{NewSession, Session};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::{Value, json};

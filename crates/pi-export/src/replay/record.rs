@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use pi_env::Env;
 use pi_fs::private::PrivateTempDir;
-use pi_protocol::AgentMessage;
-use pi_session::{AccessMode, EntryBody, OpenSession, Session, SessionError};
+use pi_protocol::{AgentMessage, EntryBody};
+use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 use super::comparison::message_of;

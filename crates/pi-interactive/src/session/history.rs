@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_session::{Entry, EntryId, EntryKind, Session};
+use pi_protocol::{Entry, EntryId, EntryKind};
+use pi_session::Session;
 
 /// The entries of a session, read one at a time. Reading may access the disk.
 pub(crate) trait SessionHistory: Send + Sync {

@@ -12,10 +12,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
 use pi_context::SessionStats;
-use pi_core::QueueMode;
-use pi_protocol::LiveMessage;
-use pi_runtime::{AgentSession, SessionEvent, SessionRuntime, Workspace};
-use pi_session::{Entry, EntryId, EntryKind, SessionTree};
+use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
+use pi_runtime::{AgentSession, SessionRuntime, Workspace};
+use pi_session::SessionTree;
 use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;
 

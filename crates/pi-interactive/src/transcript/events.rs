@@ -2,11 +2,7 @@
 
 use std::time::Instant;
 
-use pi_context::CompactionReason;
-use pi_core::AgentEvent;
-use pi_protocol::{AgentMessage, Usage};
-use pi_runtime::{CompactionOutcome, SessionEvent};
-use pi_session::EntryBody;
+use pi_protocol::{CompactionReason, AgentEvent, AgentMessage, CompactionOutcome, EntryBody, SessionEvent, Usage};
 use pi_tui::Document;
 
 use super::history::HistoryBuilder;
@@ -97,7 +93,7 @@ impl Transcript {
                 }
             },
             AgentEvent::MessageUpdate {
-                message,
+                live: Some(message),
                 assistant_message_event,
                 ..
             } => self.assistant_updated(document, message, assistant_message_event),

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_core::{AgentEvent, SharedMessage, ToolOutput};
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
-    MessageBuilder, MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
+    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
+    MessageBuilder, MessageContent, SessionEvent, SharedMessage, StopReason, ToolCall, ToolOutput,
+    ToolResultMessage, UserMessage,
 };
 use pi_providers::FauxProvider;
-use pi_runtime::SessionEvent;
 use pi_session::{NewSession, Session};
 use pi_tui::{
     Keybindings, Platform, RenderOptions, ScreenMode, Size, TUI_ACTIONS, Tui, TuiOptions,

@@ -4,11 +4,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
-use pi_protocol::ThinkingLevel;
-use pi_runtime::{
-    BashRequest, CycleDirection, Delivery, InputSource, Persist, Prompt, describe_error,
-};
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::{Delivery, EntryId, ThinkingLevel};
+use pi_runtime::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describe_error};
+use pi_session::ForkPosition;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -3,7 +3,8 @@
 //! Entries are copied from the session file without parsing. The tree is written without recursion,
 //! because it nests as deep as the conversation is long.
 
-use pi_session::{EntryId, Session, SessionError, SessionTree};
+use pi_protocol::EntryId;
+use pi_session::{Session, SessionError, SessionTree};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListingError {
@@ -119,7 +120,8 @@ fn push_text(json: &mut String, key: &str, text: &str) {
 mod tests {
     use std::path::Path;
 
-    use pi_session::{CustomEntry, NewSession, SessionInfoEntry};
+    use pi_protocol::{CustomEntry, SessionInfoEntry};
+    use pi_session::NewSession;
     use pretty_assertions::assert_eq;
     use serde_json::{Value, json};
 

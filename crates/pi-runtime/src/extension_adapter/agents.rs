@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{SessionEvent, UpdateFormat};
 use pi_extensions::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
     HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
 };
+use pi_protocol::{SessionEvent, UpdateFormat};
 
 use super::registered;
 use crate::host::{Host, HostOptions};
@@ -31,7 +31,7 @@ struct EventForwarder(Arc<dyn AgentObserver>);
 impl SessionListener for EventForwarder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let event = event.to_json(UpdateFormat::Full).ok();
+            let event = event.to_compatible_json(UpdateFormat::Full).ok().flatten();
             let event = event.and_then(|event| serde_json::from_str(&event).ok());
             if let Some(event) = event {
                 self.0.on_event(event).await;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pi_core::{Cursor, Observer};
+use pi_core::Observer;
+use pi_protocol::Cursor;
 use tokio::time::Instant;
 
 use crate::runtime::SessionRuntime;

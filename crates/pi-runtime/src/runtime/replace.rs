@@ -8,8 +8,9 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
+use pi_protocol::{EntryId, ReplacementReason, SessionId};
 use pi_session::{
-    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
+    AccessMode, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
 use super::fallback::FallbackSession;
@@ -184,7 +185,9 @@ impl SessionRuntime {
         // Files may have changed since the user was prompted.
         self.0.host.decisions().remove(old.cwd());
         let file = old.session_file();
-        self.end(&old, StartReason::Reload, file.clone()).await;
+        let same = SessionId::from(old.session_id());
+        self.end(&old, StartReason::Reload, file.clone(), same)
+            .await;
         let session = old.take_session()?;
         let built = self.build_session(session, InitialModel::keep(&old)).await;
         let start = SessionStart {
@@ -253,7 +256,8 @@ impl SessionRuntime {
         check_cwd(&Session::open(path, probe)?)?;
         let fallback = FallbackSession::new(old, self.session_store());
         let file = old.session_file();
-        self.end(old, StartReason::Resume, file.clone()).await;
+        let same = SessionId::from(old.session_id());
+        self.end(old, StartReason::Resume, file.clone(), same).await;
         // Dropping the session releases its lock on the file.
         drop(old.take_session()?);
         let built = match Session::open(path, options) {
@@ -280,21 +284,34 @@ impl SessionRuntime {
             previous_session_file: old.session_file(),
         };
         let target = session.path().map(Path::to_owned);
-        self.end(&old, reason, target).await;
+        let next = SessionId::from(session.id());
+        self.end(&old, reason, target, next).await;
         fallback.keep(old.take_session()?);
         let built = self.build_session(session, choice).await;
         self.start_built(built, start, fallback).await
     }
 
     /// Ends the current session: stores its state and stops its child processes.
-    async fn end(&self, old: &AgentSession, next: StartReason, target: Option<PathBuf>) {
+    async fn end(
+        &self,
+        old: &AgentSession,
+        reason: StartReason,
+        target: Option<PathBuf>,
+        next: SessionId,
+    ) {
         old.abort().await;
         let shutdown = SessionShutdown {
-            next: Some(next),
+            next: Some(reason),
             target_session_file: target,
         };
         old.participants().session_shutdown(shutdown).await;
-        old.dispose().await;
+        let reason = match reason {
+            StartReason::Startup | StartReason::New => ReplacementReason::New,
+            StartReason::Resume => ReplacementReason::Resume,
+            StartReason::Fork => ReplacementReason::Fork,
+            StartReason::Reload => ReplacementReason::Reload,
+        };
+        old.dispose_replaced(next, reason).await;
     }
 
     /// Builds the components of a session in the session's directory.

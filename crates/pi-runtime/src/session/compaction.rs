@@ -9,16 +9,15 @@ use pi_config::{ConfigScope, SettingsError};
 use pi_context::RecoveryFailure;
 use pi_context::estimate::messages_tokens;
 use pi_context::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError,
-    needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionResult,
+    NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
-use pi_core::{
-    CompactionJob, CompactionOutcome, ContextCheck, Input, Lane, Rejection, Reply, SessionEvent,
-    SummarySource,
+use pi_core::{CompactionJob, ContextCheck, Input, Lane, Rejection, Reply};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId, Model,
+    SessionEvent, SummarySource,
 };
-use pi_protocol::{AgentMessage, AssistantMessage, Model};
-use pi_session::{EntryBody, EntryId, SessionError};
+use pi_session::SessionError;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 

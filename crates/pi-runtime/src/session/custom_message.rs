@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pi_core::{
-    AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Lane, Prompt,
-    PromptOutcome, SessionEvent,
+use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Lane, Prompt, PromptOutcome};
+use pi_protocol::{
+    AgentEvent, AgentMessage, CustomEntry, Delivery, Entry, EntryId, ImageContent, InputBlock,
+    MessageContent, SessionEvent,
 };
-use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
-use pi_session::{CustomEntry, Entry, EntryId, SessionError};
+use pi_session::SessionError;
 use serde_json::Value;
 
 use super::AgentSession;
@@ -88,7 +88,16 @@ impl AgentSession {
     /// Sets the label of an entry; `None` removes it. Blocking; extensions call it on their own thread.
     pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
         self.transcript().set_label(target, label)?;
+        self.log_label(target, label);
         Ok(())
+    }
+
+    pub(super) fn log_label(&self, target: &EntryId, label: Option<&str>) {
+        let label = label.filter(|label| !label.is_empty());
+        self.log_change(SessionEvent::LabelChanged {
+            target_id: target.clone(),
+            label: label.map(str::to_owned),
+        });
     }
 
     /// Stores a message outside of a turn, and publishes it if it is one of an extension.

@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use pi_config::{ConfigScope, SettingsError};
-use pi_core::SessionEvent;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Model, ModelChangeEntry, SessionEvent, ThinkingLevel, ThinkingLevelChangeEntry};
 use pi_providers::ScopedModel;
-use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
+use pi_session::SessionError;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -180,6 +179,10 @@ impl AgentSession {
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
         if is_other {
+            self.log_change(SessionEvent::ModelChanged {
+                provider: model.provider.clone(),
+                model_id: model.id.clone(),
+            });
             let selected = ModelSelected {
                 model,
                 previous,

@@ -6,8 +6,9 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
     SummaryInstructions,
 };
-use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply, SummarySource};
-use pi_session::{BranchSummary, Entry, EntryId, SessionError};
+use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply};
+use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -222,6 +223,7 @@ impl AgentSession {
         let label = plan.options.label.filter(|label| !label.is_empty());
         let summary = plan.summary.filter(|summary| !summary.summary.is_empty());
         let (leaf, target) = (landing.leaf.clone(), target.id.clone());
+        let stored_label = label.clone();
         let move_leaf = move |transcript: &mut Transcript| {
             let summary = match summary {
                 Some(summary) => Some(transcript.move_with_summary(leaf.as_ref(), summary)?),
@@ -230,13 +232,17 @@ impl AgentSession {
                     None
                 }
             };
-            if let Some(label) = label {
-                let labeled = summary.as_ref().map_or(&target, |summary| &summary.id);
+            let labeled = summary.as_ref().map_or(&target, |summary| &summary.id);
+            if let Some(label) = stored_label {
                 transcript.set_label(labeled, Some(&label))?;
             }
-            Ok(summary)
+            let labeled = labeled.clone();
+            Ok((summary, labeled))
         };
-        let summary = self.writer().await.write(move_leaf).await?;
+        let (summary, labeled) = self.writer().await.write(move_leaf).await?;
+        if label.is_some() {
+            self.log_label(&labeled, label.as_deref());
+        }
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0

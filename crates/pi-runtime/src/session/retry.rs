@@ -2,8 +2,9 @@
 //! the context.
 
 use pi_config::ConfigScope;
-use pi_core::{Input, SessionEvent};
-use pi_session::{ContextEditEntry, EntryId, SessionError};
+use pi_core::Input;
+use pi_protocol::{ContextEditEntry, EntryId, SessionEvent};
+use pi_session::SessionError;
 
 use super::AgentSession;
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_context::{ContextUsage, SessionStats};
-use pi_core::{ActivityKind, QueueMode, SharedMessage};
-use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
-use pi_providers::StreamPhase;
-use pi_session::{
-    AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
-    SessionError, SessionTotals, SessionTree,
+use pi_core::ActivityKind;
+use pi_protocol::{
+    AgentMessage, AssistantBlock, Entry, EntryBody, EntryId, EntryKind, MessageRole, Model,
+    QueueMode, SharedMessage, StopReason, ThinkingLevel,
 };
+use pi_providers::StreamPhase;
+use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, SessionTree};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;

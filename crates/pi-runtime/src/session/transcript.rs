@@ -8,11 +8,8 @@ use std::sync::Arc;
 
 use pi_context::ContextUsage;
 use pi_context::estimate::recent_context_tokens;
-use pi_core::SharedMessage;
-use pi_protocol::AgentMessage;
-use pi_session::{
-    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
-};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, SharedMessage};
+use pi_session::{BranchSummary, Projection, Session, SessionError, SessionTotals};
 
 /// A session and its cached views.
 pub(crate) struct Transcript {

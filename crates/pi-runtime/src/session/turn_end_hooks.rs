@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pi_context::estimate::context_tokens;
 use pi_context::{CompactionResult, SummaryAuthor, to_model_messages};
-use pi_core::{FinishedTurn, SessionEvent, TurnDecision};
-use pi_protocol::{AgentMessage, Message};
-use pi_session::{
-    CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry, EntryBody,
-    NewSession, Projection, Session, SessionError,
+use pi_core::{FinishedTurn, TurnDecision};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
+    EntryBody, Message, SessionEvent,
 };
+use pi_session::{NewSession, Projection, Session, SessionError};
 
 use super::AgentSession;
 use super::transcript::Transcript;

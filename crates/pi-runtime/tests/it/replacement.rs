@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use pi_protocol::EntryId;
 use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
     LifecycleHook, ModelFlags, Participants, Prompt, ReplaceError, SessionChoice, SessionRuntime,
     SessionShutdown, SessionStart, SessionSwitch,
 };
-use pi_session::{EntryId, ForkPosition};
+use pi_session::ForkPosition;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -8,7 +8,6 @@ use pi_export::{
     stored_secrets,
 };
 use pi_providers::{FauxResponse, builtin_providers};
-use pi_runtime::SessionRuntime;
 use serde_json::{Value, json};
 
 use crate::test_env::{RuntimeTestEnv, prompt};

@@ -5,12 +5,12 @@
 use std::collections::HashSet;
 
 use pi_protocol::transcript::current_tools;
-use pi_protocol::{AgentMessage, Message};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, EntryBody, EntryId, EntryKind, Message, MessageRole,
+};
 
 use super::source::EntrySource;
-use crate::entry::{CompactionEntry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::kind::{EntryKind, MessageRole};
 use crate::session::branch::SessionBranch;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

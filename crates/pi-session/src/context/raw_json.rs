@@ -2,11 +2,11 @@
 //! so they are copied from the file without parsing.
 
 use memchr::memmem;
+use pi_protocol::{EntryKind, MessageRole};
 
 use super::ContextEdits;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
-use crate::kind::{EntryKind, MessageRole};
 use crate::scan::{ScannedLine, Scanner};
 use crate::session::branch::SessionBranch;
 

@@ -3,12 +3,10 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, EntryKind};
 
 use super::source::{EntrySource, PathEntries};
-use crate::entry::{Entry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::kind::EntryKind;
 use crate::session::branch::SessionBranch;
 
 /// The thinking level of a session that never set one.

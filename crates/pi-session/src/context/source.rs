@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::entry::{Entry, EntryId};
+use pi_protocol::{Entry, EntryId, EntryKind};
+
 use crate::error::SessionError;
-use crate::kind::EntryKind;
 use crate::session::entries::SessionEntries;
 
 /// Provides the entries of a session by ID.

@@ -4,19 +4,20 @@
 use std::io;
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentMessage, CustomMessageEntry, Entry, EntryBody, EntryId, EntryKind, LabelEntry,
+    MessageRole, SessionInfoEntry, timestamp,
+};
 
 use super::open::repair_tail;
 use super::{Session, SessionLocation, encode_record};
-use crate::entry::{CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry, SessionInfoEntry};
 use crate::error::SessionError;
 use crate::index::EntrySlot;
 use crate::load::{LoadResult, load};
 use crate::log::{AppendError, AppendLog, read_range};
 use crate::session_id::new_entry_id;
 use crate::storage::AccessMode;
-use crate::timestamp;
 
 /// Entries that another process appended, now part of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl Session {
     pub(crate) fn store(&mut self, entry: &Entry) -> Result<EntrySlot, SessionError> {
         let record = encode_record(entry)?;
         let offset = match &self.location {
-            SessionLocation::Deferred(_) if entry.body.kind().triggers_save() => {
+            SessionLocation::Deferred(_) if triggers_save(entry.body.kind()) => {
                 self.create_file(&record)?
             }
             SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
@@ -179,4 +180,16 @@ pub(crate) fn write_new_file(
         tracing::warn!(path = %path.display(), %error, "cannot remove incomplete session file");
     }
     appended
+}
+
+/// Returns whether an entry of this kind causes the session to be saved. Messages for a model are
+/// published to listeners, so they must survive a crash of the process.
+fn triggers_save(kind: EntryKind) -> bool {
+    let EntryKind::Message(role) = kind else {
+        return false;
+    };
+    matches!(
+        role,
+        MessageRole::System | MessageRole::User | MessageRole::Assistant | MessageRole::ToolResult
+    )
 }

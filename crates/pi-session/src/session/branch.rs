@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::entries::SessionEntries;
-use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
 use crate::index::EntrySlot;
+use pi_protocol::{Entry, EntryId};
 
 /// The path from a root of a session to a leaf; empty before the first entry.
 #[derive(Debug, Clone, Copy)]

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use super::branch::SessionBranch;
 use crate::cache::EntryCache;
-use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
 use crate::index::{EntrySlot, Index, IndexRecord, LineSpan, Parent};
-use crate::kind::EntryKind;
 use crate::log::{AppendError, AppendLog, read_range};
 use crate::reader::read_text;
 use crate::tree::SessionTree;
+use pi_protocol::{Entry, EntryId, EntryKind};
 
 /// The entries of a session, on all branches.
 #[derive(Debug)]

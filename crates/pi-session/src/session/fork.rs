@@ -4,21 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentMessage, Entry, EntryBody, EntryId, EntryKind, LabelEntry, SessionHeader, timestamp,
+};
 use serde_json::Value;
 
 use super::append::write_new_file;
 use super::branch::SessionBranch;
 use super::{Session, SessionLocation, encode_record};
 use crate::directory;
-use crate::entry::{Entry, EntryBody, EntryId, LabelEntry};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
 use crate::index::EntrySlot;
-use crate::kind::EntryKind;
 use crate::session_id::{new_entry_id, new_session_id};
-use crate::timestamp;
 
 /// Where a fork leaves its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

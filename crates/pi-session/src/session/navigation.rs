@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_protocol::Usage;
+use pi_protocol::{BranchSummaryEntry, Entry, EntryId, Usage};
 use serde_json::Value;
 
 use super::Session;
-use crate::entry::{BranchSummaryEntry, Entry, EntryId};
 use crate::error::SessionError;
 
 /// The summary of a branch that is being abandoned.

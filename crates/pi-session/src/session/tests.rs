@@ -4,15 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_env::Env;
-use pi_protocol::{AgentMessage, AssistantMessage, ToolResultMessage, UserMessage};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionEntry, ContextEditEntry, ContextReplacement,
+    CustomEntry, CustomMessageEntry, EntryBody, LabelEntry, ModelChangeEntry, SessionInfoEntry,
+    ThinkingLevelChangeEntry, ToolResultMessage, UnknownEntry, UsageEntry, UserMessage,
+};
 use serde_json::json;
 
 use super::*;
-use crate::entry::{
-    CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry, CustomMessageEntry,
-    EntryBody, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
-    UnknownEntry, UsageEntry,
-};
 use crate::storage::faulty::FaultyDisk;
 
 mod faults;

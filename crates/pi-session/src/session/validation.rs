@@ -1,12 +1,13 @@
 //! Which entries may follow a branch, and their normal form.
 
-use pi_protocol::{AgentMessage, StopReason};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, ContextEditEntry, EntryBody, EntryId, EntryKind, MessageRole,
+    SessionInfoEntry, StopReason,
+};
 use serde_json::{Value, json};
 
 use super::branch::SessionBranch;
-use crate::entry::{CompactionEntry, ContextEditEntry, EntryBody, EntryId, SessionInfoEntry};
 use crate::error::SessionError;
-use crate::kind::{EntryKind, MessageRole};
 
 impl SessionBranch<'_> {
     /// Validates and normalizes an entry before it is appended with this ID.

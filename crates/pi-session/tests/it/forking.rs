@@ -1,8 +1,7 @@
 //! Forks, clones, imports and exports.
 
-use pi_session::{
-    EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
-};
+use pi_protocol::EntryId;
+use pi_session::{ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use pi_session::{AccessMode, EntryBody, OpenSession, Session};
+use pi_protocol::EntryBody;
+use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{TempFiles, branch, open, read, user};

@@ -1,7 +1,8 @@
 //! A file written by the TypeScript pi, with one entry of every type and two branches. Its session
 //! manager wrote `reference-0.87.1.jsonl` for our texts, one of which contains a lone surrogate.
 
-use pi_session::{EntryId, OpenReport};
+use pi_protocol::EntryId;
+use pi_session::OpenReport;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ fn every_entry_is_known_and_round_trips() {
     for (entry, line) in session.entries().iter().zip(WRITTEN.lines().skip(1)) {
         let entry = entry.unwrap();
         assert!(
-            !matches!(entry.body, pi_session::EntryBody::Unknown(_)),
+            !matches!(entry.body, pi_protocol::EntryBody::Unknown(_)),
             "{line}"
         );
         let raw_json = pi_protocol::json::to_string(&*entry).unwrap();

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pi_protocol::{AgentMessage, AssistantMessage, CustomMessage};
-use pi_session::{
-    BranchSummary, CompactionEntry, ContextEditEntry, ContextReplacement, EntryBody, EntryId,
-    EntryKind, MessageRole, ModelChangeEntry, NewSession, Session, SessionError,
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionEntry, ContextEditEntry, ContextReplacement,
+    CustomMessage, EntryBody, EntryId, EntryKind, MessageRole, ModelChangeEntry,
 };
+use pi_session::{BranchSummary, NewSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

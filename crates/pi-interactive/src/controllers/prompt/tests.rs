@@ -1,6 +1,6 @@
 //! Tests of submission, the queue, shell commands and interruption.
 
-use pi_runtime::QueuedTexts;
+use pi_protocol::QueuedTexts;
 use pretty_assertions::assert_eq;
 
 use super::*;

@@ -123,7 +123,7 @@ fn deltas_do_not_concern_the_status() {
         StatusMsg::of(&delta),
         Some(StatusMsg::ShellOutput(text)) if text == "line\n"
     ));
-    let message = pi_core::SharedMessage::new(pi_protocol::AgentMessage::from(
+    let message = pi_protocol::SharedMessage::new(pi_protocol::AgentMessage::from(
         pi_protocol::UserMessage::default(),
     ));
     let start = SessionEvent::Agent(AgentEvent::MessageStart { message });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionResult, NothingToCompact};
-use pi_core::{Prompt, ToolOutput};
-use pi_protocol::{ProviderError, StopReason};
+use pi_core::Prompt;
+use pi_protocol::{ProviderError, StopReason, ToolOutput};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use serde_json::json;

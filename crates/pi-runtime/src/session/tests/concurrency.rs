@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use pi_protocol::Delivery;
 use pi_providers::{FauxProvider, FauxResponse};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 
 use super::harness::SessionHarness;
 use crate::session::PromptError;
-use pi_core::{Delivery, Prompt, PromptOutcome};
+use pi_core::{Prompt, PromptOutcome};
 
 fn script_responses(faux: &FauxProvider, count: usize) {
     faux.extend((0..count).map(|_| FauxResponse::text("ok")));

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, SessionEvent};
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentEvent, AgentMessage, SessionEvent};
 use pi_providers::FauxResponse;
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome, QueueMode};
-use pi_protocol::ThinkingLevel;
+use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome};
+use pi_protocol::{EntryId, QueueMode, ThinkingLevel};
 use pi_providers::{FauxGate, FauxModel, FauxResponse};
-use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, Delivery, InputSource, Prompt, PromptOutcome, SessionEvent, ToolOutput};
+use pi_core::{InputSource, Prompt, PromptOutcome};
+use pi_protocol::{AgentEvent, Delivery, SessionEvent, ToolOutput};
 use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_protocol::{
+    AgentMessage, AssistantBlock, ContextReplacement, EntryBody, InputBlock, Message, SessionEvent,
+    SharedMessage,
 };
-use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
 use pi_providers::FauxResponse;
-use pi_session::{ContextReplacement, EntryBody};
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -340,7 +339,7 @@ async fn decisions_of_several_hooks_are_merged() {
         .extend(["one".into(), "two".into(), "three".into()]);
     harness.prompt("go").await;
     let appended = harness.session.with_session(|session| {
-        let entries = session.branch_entries().unwrap().into_iter();
+        let entries = session.current_branch().entries().unwrap().into_iter();
         let types = entries.filter_map(|entry| match &entry.body {
             EntryBody::Custom(custom) => Some(custom.custom_type.clone()),
             _ => None,
