@@ -133,51 +133,18 @@ fn the_models_are_not_listed_over_another_dialog() {
 }
 
 #[test]
-fn a_loaded_model_is_unloaded_only_after_confirmation() {
+fn declining_leaves_the_models_as_they_are() {
     let mut tester = LlamaTester::new();
-    let model = |id: &str, state| LlamaModel {
-        id: id.to_owned(),
-        state,
-        context: None,
-        exit_code: None,
-    };
-    let models = || {
-        vec![
-            model("small", LlamaState::Loaded),
-            model("large", LlamaState::Unloaded),
-        ]
-    };
-    tester.send(LlamaMsg::Listed(Ok(models())));
-    let commands = tester.answer(QuestionAnswer::Chosen(0));
-    assert!(commands[0].contains("Unload this model?"), "{commands:?}");
-    assert!(matches!(&tester.llama.dialog, LlamaDialog::Unload(model) if model == "small"));
-
-    tester.send(LlamaMsg::Listed(Ok(models())));
-    let commands = tester.answer(QuestionAnswer::Chosen(1));
-    assert!(
-        commands[0].contains("Other models are loaded"),
-        "{commands:?}"
-    );
-    assert!(matches!(
-        &tester.llama.dialog,
-        LlamaDialog::Load { model, others } if model == "large" && others[..] == ["small"]
-    ));
-}
-
-#[test]
-fn models_are_listed_with_their_state_and_context() {
-    let model = |state, context| {
-        describe(&LlamaModel {
-            id: "m".to_owned(),
-            state,
-            context,
-            exit_code: None,
-        })
-    };
-    let loaded = || LlamaState::Loaded;
-    assert_eq!(model(loaded(), None), format!("m · {}", loaded().as_str()));
-    assert!(model(loaded(), Some(999)).ends_with("· 999 context"));
-    assert!(model(loaded(), Some(32_768)).ends_with("· 33k context"));
-    let unloaded = model(LlamaState::Unloaded, Some(32_768));
-    assert!(!unloaded.contains("context"), "{unloaded}");
+    for dialog in [
+        LlamaDialog::Unload("small".to_owned()),
+        LlamaDialog::Load {
+            model: "large".to_owned(),
+            others: vec!["small".to_owned()],
+        },
+    ] {
+        tester.llama.dialog = dialog;
+        let commands = tester.answer(QuestionAnswer::Dismissed);
+        assert!(commands.is_empty(), "no work is started: {commands:?}");
+        assert!(matches!(tester.llama.dialog, LlamaDialog::None));
+    }
 }

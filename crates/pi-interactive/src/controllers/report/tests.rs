@@ -62,27 +62,19 @@ fn a_crash_of_the_previous_run_is_reported() {
 }
 
 #[test]
-fn a_written_report_is_described_before_it_is_shared() {
+fn a_report_that_cannot_be_written_is_an_error() {
     let mut report = ReportController::default();
-    let commands = report.update(ReportMsg::Written(Ok(WrittenReport {
-        id: "r1".to_owned(),
-        path: PathBuf::from("report.zip"),
-        bytes: 2048,
-        files: vec!["README.txt".to_owned(), "report.json".to_owned()],
-        redacted: 1,
-    })));
-    let text = listed(&commands).join("\n");
-    assert!(
-        text.starts_with("Info: Report written to report.zip ("),
-        "{text}"
+    let failed = || "disk full".to_owned();
+    for message in [
+        ReportMsg::Written(Err(failed())),
+        ReportMsg::SessionDescribed(Err(failed())),
+    ] {
+        assert_eq!(listed(&report.update(message)), ["Error: disk full"]);
+    }
+    assert_eq!(
+        listed(&report.update(ReportMsg::DebugRecordWritten(Err(failed())))),
+        ["Error: Cannot write the debug dump: disk full"]
     );
-    assert!(text.contains("1 secret redacted"), "{text}");
-    assert!(
-        text.contains("Contents: README.txt, report.json."),
-        "{text}"
-    );
-    let failed = ReportMsg::Written(Err("disk full".to_owned()));
-    assert_eq!(listed(&report.update(failed)), ["Error: disk full"]);
 }
 
 #[test]
