@@ -15,7 +15,8 @@
 //!
 //! # fn main() -> Result<(), pi_session::SessionError> {
 //! let session = Session::in_memory(Path::new("/project"), NewSession::default())?;
-//! let plan = CompactionPlan::new(&session.projection()?, &CompactionSettings::default());
+//! let projection = session.current_branch().projection()?;
+//! let plan = CompactionPlan::new(&projection, &CompactionSettings::default());
 //! assert_eq!(plan, Err(NothingToCompact::TooSmall));
 //! # Ok(())
 //! # }
@@ -39,8 +40,8 @@ pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose,
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
-    RecoveryState, exceeds_threshold, needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, RecoveryFailure, RecoveryState,
+    exceeds_threshold, needs_compaction,
 };
 pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,

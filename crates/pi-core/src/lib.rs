@@ -5,13 +5,13 @@
 
 mod driver;
 mod error;
-mod event;
 mod event_log;
 mod machine;
+mod model_message;
 mod prompt;
 mod queue;
 mod request_phase;
-mod session_event;
+mod retry_end;
 mod summary_options;
 mod tool;
 mod tool_call;
@@ -20,18 +20,17 @@ mod validation;
 
 pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
 pub use error::HookError;
-pub use event::{AgentEvent, SharedMessage, model_message};
-pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};
+pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
     ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
     PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
+pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};
-pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
-pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
+pub use queue::{MessageQueue, Queued};
 pub use summary_options::summary_options;
-pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+pub use tool::{ExecutionMode, Tool, ToolError, UpdateSink};
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 pub use validation::{ArgumentError, validate_arguments};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pi_core::ToolOutput;
+use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{ExecutionMode, Tool, ToolError, UpdateSink};
 use pi_ext::EngineError;
-use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

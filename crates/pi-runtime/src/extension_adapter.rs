@@ -12,21 +12,21 @@ use std::sync::Arc;
 use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
 
 use crate::participants::Participants;
-use crate::services::Services;
 use crate::toolset::{RegisteredTool, ToolOrigin};
+use crate::workspace::Workspace;
 
 pub(crate) use trust::ExtensionTrustResolver;
 
-/// Returns the parts of the services that extensions use.
-pub(crate) fn environment(services: &Services) -> ExtensionEnvironment {
+/// Returns the parts of the workspace that extensions use.
+pub(crate) fn environment(workspace: &Workspace) -> ExtensionEnvironment {
     ExtensionEnvironment {
-        files: services.resources.extensions.clone(),
-        settings: services.settings.settings(),
-        models: services.models.clone(),
-        cwd: services.cwd.clone(),
-        is_trusted: services.project.is_trusted(),
-        agent_dir: services.agent_dir.clone(),
-        env: services.env.clone(),
+        files: workspace.resources.extensions.clone(),
+        settings: workspace.settings.settings(),
+        models: workspace.models.clone(),
+        cwd: workspace.cwd.clone(),
+        is_trusted: workspace.project.is_trusted(),
+        agent_dir: workspace.agent_dir.clone(),
+        env: workspace.env.clone(),
         services: Arc::new(agents::RuntimeServices),
     }
 }

@@ -1,7 +1,7 @@
 //! Runs sessions independently of the front end.
 //!
-//! A [`SessionRuntime`] turns [`RuntimeOptions`] into an [`AgentSession`] that accepts prompts, and
-//! can replace that session with another. Every component of a session can be substituted:
+//! A [`Host`] turns [`SessionOptions`] into sessions that accept prompts; a [`SessionRuntime`] is one of
+//! them and can replace it with another. Every component of a session can be substituted:
 //! settings, credentials, models, tools, and participants ([`Participants`]).
 //!
 //! ```
@@ -10,18 +10,22 @@
 //! use pi_env::Env;
 //! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //! use pi_config::{AgentDir, Settings, SettingsStore};
-//! use pi_runtime::{Prompt, RuntimeOptions, SessionChoice, SessionRuntime};
+//! use pi_runtime::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let models = Models::new(ModelsOptions::default());
 //! models.register("faux", Registration::Provider(Arc::new(FauxProvider::echo())))?;
-//! let runtime = SessionRuntime::start(RuntimeOptions {
-//!     session: SessionChoice::InMemory { id: None },
+//! let host = Host::new(HostOptions {
 //!     settings: Some(SettingsStore::in_memory(Settings::default())),
 //!     model_collection: Some(models),
-//!     ..RuntimeOptions::new(AgentDir::at("/tmp/agent"), "/tmp", Env::process())
-//! })
-//! .await?;
+//!     ..HostOptions::new(AgentDir::at("/tmp/agent"), Env::process())
+//! });
+//! let runtime = host
+//!     .start(SessionOptions {
+//!         session: SessionChoice::InMemory { id: None },
+//!         ..SessionOptions::new("/tmp")
+//!     })
+//!     .await?;
 //! let session = runtime.session();
 //! session.prompt(Prompt::text("Hello")).await?;
 //! session.wait_for_idle().await;
@@ -35,17 +39,22 @@ mod attachments;
 mod bug_report;
 mod error_text;
 mod extension_adapter;
+mod host;
 mod model_choice;
 mod participants;
 mod replay;
 mod runtime;
-mod services;
 mod session;
 mod session_choice;
 mod toolset;
+mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use error_text::describe_error;
+pub use host::{
+    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
+    TrustResolver,
+};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
@@ -57,9 +66,8 @@ pub use participants::{
     UserBashVerdict, UserCommand, UserInput,
 };
 pub use pi_core::{
-    ActivityOutcome, CompactionOutcome, Cursor, CustomDelivery, CustomMessageOptions, Delivery,
-    Envelope, InputSource, Observed, Observer, Prompt, PromptOutcome, QueuedTexts, SessionEvent,
-    SummarySource, UpdateFormat,
+    ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
+    PromptOutcome,
 };
 pub use pi_extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
@@ -72,12 +80,8 @@ pub use pi_extensions::{
 };
 pub use replay::{ReplayError, replay};
 pub use runtime::{
-    ParticipantsFactory, ReplaceError, ReplaceOutcome, RuntimeOptions, SessionRuntime, StartError,
+    ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
     StartNotification, no_model_hints,
-};
-pub use services::{
-    MissingPackageInstaller, RuntimeKeys, ServiceOptions, Services, SharedConnections,
-    TrustDecisions, TrustPrompt, TrustResolution, TrustResolver,
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, CycleDirection, EntriesSince,
@@ -89,6 +93,7 @@ pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, Sessio
 pub use toolset::{
     DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
 };
+pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions};
 
 /// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]

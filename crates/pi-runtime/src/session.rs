@@ -25,6 +25,7 @@ mod tests;
 mod tools_and_prompt;
 mod transcript;
 mod turn_end_hooks;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,9 +34,12 @@ use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{
+    Model, ModelChangeEntry, ReplacementReason, SessionEvent, SessionId, ThinkingLevel,
+    ThinkingLevelChangeEntry,
+};
 use pi_providers::{Models, ScopedModel};
-use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
+use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
@@ -98,6 +102,8 @@ struct SessionCore {
     env: Env,
     participants: Participants,
     transcript: Mutex<Transcript>,
+    /// Held by whoever changes the transcript.
+    writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     /// Number of shell commands of the user in progress.
@@ -144,6 +150,7 @@ impl AgentSession {
             env: parts.env,
             participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
+            writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             bash_count: watch::Sender::new(0),
@@ -189,11 +196,27 @@ impl AgentSession {
     /// the session file; later prompts are rejected. A second call does nothing. Must not be awaited by
     /// a listener or a hook.
     pub async fn dispose(&self) {
+        self.close(None).await;
+    }
+
+    /// Like [`AgentSession::dispose`], for a session that another one replaces.
+    pub(crate) async fn dispose_replaced(&self, next: SessionId, reason: ReplacementReason) {
+        let replaced = SessionEvent::SessionReplaced {
+            session: next,
+            reason,
+        };
+        self.close(Some(replaced)).await;
+    }
+
+    async fn close(&self, last_event: Option<SessionEvent>) {
         self.0.control.interrupt(Input::Close);
         self.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.wait_for_bash().await;
+        if let Some(event) = last_event {
+            self.log_change(event);
+        }
         self.0.publisher.close();
         let transcript = self.transcript();
         if transcript.session().is_saved()
@@ -259,8 +282,8 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
-    let is_new = session.context_outline()?.messages == 0;
-    let stored = session.path_settings()?;
+    let is_new = session.current_branch().context_outline()?.messages == 0;
+    let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {
         let same = |stored: &ContextModel| {
             stored.provider == model.provider && stored.model_id == model.id

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_context::{ContextUsage, SessionStats};
-use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
-use pi_protocol::{ImageContent, MessageContent, Model, ThinkingLevel};
+use pi_protocol::{
+    CompactionOutcome, ImageContent, MessageContent, Model, QueuedTexts, SharedMessage,
+    ThinkingLevel,
+};
 use pi_tools::ShellResult;
 use serde::Serialize;
 

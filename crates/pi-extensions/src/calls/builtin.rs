@@ -1,8 +1,7 @@
 //! Calls that run built-in tools.
 
-use pi_core::ToolOutput;
-use pi_protocol::ConstrainedSampling;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{ConstrainedSampling, ToolOutput};
 use serde::Serialize;
 use serde_json::Value;
 

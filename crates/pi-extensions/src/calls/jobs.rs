@@ -1,6 +1,6 @@
 //! Calls that belong to work in progress, identified by a job number or a signal ID.
 
-use pi_core::ToolOutput;
+use pi_protocol::ToolOutput;
 use serde_json::Value;
 
 use super::group::calls;

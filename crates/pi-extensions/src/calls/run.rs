@@ -1,8 +1,7 @@
 //! Calls about the run of the current session: state, messages, compaction.
 
 use pi_context::ContextUsage;
-use pi_core::CompactionOutcome;
-use pi_protocol::MessageContent;
+use pi_protocol::{CompactionOutcome, MessageContent};
 use serde_json::Value;
 
 use super::group::calls;

@@ -3,9 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_core::SharedMessage;
-use pi_protocol::AgentMessage;
-use pi_session::{Entry, SessionHeader};
+use pi_protocol::{AgentMessage, Entry, SessionHeader, SharedMessage};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, Usage};
-use pi_session::{Entry, SessionHeader};
+use pi_protocol::{AgentMessage, Entry, SessionHeader, Usage};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_core::SharedMessage;
-use pi_protocol::Model;
+use pi_protocol::{Model, SharedMessage};
 use serde::Serialize;
 
 use super::events;

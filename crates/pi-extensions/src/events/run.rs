@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_core::{AgentEvent, SharedMessage};
 use pi_http::HeaderOverrides;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, AssistantMessageEvent, ImageContent, InputBlock, Message, Usage};
-use pi_session::Entry;
+use pi_protocol::{
+    AgentEvent, AgentMessage, AssistantMessageEvent, Entry, ImageContent, InputBlock, Message,
+    SharedMessage, Usage,
+};
 use serde::Serialize;
 use serde_json::Value;
 

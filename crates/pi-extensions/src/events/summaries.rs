@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, Usage};
-use pi_session::Entry;
+use pi_protocol::{AgentMessage, Entry, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

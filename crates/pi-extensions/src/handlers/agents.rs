@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{ContextUsage, SessionStats};
-use pi_core::{CompactionOutcome, QueuedTexts, SharedMessage};
 use pi_ext::HostError;
-use pi_protocol::{ImageContent, MessageContent, ThinkingLevel};
+use pi_protocol::{
+    CompactionOutcome, ImageContent, MessageContent, QueuedTexts, SharedMessage, ThinkingLevel,
+};
 use pi_tools::ShellResult;
 use serde_json::Value;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_core::{Tool, ToolOutput, UpdateSink};
+use pi_core::{Tool, UpdateSink};
 use pi_ext::HostError;
+use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use pi_tools::{
     EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathResolver,

@@ -1,7 +1,7 @@
 //! Handles calls that belong to work in progress.
 
-use pi_core::ToolOutput;
 use pi_ext::HostError;
+use pi_protocol::ToolOutput;
 use serde_json::Value;
 
 use super::Caller;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use pi_ext::HostError;
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::EntryId;
+use pi_session::ForkPosition;
 
 use super::Caller;
 use crate::calls::{Pending, Replacement, ReplacementCalls};

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use pi_context::ContextUsage;
-use pi_core::CompactionOutcome;
 use pi_ext::HostError;
-use pi_protocol::MessageContent;
+use pi_protocol::{CompactionOutcome, MessageContent};
 use serde_json::Value;
 
 use super::Caller;

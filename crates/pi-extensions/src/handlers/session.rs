@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pi_ext::HostError;
-use pi_session::{Entry, EntryId, Projection, Session, SessionHeader};
+use pi_protocol::{Entry, EntryId, SessionHeader};
+use pi_session::{Projection, Session};
 
 use super::Caller;
 use crate::bridge::host_error;
@@ -86,7 +87,10 @@ impl SessionCalls for Caller<'_> {
     }
 
     fn projection(&self) -> Result<Vec<EntryMessages>, HostError> {
-        let projection = self.bridge.session()?.with(Session::projection)?;
+        let projection = self
+            .bridge
+            .session()?
+            .with(|session| session.current_branch().projection())?;
         Ok(entry_messages(&projection.map_err(host_error)?))
     }
 
@@ -125,7 +129,9 @@ pub(super) fn info(session: &Session) -> SessionInfo {
 /// Returns an entry; `None` if the session has no entry with this ID.
 pub(super) fn entry(session: &Session, id: Option<&str>) -> Result<Option<Arc<Entry>>, HostError> {
     match id {
-        Some(id) if session.contains(id) => session.entry(id).map(Some).map_err(host_error),
+        Some(id) if session.entries().contains(id) => {
+            session.entries().read(id).map(Some).map_err(host_error)
+        }
         _ => Ok(None),
     }
 }
@@ -133,6 +139,7 @@ pub(super) fn entry(session: &Session, id: Option<&str>) -> Result<Option<Arc<En
 pub(super) fn entries(session: &Session) -> Result<Vec<Arc<Entry>>, HostError> {
     session
         .entries()
+        .iter()
         .collect::<Result<_, _>>()
         .map_err(host_error)
 }
@@ -142,15 +149,18 @@ pub(super) fn branch(
     from: Option<String>,
 ) -> Result<Vec<Arc<Entry>>, HostError> {
     let entries = match from {
-        Some(from) => session.path_entries(&EntryId::from(from)),
-        None => session.branch_entries(),
+        Some(from) => {
+            let branch = session.entries().branch_to(&EntryId::from(from));
+            branch.and_then(|branch| branch.entries())
+        }
+        None => session.current_branch().entries(),
     };
     entries.map_err(host_error)
 }
 
 pub(super) fn label(session: &Session, id: Option<String>) -> Option<String> {
     let id = EntryId::from(id.unwrap_or_default());
-    session.label(&id).map(str::to_owned)
+    session.entries().label(&id).map(str::to_owned)
 }
 
 /// Returns the model's context, entry by entry.

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use pi_config::AgentDir;
 use pi_ext::HostError;
-use pi_protocol::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, SessionHeader, Usage};
 use pi_session::{
-    AccessMode, BranchSummary, Entry, EntryBody, EntryId, NewSession, OpenSession, ProjectedEntry,
-    Session, SessionHeader, SessionStore, listing, project_path,
+    AccessMode, BranchSummary, NewSession, OpenSession, ProjectedEntry, Session, SessionStore,
+    listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -246,8 +246,9 @@ impl SessionFileCalls for Caller<'_> {
     fn context(&self, session: u64) -> Result<FileContext, HostError> {
         let mut open = lock(&self.bridge.open_sessions);
         let session = open.get(session)?;
-        let projection = session.projection().map_err(host_error)?;
-        let settings = session.path_settings().map_err(host_error)?;
+        let branch = session.current_branch();
+        let projection = branch.projection().map_err(host_error)?;
+        let settings = branch.settings().map_err(host_error)?;
         Ok(FileContext {
             messages: projection.messages().cloned().collect(),
             entries: session::entry_messages(&projection),

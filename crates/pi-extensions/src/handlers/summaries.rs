@@ -9,9 +9,8 @@ use pi_context::{
 use pi_core::summary_options;
 use pi_ext::HostError;
 use pi_http::HeaderOverrides;
-use pi_protocol::{AgentMessage, Model, ThinkingLevel};
+use pi_protocol::{AgentMessage, EntryId, Model, ThinkingLevel};
 use pi_providers::{Models, StreamOptions};
-use pi_session::EntryId;
 use secrecy::SecretString;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -36,7 +35,7 @@ pub(crate) struct SummaryJob {
     #[serde(default)]
     turn_prefix: Vec<AgentMessage>,
     #[serde(default)]
-    entries: Vec<pi_session::Entry>,
+    entries: Vec<pi_protocol::Entry>,
     previous_summary: Option<String>,
     first_kept_entry_id: Option<String>,
     #[serde(default)]

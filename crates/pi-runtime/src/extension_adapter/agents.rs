@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{SessionEvent, UpdateFormat};
 use pi_extensions::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
     HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
 };
+use pi_protocol::{SessionEvent, UpdateFormat};
 
 use super::registered;
+use crate::host::{Host, HostOptions};
 use crate::model_choice::ModelFlags;
-use crate::runtime::{RuntimeOptions, SessionRuntime};
+use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{SessionListener, SessionSubscription};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolOrigin, ToolSelection, Toolset, ToolsetOptions};
@@ -30,7 +31,7 @@ struct EventForwarder(Arc<dyn AgentObserver>);
 impl SessionListener for EventForwarder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let event = event.to_json(UpdateFormat::Full).ok();
+            let event = event.to_compatible_json(UpdateFormat::Full).ok().flatten();
             let event = event.and_then(|event| serde_json::from_str(&event).ok());
             if let Some(event) = event {
                 self.0.on_event(event).await;
@@ -46,8 +47,8 @@ impl ProgramServices for RuntimeServices {
         observer: Arc<dyn AgentObserver>,
     ) -> BoxFuture<'static, Result<Box<dyn RunningAgent>, HostError>> {
         Box::pin(async move {
-            let started = SessionRuntime::start(runtime_options(options)).await;
-            let runtime = started.map_err(host_error)?;
+            let (host, options) = split_options(options);
+            let runtime = host.start(options).await.map_err(host_error)?;
             let session = runtime.session();
             Ok(Box::new(RuntimeAgent {
                 _subscription: session.subscribe(Arc::new(EventForwarder(observer))),
@@ -81,7 +82,13 @@ impl RunningAgent for RuntimeAgent {
     }
 }
 
-fn runtime_options(options: AgentOptions) -> RuntimeOptions {
+/// Returns the host and the options of an agent's session.
+fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
+    let host = Host::new(HostOptions {
+        trust: Some(options.is_trusted),
+        model_collection: Some(options.models),
+        ..HostOptions::new(options.agent_dir, options.env)
+    });
     let session = match options.session {
         AgentSessionChoice::Open(file) => SessionChoice::Open(file),
         AgentSessionChoice::InMemory => SessionChoice::InMemory { id: None },
@@ -92,10 +99,9 @@ fn runtime_options(options: AgentOptions) -> RuntimeOptions {
     };
     let tools = options.tools;
     let (provider, model) = options.model.unzip();
-    RuntimeOptions {
+    let options = SessionOptions {
         session,
         session_dir: options.session_dir,
-        trust: Some(options.is_trusted),
         models: ModelFlags {
             provider,
             model,
@@ -117,7 +123,7 @@ fn runtime_options(options: AgentOptions) -> RuntimeOptions {
             .map(|tool| registered(tool, ToolOrigin::Program))
             .collect(),
         resources: options.resources,
-        model_collection: Some(options.models),
-        ..RuntimeOptions::new(options.agent_dir, options.cwd, options.env)
-    }
+        ..SessionOptions::new(options.cwd)
+    };
+    (host, options)
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{CommandInfo, Resources, Skill};
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::EntryId;
+use pi_session::ForkPosition;
 
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use pi_extensions::{ControlFuture, ExtensionSession, RuntimeControl, RuntimeLink, host_error};
@@ -51,7 +52,7 @@ impl RuntimeControl for SessionRuntime {
     }
 
     fn skills(&self) -> Vec<Skill> {
-        self.services().resources.skills.clone()
+        self.workspace().resources.skills.clone()
     }
 
     fn extend_resources(&self, more: Resources) {

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{ContextUsage, ProjectInstructions, PromptSections, SessionStats};
-use pi_core::{
-    CompactionOutcome, CustomDelivery, CustomMessageOptions, Delivery, InputSource, Prompt,
-    QueuedTexts, SharedMessage,
-};
+use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
     SendOptions, SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration,
     TreeNavigation, host_error,
 };
-use pi_protocol::{MessageContent, Model, ThinkingLevel};
-use pi_session::{EntryId, Session};
+use pi_protocol::{
+    CompactionOutcome, Delivery, EntryId, MessageContent, Model, QueuedTexts, SharedMessage,
+    ThinkingLevel,
+};
+use pi_session::Session;
 use pi_tools::ShellResult;
 use serde_json::Value;
 

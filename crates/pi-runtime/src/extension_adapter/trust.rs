@@ -12,24 +12,28 @@ use pi_extensions::events::ProjectTrust;
 use pi_extensions::{ExtensionOptions, SessionExtensions, StartupUi};
 
 use super::environment;
-use crate::services::{ServiceOptions, Services, TrustResolution, TrustResolver};
+use crate::host::{Host, TrustResolution, TrustResolver};
+use crate::workspace::{Workspace, WorkspaceOptions};
 
 pub(crate) struct ExtensionTrustResolver(pub(crate) ExtensionOptions);
 
 impl ExtensionTrustResolver {
     async fn run_handlers(
         &self,
-        options: &ServiceOptions,
+        host: &Host,
+        options: &WorkspaceOptions,
         cwd: &Path,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Option<TrustResolution> {
-        let options = ServiceOptions {
-            trust: Some(false),
-            trust_prompt: None,
+        let host = host.with_options(|options| {
+            options.trust = Some(false);
+            options.trust_prompt = None;
+        });
+        let options = WorkspaceOptions {
             trust_resolver: None,
             ..options.clone()
         };
-        let services = Services::load(&options, cwd).await;
+        let workspace = Workspace::load(&host, &options, cwd).await;
         let ui = Arc::new(StartupUi::new(Arc::clone(&self.0.ui)));
         let front_end = ExtensionOptions {
             ui: Arc::clone(&ui) as _,
@@ -39,7 +43,7 @@ impl ExtensionTrustResolver {
         // Problems are reported when the session loads the extension.
         let mut load_diagnostics = Vec::new();
         let extensions =
-            SessionExtensions::load(environment(&services), &front_end, &mut load_diagnostics)
+            SessionExtensions::load(environment(&workspace), &front_end, &mut load_diagnostics)
                 .await?;
         if !extensions.has_handler::<ProjectTrust<'_>>() {
             return None;
@@ -62,10 +66,11 @@ impl ExtensionTrustResolver {
 impl TrustResolver for ExtensionTrustResolver {
     fn resolve<'a>(
         &'a self,
-        options: &'a ServiceOptions,
+        host: &'a Host,
+        options: &'a WorkspaceOptions,
         cwd: &'a Path,
         diagnostics: &'a mut Vec<ConfigDiagnostic>,
     ) -> BoxFuture<'a, Option<TrustResolution>> {
-        Box::pin(self.run_handlers(options, cwd, diagnostics))
+        Box::pin(self.run_handlers(host, options, cwd, diagnostics))
     }
 }

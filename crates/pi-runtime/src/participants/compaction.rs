@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{CompactionPlan, CompactionReason, CompactionResult, SummaryAuthor};
-use pi_session::Entry;
+use pi_context::{CompactionPlan, CompactionResult, SummaryAuthor};
+use pi_protocol::CompactionReason;
+use pi_protocol::Entry;
 use tokio_util::sync::CancellationToken;
 
 use super::{Participants, ready};

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{HookError, SharedMessage};
+use pi_core::HookError;
 use pi_http::{HeaderOverrides, ResponseHead};
-use pi_protocol::Model;
+use pi_protocol::{Model, SharedMessage};
 use pi_providers::RequestHooks;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

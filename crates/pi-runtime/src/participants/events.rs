@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::SessionEvent;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Model, SessionEvent, ThinkingLevel};
 
 use super::{Participants, ready};
 

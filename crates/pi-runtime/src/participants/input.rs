@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Delivery, HookError, InputSource};
-use pi_protocol::ImageContent;
+use pi_core::{HookError, InputSource};
+use pi_protocol::{Delivery, ImageContent};
 use pi_tools::{ProcessOperations, ShellResult};
 
 use super::{Participants, ready};

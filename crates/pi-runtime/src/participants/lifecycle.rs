@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::EntryId;
+use pi_session::ForkPosition;
 
 use super::{Participants, ready};
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{AbandonedBranch, SummaryAuthor};
-use pi_session::{BranchSummary, Entry, EntryId};
+use pi_protocol::{Entry, EntryId};
+use pi_session::BranchSummary;
 use tokio_util::sync::CancellationToken;
 
 use super::{Participants, ready};

@@ -83,9 +83,8 @@ fn merge(update: &mut ToolResultUpdate, later: ToolResultUpdate) {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use pi_core::ToolOutput;
     use pi_protocol::json::JsonObject;
-    use pi_protocol::{InputBlock, ToolCall};
+    use pi_protocol::{InputBlock, ToolCall, ToolOutput};
     use pretty_assertions::assert_eq;
     use serde_json::json;
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ActivityOutcome, SharedMessage};
-use pi_protocol::{AgentMessage, Message, Usage};
-use pi_session::{ContextReplacement, Entry, EntryId};
+use pi_core::ActivityOutcome;
+use pi_protocol::{
+    AgentMessage, ContextReplacement, Entry, EntryId, Message, SharedMessage, Usage,
+};
 use serde_json::Value;
 
 use super::{CustomMessageDraft, Participants, ready};

@@ -7,10 +7,9 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, RunFailure, SessionEvent, SharedMessage, Tool, ToolCallVerdict, ToolResultUpdate,
-    TurnDecision,
+    Rejection, RunFailure, Tool, ToolCallVerdict, ToolResultUpdate, TurnDecision,
 };
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +18,7 @@ use tracing::Span;
 use super::compaction::FinishedCompaction;
 use super::prompt::{PromptError, rejection_error};
 use super::state::RunOverrides;
+use super::transcript::Transcript;
 use super::{AgentSession, images, preferences};
 use crate::error_text::describe_error;
 
@@ -229,11 +229,14 @@ impl AgentSession {
         if self.machine().has_storage_failed() || !is_stored_as_message(&message) {
             return Ok(message);
         }
-        let mut transcript = self.transcript();
-        let entry = transcript
-            .append_message(&message)
-            .map_err(|error| hook_error(&error))?;
-        transcript.record_entry(&message, &entry);
+        let stored = Arc::clone(&message);
+        let record = move |transcript: &mut Transcript| {
+            let entry = transcript.append_message(&stored)?;
+            transcript.record_entry(&stored, &entry);
+            Ok(())
+        };
+        let written = self.writer().await.write(record).await;
+        written.map_err(|error| hook_error(&error))?;
         Ok(message)
     }
 

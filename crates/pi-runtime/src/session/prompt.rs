@@ -8,10 +8,10 @@ use std::future::Future;
 
 use pi_auth::AuthError;
 use pi_core::{
-    ActivityKind, Delivery, Input, InputSource, Lane, PreparedRun, Prompt, PromptInput,
-    PromptOutcome, Rejection, Reply,
+    ActivityKind, Input, InputSource, Lane, PreparedRun, Prompt, PromptInput, PromptOutcome,
+    Rejection, Reply,
 };
-use pi_protocol::{AgentMessage, CustomMessage, ImageContent, Model};
+use pi_protocol::{AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
 use thiserror::Error;
 

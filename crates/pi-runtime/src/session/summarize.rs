@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{Summary, SummaryError, SummaryRequest};
-use pi_core::{SessionEvent, SummarySource, summary_options};
+use pi_core::summary_options;
 use pi_http::HeaderOverrides;
 use pi_protocol::retry::is_retryable;
-use pi_protocol::{AssistantMessage, Model, StopReason};
+use pi_protocol::{AssistantMessage, Model, SessionEvent, StopReason, SummarySource};
 use pi_providers::RequestHooks;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

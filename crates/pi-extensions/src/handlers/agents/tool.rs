@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
-use pi_protocol::Tool as ToolDeclaration;
+use pi_core::{ExecutionMode, Tool, ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::AgentToolCall;

@@ -6,7 +6,7 @@ use pi_extensions::events::{
     BeforeCompact, CompactionDone, CompactionFailure, CompactionPreparation, FileLists,
     SummarySettings,
 };
-use pi_session::{EntryId, Session};
+use pi_protocol::EntryId;
 
 use super::ExtensionParticipant;
 use crate::participants::{
@@ -41,7 +41,7 @@ impl CompactionHook for ExtensionParticipant {
                 },
                 branch_entries: proposal
                     .session
-                    .with_session(Session::branch_entries)
+                    .with_session(|session| session.current_branch().entries())
                     .unwrap_or_default(),
                 custom_instructions: proposal.instructions,
                 reason: proposal.reason.as_str(),

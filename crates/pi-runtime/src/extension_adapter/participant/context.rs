@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{HookError, SharedMessage};
+use pi_core::HookError;
 use pi_extensions::events::{ContextEvent, ContextResult, ContextWithSystem, ExtensionEvent};
-use pi_protocol::AgentMessage;
 use pi_protocol::transcript::current_system_message;
+use pi_protocol::{AgentMessage, SharedMessage};
 use pi_providers::RequestHooks;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -3,13 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, SessionEvent};
 use pi_extensions::events::{
     AgentEnded, AgentSettled, AgentStarted, MessageStart, MessageUpdate, ModelSelect,
     SessionInfoChanged, ThinkingLevelSelect, ToolExecutionEnd, ToolExecutionStart,
     ToolExecutionUpdate, TurnStart,
 };
-use pi_protocol::{AgentMessage, ThinkingLevel};
+use pi_protocol::{AgentEvent, AgentMessage, SessionEvent, ThinkingLevel};
 
 use super::ExtensionParticipant;
 use crate::participants::{EventHook, ModelSelected, ModelSource};
@@ -89,7 +88,7 @@ impl ExtensionParticipant {
                     .await;
             }
             AgentEvent::MessageUpdate {
-                message,
+                live: Some(message),
                 assistant_message_event,
                 ..
             } => {

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Delivery, HookError, InputSource};
+use pi_core::{HookError, InputSource};
 use pi_extensions::events::{InputEvent, UserBash};
+use pi_protocol::Delivery;
 use pi_tools::ShellResult;
 use serde::Deserialize;
 

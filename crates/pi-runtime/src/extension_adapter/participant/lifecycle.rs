@@ -5,7 +5,8 @@ use pi_extensions::events::{
     BeforeFork, BeforeSwitch, CancelResult, ResourcesDiscover, SessionShutdownEvent,
     SessionStartEvent,
 };
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::EntryId;
+use pi_session::ForkPosition;
 
 use super::ExtensionParticipant;
 use crate::participants::{

@@ -3,13 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ActivityOutcome, SharedMessage};
+use pi_core::ActivityOutcome;
 use pi_extensions::DraftData;
 use pi_extensions::events::{
     BeforeSettle, BoundaryContextData, DraftedEntries, ExtensionEvent, MessageEnd, TurnEnd,
 };
-use pi_protocol::AgentMessage;
-use pi_session::{ContextReplacement, EntryId};
+use pi_protocol::{AgentMessage, ContextReplacement, EntryId, SharedMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionResult, NothingToCompact};
-use pi_core::{Prompt, ToolOutput};
-use pi_protocol::{ProviderError, StopReason};
+use pi_core::Prompt;
+use pi_protocol::{ProviderError, StopReason, ToolOutput};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -270,7 +270,7 @@ impl CompactionHook for FixedCompactionVerdict {
     ) -> BoxFuture<'a, CompactionVerdict> {
         let branch = proposal
             .session
-            .with_session(|one| one.branch_entries().unwrap());
+            .with_session(|one| one.current_branch().entries().unwrap());
         assert!(!branch.is_empty());
         Box::pin(std::future::ready(self.0.clone()))
     }

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_protocol::{
+    AgentMessage, AssistantBlock, ContextReplacement, InputBlock, Message, SessionEvent,
+    SharedMessage,
 };
-use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
 use pi_providers::FauxResponse;
-use pi_session::ContextReplacement;
 use pi_tools::ShellResult;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -269,7 +268,7 @@ async fn a_message_replaced_by_a_hook_is_stored_and_published() {
     );
     let stored = harness
         .session
-        .with_session(|session| session.leaf().unwrap().unwrap());
+        .with_session(|session| session.current_branch().leaf().unwrap().unwrap());
     let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
         panic!("expected the response as the leaf")
     };

@@ -1,20 +1,23 @@
-//! Events an agent emits.
+//! Events of an agent run.
 //!
-//! The JSON form is the one of RPC and JSON mode. Listeners are called in order and awaited.
-//! Messages are shared handles, so the cost of an event does not depend on the message's length.
+//! The JSON form is the one of RPC and JSON mode. Messages are shared handles, so the cost of an event
+//! does not depend on the message's length.
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, AssistantMessageEvent, InputBlock, LiveMessage, Message, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tool::ToolOutput;
+use crate::app_message::AgentMessage;
+use crate::assistant_event::AssistantMessageEvent;
+use crate::live_message::LiveMessage;
+use crate::tool_output::ToolOutput;
+use crate::usage::Usage;
 
 /// A message of the transcript.
 pub type SharedMessage = Arc<AgentMessage>;
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
@@ -44,10 +47,11 @@ pub enum AgentEvent {
     MessageUpdate {
         /// Usage so far.
         usage: Usage,
-        /// The response, which may have grown since.
-        #[serde(skip)]
-        message: LiveMessage,
         assistant_message_event: AssistantMessageEvent,
+        /// The response, which may have grown since; only in the process that receives it. Not part
+        /// of the JSON form.
+        #[serde(skip)]
+        live: Option<LiveMessage>,
     },
     /// A message is complete and part of the transcript.
     MessageEnd {
@@ -76,28 +80,13 @@ pub enum AgentEvent {
     },
 }
 
-pub(crate) fn text_blocks(text: impl Into<String>) -> Vec<InputBlock> {
-    vec![InputBlock::text(text)]
-}
-
 impl AgentEvent {
     /// Creates the event for a response that grew.
     pub fn message_update(message: LiveMessage, event: AssistantMessageEvent) -> Self {
         Self::MessageUpdate {
-            usage: message.read(|message| message.usage.clone()),
-            message,
+            usage: message.usage(),
             assistant_message_event: event,
+            live: Some(message),
         }
-    }
-}
-
-/// Returns the message if models understand its role.
-pub fn model_message(message: &AgentMessage) -> Option<Message> {
-    match message {
-        AgentMessage::System(message) => Some(Message::System(message.clone())),
-        AgentMessage::User(message) => Some(Message::User(message.clone())),
-        AgentMessage::Assistant(message) => Some(Message::Assistant(message.clone())),
-        AgentMessage::ToolResult(message) => Some(Message::ToolResult(message.clone())),
-        _ => None,
     }
 }

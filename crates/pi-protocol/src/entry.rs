@@ -2,16 +2,21 @@
 //! file format: `type`, `id`, `parentId`, `timestamp`, then the fields of the type. Unknown fields
 //! and types from newer versions survive a round trip. Parsing is in [`read`].
 
-use pi_protocol::json::{JsonObject, lenient_u64, null_as_default, present};
-use pi_protocol::{AgentMessage, MessageContent, SystemMessage, Usage};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-mod id;
+use crate::app_message::AgentMessage;
+use crate::content::MessageContent;
+use crate::id::EntryId;
+use crate::json::{JsonObject, lenient_u64, null_as_default, present};
+use crate::message::SystemMessage;
+use crate::usage::Usage;
+
+mod kind;
 mod read;
 
-pub use id::EntryId;
+pub use kind::{EntryKind, MessageRole};
 
 /// One line of a session file after the header.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +34,6 @@ pub struct Entry {
 /// The type-specific content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-#[non_exhaustive]
 pub enum EntryBody {
     /// `message`: a message of the conversation.
     #[serde(serialize_with = "serialize_message")]
@@ -334,8 +338,9 @@ fn serialize_message<S: Serializer>(
 mod tagged_system_message {
     use std::sync::Arc;
 
-    use pi_protocol::{Message, SystemMessage};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::message::{Message, SystemMessage};
 
     #[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
     pub(super) fn serialize<S: Serializer>(

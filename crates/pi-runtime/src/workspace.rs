@@ -1,40 +1,36 @@
-//! Components of a session that are bound to a working directory: settings, trust, resources,
-//! models.
+//! What belongs to a working directory: settings, trust, resources, models.
 //!
 //! The load order enforces trust: first the user's settings, then the trust decision, and only then
-//! anything from the project. A session in another directory gets its own services.
+//! anything from the project. A session in another directory gets its own workspace.
 
 mod project_changes;
 mod project_probe;
-mod runtime_keys;
+mod shared;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_auth::CredentialStore;
 use pi_config::{
     AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
-    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsOverrides, SettingsStore,
-    TrustChoice, TrustDecision, TrustStore, TrustUpdate, check_dir_permissions, load_resources,
-    read_models_file, run_project_migrations,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, check_dir_permissions,
+    load_resources, read_models_file, run_project_migrations,
 };
 use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
     shell_command,
 };
 use pi_env::{Env, env_vars as ai_vars};
-use pi_http::{HttpClient, HttpSettings};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 
+use crate::host::{Host, TrustResolver, resolve_trust};
 use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
 pub(crate) use project_probe::ProjectProbe;
-pub use runtime_keys::RuntimeKeys;
+pub(crate) use shared::SharedWorkspaces;
 
 /// Root directory of the installed assets.
 const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
@@ -44,16 +40,6 @@ const TELEMETRY: &str = "PI_TELEMETRY";
 
 /// Disables checks for newer versions.
 const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
-
-/// Prompts the user about a project's trust; front ends without a user have none.
-pub trait TrustPrompt: Send + Sync {
-    /// Returns the user's choice; `None` leaves the decision open.
-    fn prompt<'a>(
-        &'a self,
-        cwd: &'a Path,
-        choices: Vec<TrustChoice>,
-    ) -> BoxFuture<'a, Option<TrustChoice>>;
-}
 
 /// Installs packages that are configured but missing.
 pub trait MissingPackageInstaller: Send + Sync {
@@ -66,132 +52,18 @@ pub trait MissingPackageInstaller: Send + Sync {
     ) -> BoxFuture<'a, Vec<ConfigDiagnostic>>;
 }
 
-/// Options of services, independent of the directory.
-#[derive(Clone)]
-pub struct ServiceOptions {
-    /// Directory of the user's files.
-    pub agent_dir: AgentDir,
-    pub env: Env,
-    /// Trust flags (`--approve`, `--no-approve`).
-    pub trust: Option<bool>,
-    /// Prompts the user about a project's trust.
-    pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
+/// How a workspace is loaded.
+#[derive(Clone, Default)]
+pub struct WorkspaceOptions {
     pub resources: ResourceFlags,
-    /// Installs missing packages; without it they are only reported.
-    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
-    /// Settings to use instead of the settings files.
-    pub settings: Option<SettingsStore>,
-    /// Settings for this run; they override those of the files.
-    pub run_settings: SettingsOverrides,
-    /// Credentials to use instead of `auth.json`.
-    pub credentials: Option<Arc<dyn CredentialStore>>,
-    /// Models to use instead of the default ones, without further configuration.
-    pub models: Option<Models>,
     /// May decide about a project before the user is prompted.
     pub trust_resolver: Option<Arc<dyn TrustResolver>>,
-    /// Trust decisions of this run.
-    pub decisions: TrustDecisions,
-    /// API keys for this run.
-    pub keys: RuntimeKeys,
-    /// HTTP connections shared by services.
-    pub http: SharedConnections,
 }
 
-impl ServiceOptions {
-    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
-        Self {
-            agent_dir,
-            env,
-            trust: None,
-            trust_prompt: None,
-            resources: ResourceFlags::default(),
-            packages: None,
-            settings: None,
-            run_settings: SettingsOverrides::default(),
-            credentials: None,
-            models: None,
-            trust_resolver: None,
-            decisions: TrustDecisions::default(),
-            keys: RuntimeKeys::default(),
-            http: SharedConnections::default(),
-        }
-    }
-}
-
-/// Decides about projects without a trust decision; implemented by the user's extensions.
-pub trait TrustResolver: Send + Sync {
-    /// Returns the decision; `None` leaves it to the user. Messages raised while deciding are added
-    /// to `diagnostics`.
-    fn resolve<'a>(
-        &'a self,
-        options: &'a ServiceOptions,
-        cwd: &'a Path,
-        diagnostics: &'a mut Vec<ConfigDiagnostic>,
-    ) -> BoxFuture<'a, Option<TrustResolution>>;
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrustResolution {
-    pub access: ProjectAccess,
-    /// Whether to remember the decision for other runs.
-    pub remember: bool,
-}
-
-/// Trust decisions of this run, by project directory. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct TrustDecisions(Arc<Mutex<HashMap<PathBuf, ProjectAccess>>>);
-
-impl TrustDecisions {
-    fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
-        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.get(cwd).copied()
-    }
-
-    /// Removes the decision about a project, which may have changed since.
-    pub(crate) fn remove(&self, cwd: &Path) {
-        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.remove(cwd);
-    }
-
-    fn set(&self, cwd: &Path, access: ProjectAccess) {
-        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        decisions.insert(cwd.to_owned(), access);
-    }
-}
-
-/// HTTP connections shared by the services of several sessions, as long as the proxy is the same.
-#[derive(Debug, Clone, Default)]
-pub struct SharedConnections(Arc<Mutex<ProxyConnections>>);
-
-#[derive(Debug, Default)]
-struct ProxyConnections {
-    proxy: Option<String>,
-    http: HttpClient,
-}
-
-impl SharedConnections {
-    /// Returns a client that connects through the proxy, or directly.
-    fn client_for(&self, proxy: Option<&str>) -> HttpClient {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.proxy.as_deref() != proxy {
-            *shared = ProxyConnections {
-                proxy: proxy.map(str::to_owned),
-                http: match proxy {
-                    Some(proxy) => {
-                        HttpClient::with_settings(HttpSettings::default().with_proxy(proxy))
-                    }
-                    None => HttpClient::new(),
-                },
-            };
-        }
-        shared.http.clone()
-    }
-}
-
-/// Components bound to a working directory.
+/// What belongs to a working directory.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Services {
+pub struct Workspace {
     /// Directory of the user's files.
     pub agent_dir: AgentDir,
     pub cwd: PathBuf,
@@ -207,20 +79,25 @@ pub struct Services {
     pub diagnostics: Vec<ConfigDiagnostic>,
 }
 
-impl Services {
-    /// Loads the services of a directory. Never fails: problems in the user's files are reported in
+impl Workspace {
+    /// Loads the workspace of a directory. Never fails: problems in the user's files are reported in
     /// `diagnostics`.
-    pub async fn load(options: &ServiceOptions, cwd: &Path) -> Self {
-        Self::load_probed(options, ProjectProbe::read(options, cwd)).await
+    pub async fn load(host: &Host, options: &WorkspaceOptions, cwd: &Path) -> Self {
+        Self::load_probed(host, options, ProjectProbe::read(host, cwd)).await
     }
 
-    /// Loads the services of a directory that was already probed.
-    pub(crate) async fn load_probed(options: &ServiceOptions, probe: ProjectProbe) -> Self {
+    /// Loads the workspace of a directory that was already probed.
+    pub(crate) async fn load_probed(
+        host: &Host,
+        workspace: &WorkspaceOptions,
+        probe: ProjectProbe,
+    ) -> Self {
+        let options = host.options();
         let mut diagnostics = Vec::new();
         if options.settings.is_none() {
             diagnostics.extend(check_dir_permissions(&options.agent_dir));
         }
-        let project = resolve_trust(options, &probe, &mut diagnostics).await;
+        let project = resolve_trust(host, workspace, &probe, &mut diagnostics).await;
         let ProjectProbe { cwd, settings, .. } = probe;
         settings.set_project_access(project);
         if project.is_trusted() && options.settings.is_none() {
@@ -228,21 +105,21 @@ impl Services {
         }
         diagnostics.extend(settings.take_diagnostics());
         let resources = find_resources(
-            options,
+            host,
             &ResourceRequest {
                 agent_dir: options.agent_dir.clone(),
                 cwd: cwd.clone(),
                 env: options.env.clone(),
                 settings: settings.clone(),
                 project,
-                flags: options.resources.clone(),
+                flags: workspace.resources.clone(),
             },
             &mut diagnostics,
         )
         .await;
-        let models = match &options.models {
+        let models = match &options.model_collection {
             Some(models) => models.clone(),
-            None => build_models(options, &settings, &mut diagnostics).await,
+            None => build_models(host, &settings, &mut diagnostics).await,
         };
         Self {
             agent_dir: options.agent_dir.clone(),
@@ -314,7 +191,7 @@ impl Services {
 /// Loads the resources and installs missing packages if possible and allowed. A package that cannot
 /// be installed is reported, and the session continues without it.
 async fn find_resources(
-    options: &ServiceOptions,
+    host: &Host,
     request: &ResourceRequest,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Resources {
@@ -322,6 +199,7 @@ async fn find_resources(
     if resources.missing_packages.is_empty() {
         return resources;
     }
+    let options = host.options();
     let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
     let installer = options.packages.as_ref().filter(|_| !is_offline);
     let Some(installer) = installer else {
@@ -350,57 +228,13 @@ pub(crate) fn offline_variables() -> [(String, String); 2] {
     [ai_vars::OFFLINE, SKIP_VERSION_CHECK].map(|name| (name.to_owned(), "1".to_owned()))
 }
 
-/// Decides about a project's trust; prompts the user if possible.
-async fn resolve_trust(
-    options: &ServiceOptions,
-    probe: &ProjectProbe,
-    diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> ProjectAccess {
-    let cwd = &probe.cwd;
-    let decision = match &probe.decision {
-        Ok(decision) => decision,
-        Err(error) => {
-            diagnostics.push(error.clone());
-            return ProjectAccess::Denied;
-        }
-    };
-    let TrustDecision::Prompt { choices } = decision else {
-        return decision.access_without_prompt();
-    };
-    if let Some(resolver) = &options.trust_resolver
-        && let Some(resolution) = resolver.resolve(options, cwd, diagnostics).await
-    {
-        if resolution.remember {
-            let update = match resolution.access {
-                ProjectAccess::Trusted => TrustUpdate::trust(cwd),
-                _ => TrustUpdate::deny(cwd),
-            };
-            if let Err(error) = TrustStore::new(&options.agent_dir).save(&[update]) {
-                diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
-            }
-        }
-        options.decisions.set(cwd, resolution.access);
-        return resolution.access;
-    }
-    let Some(prompt) = &options.trust_prompt else {
-        return decision.access_without_prompt();
-    };
-    let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
-        return decision.access_without_prompt();
-    };
-    if let Err(error) = TrustStore::new(&options.agent_dir).save(&choice.updates()) {
-        diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
-    }
-    options.decisions.set(cwd, choice.access());
-    choice.access()
-}
-
 /// Builds the models: the built-in ones and those of `models.json`, with their credential status.
 async fn build_models(
-    options: &ServiceOptions,
+    host: &Host,
     settings: &SettingsStore,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Models {
+    let options = host.options();
     let agent_dir = &options.agent_dir;
     let values = settings.settings();
     let stored = match &options.credentials {
@@ -419,9 +253,9 @@ async fn build_models(
         None => values.enable_install_telemetry(),
     };
     let models = Models::new(ModelsOptions {
-        credentials: Arc::new(options.keys.wrap(stored)),
+        credentials: Arc::new(host.keys().wrap(stored)),
         store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
-        http: options.http.client_for(values.http_proxy()),
+        http: host.http().client_for(values.http_proxy()),
         env: options.env.clone(),
         telemetry: if is_enabled {
             Telemetry::On
@@ -453,7 +287,7 @@ async fn build_models(
     models
 }
 
-fn diagnostic(
+pub(crate) fn diagnostic(
     level: DiagnosticLevel,
     error: &dyn std::error::Error,
     path: Option<PathBuf>,

@@ -1,12 +1,10 @@
 //! The session header, the first line of a session file. It identifies the session and its working
 //! directory and is not part of the tree.
 
-use pi_protocol::json::JsonObject;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// The session file version that this crate writes. Older files are migrated when they are opened.
-pub const CURRENT_VERSION: u64 = 3;
+use crate::json::JsonObject;
 
 /// The first line of a session file. Only `id` is required when reading; other missing fields read
 /// as empty.
@@ -40,6 +38,9 @@ enum HeaderTag {
 }
 
 impl SessionHeader {
+    /// The format version that pi writes. Older files are migrated when they are opened.
+    pub const CURRENT_VERSION: u64 = 3;
+
     /// Creates a header of the current version.
     pub fn new(
         id: impl Into<String>,
@@ -48,18 +49,13 @@ impl SessionHeader {
     ) -> Self {
         Self {
             tag: HeaderTag::Session,
-            version: Some(CURRENT_VERSION),
+            version: Some(Self::CURRENT_VERSION),
             id: id.into(),
             timestamp: timestamp.into(),
             cwd: cwd.into(),
             parent_session: None,
             extra: JsonObject::new(),
         }
-    }
-
-    /// Returns the header with another format version; `None` means version 1.
-    pub(crate) fn with_version(self, version: Option<u64>) -> Self {
-        Self { version, ..self }
     }
 
     /// Returns the format version; 1 if the header has none.
@@ -119,7 +115,7 @@ mod tests {
             r#"{"type":"session","id":"old","timestamp":"t","cwd":"/x"}"#,
         ] {
             let header: SessionHeader = serde_json::from_str(line).unwrap();
-            assert_eq!(pi_protocol::json::to_string(&header).unwrap(), line);
+            assert_eq!(crate::json::to_string(&header).unwrap(), line);
         }
     }
 

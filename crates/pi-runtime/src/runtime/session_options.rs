@@ -1,30 +1,24 @@
-//! Options of a runtime.
+//! Options of a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_auth::CredentialStore;
-use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
-use pi_env::Env;
+use pi_config::ResourceFlags;
 use pi_extensions::ExtensionOptions;
-use pi_providers::Models;
 
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
 use crate::participants::Participants;
-use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
+use crate::toolset::{RegisteredTool, ToolSelection};
+use crate::workspace::{Workspace, WorkspaceOptions};
 
-/// Options a runtime starts with; every field has a sensible default.
+/// Options of a session; every field has a sensible default.
 #[derive(Clone)]
-pub struct RuntimeOptions {
-    /// Directory of the user's files.
-    pub agent_dir: AgentDir,
+pub struct SessionOptions {
     /// Working directory, unless the session specifies another; absolute.
     pub cwd: PathBuf,
-    pub env: Env,
     pub session: SessionChoice,
     /// Session directory (`--session-dir`).
     pub session_dir: Option<String>,
@@ -32,41 +26,23 @@ pub struct RuntimeOptions {
     pub name: Option<String>,
     /// Working directory to use if the one of the session no longer exists.
     pub cwd_override: Option<PathBuf>,
-    /// Trust flags (`--approve`, `--no-approve`).
-    pub trust: Option<bool>,
-    /// Prompts the user about a project without a trust decision.
-    pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
     pub models: ModelFlags,
     pub tools: ToolSelection,
     /// Tools of the embedding program.
     pub custom_tools: Vec<RegisteredTool>,
     pub resources: ResourceFlags,
-    /// Installs packages that are missing at startup.
-    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
-    /// Whether to use the network only for explicit user requests (`--offline`).
-    pub offline: bool,
-    /// Environment variables added for child processes; [`PROCESS_MARKS`] by default.
-    pub child_environment: Vec<(String, String)>,
     /// The extension UI, and the flags for extensions.
     pub extensions: ExtensionOptions,
     /// Whether `session_start` fires inside `start()` or is left to the front end.
     pub session_start: StartNotification,
     /// Creates the participants of every session; they follow the extensions.
     pub participants: Arc<dyn ParticipantsFactory>,
-    /// Settings to use instead of the settings files.
-    pub settings: Option<SettingsStore>,
-    /// Settings for this run; they override those of the files.
-    pub run_settings: SettingsOverrides,
-    /// Credentials to use instead of `auth.json`.
-    pub credentials: Option<Arc<dyn CredentialStore>>,
-    /// Models to use instead of the default collection, without further configuration.
-    pub model_collection: Option<Models>,
 }
 
 /// When `session_start` fires for the first session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartNotification {
-    /// Before [`SessionRuntime::start`](super::SessionRuntime::start) returns.
+    /// Before [`Host::start`](crate::Host::start) returns.
     #[default]
     Immediate,
     /// When the front end calls
@@ -74,50 +50,30 @@ pub enum StartNotification {
     Deferred,
 }
 
-impl RuntimeOptions {
+impl SessionOptions {
     /// Options for a new session in a directory.
-    pub fn new(agent_dir: AgentDir, cwd: impl Into<PathBuf>, env: Env) -> Self {
-        let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
-            agent_dir,
             cwd: cwd.into(),
-            env,
             session: SessionChoice::default(),
             session_dir: None,
             name: None,
             cwd_override: None,
-            trust: None,
-            trust_prompt: None,
             models: ModelFlags::default(),
             tools: ToolSelection::default(),
             custom_tools: Vec::new(),
             resources: ResourceFlags::default(),
-            packages: None,
-            offline: false,
-            child_environment: marks.into(),
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,
             participants: Arc::new(Participants::default()),
-            settings: None,
-            run_settings: SettingsOverrides::default(),
-            credentials: None,
-            model_collection: None,
         }
     }
 
-    /// Returns the service options shared by all sessions of this run.
-    pub(super) fn service_options(&self) -> ServiceOptions {
-        ServiceOptions {
-            trust: self.trust,
-            trust_prompt: self.trust_prompt.clone(),
-            trust_resolver: Some(Arc::new(ExtensionTrustResolver(self.extensions.clone()))),
+    /// Returns how the workspaces of these sessions are loaded.
+    pub(super) fn workspace_options(&self) -> WorkspaceOptions {
+        WorkspaceOptions {
             resources: self.resources.clone(),
-            packages: self.packages.clone(),
-            settings: self.settings.clone(),
-            run_settings: self.run_settings.clone(),
-            credentials: self.credentials.clone(),
-            models: self.model_collection.clone(),
-            ..ServiceOptions::new(self.agent_dir.clone(), self.env.clone())
+            trust_resolver: Some(Arc::new(ExtensionTrustResolver(self.extensions.clone()))),
         }
     }
 
@@ -154,11 +110,10 @@ fn is_plain_path(text: &str) -> bool {
     !text.starts_with('~') && !prefix.contains(':') && Path::new(text).is_relative()
 }
 
-impl std::fmt::Debug for RuntimeOptions {
+impl std::fmt::Debug for SessionOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("RuntimeOptions")
-            .field("agent_dir", &self.agent_dir)
+            .debug_struct("SessionOptions")
             .field("cwd", &self.cwd)
             .field("session", &self.session)
             .finish_non_exhaustive()
@@ -167,13 +122,13 @@ impl std::fmt::Debug for RuntimeOptions {
 
 /// Creates the participants of a session; called for each new session.
 pub trait ParticipantsFactory: Send + Sync {
-    /// Returns the participants of a session that uses these services.
-    fn create_participants<'a>(&'a self, services: &'a Services) -> BoxFuture<'a, Participants>;
+    /// Returns the participants of a session that uses this workspace.
+    fn create_participants<'a>(&'a self, workspace: &'a Workspace) -> BoxFuture<'a, Participants>;
 }
 
 /// The same participants for every session.
 impl ParticipantsFactory for Participants {
-    fn create_participants<'a>(&'a self, _services: &'a Services) -> BoxFuture<'a, Participants> {
+    fn create_participants<'a>(&'a self, _workspace: &'a Workspace) -> BoxFuture<'a, Participants> {
         Box::pin(std::future::ready(self.clone()))
     }
 }

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 
 /// Formats milliseconds since the epoch, such as `2026-01-01T00:00:00.000Z`.
-pub(crate) fn to_iso(milliseconds: i64) -> String {
+pub fn to_iso(milliseconds: i64) -> String {
     let timestamp = Timestamp::from_millisecond(milliseconds).unwrap_or_default();
     timestamp.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 /// Parses a timestamp into milliseconds since the epoch.
-pub(crate) fn parse_iso(text: &str) -> Option<i64> {
+pub fn parse_iso(text: &str) -> Option<i64> {
     parse_canonical(text.as_bytes()).or_else(|| {
         text.parse::<Timestamp>()
             .ok()

@@ -27,7 +27,7 @@ impl RuntimeKeys {
     }
 
     /// Wraps a store so that these keys take precedence.
-    pub(super) fn wrap(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
+    pub(crate) fn wrap(&self, store: Arc<dyn CredentialStore>) -> KeyedCredentials {
         KeyedCredentials {
             keys: self.clone(),
             store,
@@ -57,7 +57,7 @@ impl RuntimeKeys {
 }
 
 /// A credential store with runtime keys on top.
-pub(super) struct KeyedCredentials {
+pub(crate) struct KeyedCredentials {
     keys: RuntimeKeys,
     store: Arc<dyn CredentialStore>,
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::content::ToolCall;
 use crate::error::ProviderError;
@@ -15,7 +15,7 @@ use crate::message::AssistantMessage;
 use crate::stop_reason::StopReason;
 
 /// An event of a streaming response: `start`, then content blocks, then `done` or `error`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
@@ -25,6 +25,7 @@ use crate::stop_reason::StopReason;
 pub enum AssistantMessageEvent {
     /// The service accepted the request.
     Start {
+        /// The growing message; empty if the event was read from JSON.
         #[serde(skip)]
         message: LiveMessage,
     },
@@ -39,7 +40,7 @@ pub enum AssistantMessageEvent {
         content_index: usize,
         content: String,
         /// The provider's signature of the text, for services that include it in this event.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         content_signature: Option<String>,
     },
     ThinkingStart {
@@ -53,10 +54,10 @@ pub enum AssistantMessageEvent {
         content_index: usize,
         content: String,
         /// The provider's signature of the thinking, for services that include it in this event.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         content_signature: Option<String>,
         /// Whether the provider withheld the text, for services that include it in this event.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         redacted: Option<bool>,
     },
     #[serde(rename = "toolcall_start")]
@@ -74,7 +75,7 @@ pub enum AssistantMessageEvent {
     #[serde(rename = "toolcall_end")]
     ToolCallEnd {
         content_index: usize,
-        #[serde(serialize_with = "serialize_as_block")]
+        #[serde(with = "tool_call_block")]
         tool_call: ToolCall,
     },
     Done {
@@ -87,25 +88,39 @@ pub enum AssistantMessageEvent {
         reason: StopReason,
         /// The partial message, with `errorMessage` set.
         error: Arc<AssistantMessage>,
+        /// The classified error; absent if the event was read from JSON.
         #[serde(skip)]
-        cause: ProviderError,
+        cause: Option<ProviderError>,
     },
 }
 
-/// Serializes a call as a content block, with its `type`.
-fn serialize_as_block<S: Serializer>(call: &ToolCall, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct ToolCallBlock<'call> {
-        #[serde(rename = "type")]
-        kind: &'static str,
-        #[serde(flatten)]
-        call: &'call ToolCall,
+/// A tool call as a content block, with its `type`.
+mod tool_call_block {
+    use super::{Deserialize, Deserializer, Serialize, Serializer, ToolCall};
+
+    const TYPE: &str = "toolCall";
+
+    pub(super) fn serialize<S: Serializer>(
+        call: &ToolCall,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct ToolCallBlock<'call> {
+            #[serde(rename = "type")]
+            kind: &'static str,
+            #[serde(flatten)]
+            call: &'call ToolCall,
+        }
+        ToolCallBlock { kind: TYPE, call }.serialize(serializer)
     }
-    ToolCallBlock {
-        kind: "toolCall",
-        call,
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<ToolCall, D::Error> {
+        let mut call = ToolCall::deserialize(deserializer)?;
+        call.extra.shift_remove("type");
+        Ok(call)
     }
-    .serialize(serializer)
 }
 
 impl AssistantMessageEvent {

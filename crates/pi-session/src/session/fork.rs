@@ -4,20 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentMessage, Entry, EntryBody, EntryId, EntryKind, LabelEntry, SessionHeader, timestamp,
+};
 use serde_json::Value;
 
+use super::append::write_new_file;
+use super::branch::SessionBranch;
+use super::{Session, SessionLocation, encode_record};
 use crate::directory;
-use crate::entry::{Entry, EntryBody, EntryId, LabelEntry};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
 use crate::index::EntrySlot;
-use crate::kind::EntryKind;
-use crate::session::append::write_new_file;
-use crate::session::{Session, SessionLocation, encode_record};
 use crate::session_id::{new_entry_id, new_session_id};
-use crate::timestamp;
 
 /// Where a fork leaves its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,27 +49,24 @@ impl Session {
         id: &EntryId,
         position: ForkPosition,
     ) -> Result<ForkedSession, SessionError> {
-        let selected = self.slot(id.as_str())?;
+        let entries = &self.entries;
+        let selected = entries.slot(id.as_str())?;
         let (leaf, selected_text) = match position {
             ForkPosition::At => (Some(selected), None),
             ForkPosition::Before => {
-                let entry = self.entry_at(selected)?;
+                let entry = entries.entry_at(selected)?;
                 let EntryBody::Message(AgentMessage::User(message)) = &entry.body else {
                     return Err(SessionError::NotAUserMessage { id: id.clone() });
                 };
-                let parent = self.record(selected)?.parent.slot();
+                let parent = entries.record(selected)?.parent.slot();
                 (parent, Some(message.content.joined_text()))
             }
         };
-        let session = match leaf {
-            None => self.fork_empty()?,
-            Some(_) if matches!(self.location, SessionLocation::Deferred(_)) => {
-                return Err(SessionError::Unsaved);
-            }
-            Some(leaf) => self.fork_at(leaf)?,
-        };
+        if leaf.is_some() && matches!(self.location, SessionLocation::Deferred(_)) {
+            return Err(SessionError::Unsaved);
+        }
         Ok(ForkedSession {
-            session,
+            session: self.fork_branch(SessionBranch::new(entries, leaf))?,
             selected_text,
         })
     }
@@ -87,26 +83,15 @@ impl Session {
     /// file is written immediately if the path contains an assistant message, otherwise with the
     /// next message.
     pub fn extract_branch(&self, id: &EntryId) -> Result<Self, SessionError> {
-        self.fork_at(self.slot(id.as_str())?)
+        self.fork_branch(self.entries.branch_to(id)?)
     }
 
-    fn fork_at(&self, leaf: EntrySlot) -> Result<Self, SessionError> {
-        let path = self.path_slots(Some(leaf));
+    fn fork_branch(&self, branch: SessionBranch<'_>) -> Result<Self, SessionError> {
         let header = self.fork_header();
         let mut content = encode_record(&header)?;
-        let last = self.copy_path(&path, LabelHandling::Drop, &mut content)?;
-        self.copy_labels(&path, last, &mut content)?;
-        let has_response = path.iter().any(|slot| {
-            let record = self.index.record(*slot);
-            record.is_some_and(|record| record.kind == EntryKind::ASSISTANT)
-        });
-        self.create_fork(header, content, has_response)
-    }
-
-    fn fork_empty(&self) -> Result<Self, SessionError> {
-        let header = self.fork_header();
-        let content = encode_record(&header)?;
-        self.create_fork(header, content, false)
+        let last = branch.copy_lines(LabelHandling::Drop, &mut content)?;
+        branch.copy_labels(last, &mut content)?;
+        self.create_fork(header, content, branch.has_response())
     }
 
     fn fork_header(&self) -> SessionHeader {
@@ -148,7 +133,7 @@ impl Session {
             content,
         )?;
         if let Some((log, path)) = saved {
-            session.log = log;
+            session.entries.log = log;
             session.location = SessionLocation::File(path);
         }
         Ok(session)
@@ -163,19 +148,24 @@ impl Session {
             self.cwd.to_string_lossy(),
         );
         let mut content = encode_record(&header)?;
-        self.copy_path(
-            &self.path_slots(self.leaf),
-            LabelHandling::Keep,
-            &mut content,
-        )?;
+        self.current_branch()
+            .copy_lines(LabelHandling::Keep, &mut content)?;
         Ok(content)
     }
+}
 
-    /// Copies the lines of a path, linking each to the previous one. Returns the ID of the last
+impl SessionBranch<'_> {
+    fn has_response(self) -> bool {
+        self.slots_from_leaf().any(|slot| {
+            let record = self.source.index.record(slot);
+            record.is_some_and(|record| record.kind == EntryKind::ASSISTANT)
+        })
+    }
+
+    /// Copies the lines, linking each to the previous one. Returns the ID of the last
     /// entry.
-    fn copy_path(
-        &self,
-        path: &[EntrySlot],
+    fn copy_lines(
+        self,
         labels: LabelHandling,
         content: &mut Vec<u8>,
     ) -> Result<Option<EntryId>, SessionError> {
@@ -184,8 +174,8 @@ impl Session {
         let mut successors: HashMap<EntryId, EntryId> = HashMap::new();
         let mut dropped: Vec<EntryId> = Vec::new();
         let mut parent: Option<EntrySlot> = None;
-        for slot in path {
-            let record = self.record(*slot)?;
+        for slot in self.slots() {
+            let record = self.source.record(slot)?;
             if labels == LabelHandling::Drop && record.kind == EntryKind::Label {
                 dropped.push(record.id.clone());
                 continue;
@@ -193,37 +183,36 @@ impl Session {
             for label in dropped.drain(..) {
                 successors.insert(label, record.id.clone());
             }
-            let line = self.line_at(*slot)?;
+            let line = self.source.line_at(slot)?;
             let is_linked = parent.is_some() && record.parent.slot() == parent;
             let is_affected = record.kind == EntryKind::Compaction && !successors.is_empty();
             if is_linked && !is_affected {
                 content.extend_from_slice(line.as_bytes());
                 content.push(b'\n');
             } else {
-                let parent_id = parent.map(|slot| self.record(slot)).transpose()?;
+                let parent_id = parent.map(|slot| self.source.record(slot)).transpose()?;
                 let parent_id = parent_id.map(|record| &record.id);
                 content.extend(relink_line(&line, parent_id, &successors)?);
             }
-            parent = Some(*slot);
+            parent = Some(slot);
         }
-        let last = parent.map(|slot| self.record(slot)).transpose()?;
+        let last = parent.map(|slot| self.source.record(slot)).transpose()?;
         Ok(last.map(|record| record.id.clone()))
     }
 
-    /// Appends the current labels of the entries on a path, with their timestamps.
+    /// Appends the current labels of the entries, with their timestamps.
     fn copy_labels(
-        &self,
-        path: &[EntrySlot],
+        self,
         mut parent_id: Option<EntryId>,
         content: &mut Vec<u8>,
     ) -> Result<(), SessionError> {
-        let mut taken: HashSet<EntryId> = path
-            .iter()
-            .filter_map(|slot| self.index.record(*slot))
+        let mut taken: HashSet<EntryId> = self
+            .slots_from_leaf()
+            .filter_map(|slot| self.source.index.record(slot))
             .filter(|record| record.kind != EntryKind::Label)
             .map(|record| record.id.clone())
             .collect();
-        for (target_id, label) in self.index.labels() {
+        for (target_id, label) in self.source.index.labels() {
             if !taken.contains(target_id) {
                 continue;
             }

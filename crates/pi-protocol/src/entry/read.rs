@@ -2,27 +2,27 @@
 //! Messages, which make up most of every session, take a fast path; anything unusual falls back to
 //! the lenient parser.
 
-use pi_protocol::AgentMessage;
-use pi_protocol::json::JsonObject;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{
     BranchSummaryEntry, CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
-    EntryBody, EntryId, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
+    EntryBody, EntryKind, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
     UnknownEntry, UsageEntry,
 };
-use crate::kind::EntryKind;
+use crate::app_message::AgentMessage;
+use crate::id::EntryId;
+use crate::json::JsonObject;
 
 impl Entry {
-    /// Parses the line of an entry; `kind` is the kind recorded in the index.
-    pub(crate) fn read(line: &str, kind: EntryKind) -> Result<Self, serde_json::Error> {
+    /// Parses the line of an entry of a known kind.
+    pub fn read(line: &str, kind: EntryKind) -> Result<Self, serde_json::Error> {
         if matches!(kind, EntryKind::Message(_))
             && let Ok(message) = serde_json::from_str::<MessageLine>(line)
         {
             return Ok(message.into());
         }
-        pi_protocol::json::from_str_lenient(line)
+        crate::json::from_str_lenient(line)
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kind::MessageRole;
+    use crate::entry::MessageRole;
 
     const MESSAGE: EntryKind = EntryKind::Message(MessageRole::Unknown);
 

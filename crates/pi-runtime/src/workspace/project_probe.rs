@@ -10,19 +10,21 @@ use pi_config::{
     decide_trust,
 };
 
-use super::{ServiceOptions, diagnostic};
+use super::diagnostic;
+use crate::host::Host;
 
 /// State read from the user's files about a directory, before anything in the directory is used.
 pub(crate) struct ProjectProbe {
-    pub(super) cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     pub(super) settings: SettingsStore,
     /// An error means the project is not trusted.
-    pub(super) decision: Result<TrustDecision, ConfigDiagnostic>,
+    pub(crate) decision: Result<TrustDecision, ConfigDiagnostic>,
 }
 
 impl ProjectProbe {
     /// Reads the user's settings and the stored trust decision about the project.
-    pub(crate) fn read(options: &ServiceOptions, cwd: &Path) -> Self {
+    pub(crate) fn read(host: &Host, cwd: &Path) -> Self {
+        let options = host.options();
         let (settings, decision) = match &options.settings {
             Some(settings) => {
                 let access = settings.project_access();
@@ -32,7 +34,7 @@ impl ProjectProbe {
                 let agent_dir = &options.agent_dir;
                 let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Undecided);
                 settings.set_overrides(&options.run_settings);
-                let decision = known_decision(options, cwd, &settings);
+                let decision = known_decision(host, cwd, &settings);
                 (settings, decision)
             }
         };
@@ -56,11 +58,12 @@ impl ProjectProbe {
 
 /// Decides about a project's trust as far as possible without prompting.
 fn known_decision(
-    options: &ServiceOptions,
+    host: &Host,
     cwd: &Path,
     settings: &SettingsStore,
 ) -> Result<TrustDecision, ConfigDiagnostic> {
-    if let Some(access) = options.decisions.get(cwd) {
+    let options = host.options();
+    if let Some(access) = host.decisions().get(cwd) {
         return Ok(TrustDecision::Known(access));
     }
     let home = options.env.home_dir();

@@ -92,7 +92,7 @@ fn every_type_round_trips_in_field_order() {
         ),
     ];
     for case in cases {
-        assert_eq!(pi_protocol::json::to_string(&read(&case)).unwrap(), case);
+        assert_eq!(crate::json::to_string(&read(&case)).unwrap(), case);
     }
 }
 
@@ -110,7 +110,7 @@ fn unknown_fields_of_known_types_follow_the_known_ones() {
         })
     );
     assert_eq!(
-        pi_protocol::json::to_string(&entry).unwrap(),
+        crate::json::to_string(&entry).unwrap(),
         line(
             "model_change",
             r#""provider":"p","modelId":"m","zeta":[1],"alpha":null"#
@@ -131,7 +131,7 @@ fn a_known_type_with_an_unexpected_shape_is_kept() {
     ] {
         let entry = read(&case);
         assert!(matches!(entry.body, EntryBody::Unknown(_)), "{case}");
-        assert_eq!(pi_protocol::json::to_string(&entry).unwrap(), case);
+        assert_eq!(crate::json::to_string(&entry).unwrap(), case);
     }
 }
 

@@ -1,8 +1,7 @@
-//! Entry kinds, as far as the index knows them without reading entry bodies.
+//! Entry kinds, as far as they are known without reading entry bodies.
 
-use pi_protocol::AgentMessage;
-
-use crate::entry::EntryBody;
+use super::EntryBody;
+use crate::app_message::AgentMessage;
 
 /// The type of an entry; for messages, also the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,24 +45,10 @@ pub enum MessageRole {
 }
 
 impl EntryKind {
-    pub(crate) const ASSISTANT: Self = Self::Message(MessageRole::Assistant);
+    pub const ASSISTANT: Self = Self::Message(MessageRole::Assistant);
 
-    /// Returns whether an entry of this kind causes the session to be saved. Messages for a model
-    /// are published to listeners, so they must survive a crash of the process.
-    pub(crate) fn triggers_save(self) -> bool {
-        let Self::Message(role) = self else {
-            return false;
-        };
-        match role {
-            MessageRole::System
-            | MessageRole::User
-            | MessageRole::Assistant
-            | MessageRole::ToolResult => true,
-            MessageRole::BashExecution | MessageRole::Custom | MessageRole::Unknown => false,
-        }
-    }
-
-    pub(crate) fn from_names(type_name: &str, role: Option<&str>) -> Self {
+    /// Returns the kind by the names in a file: the `type`, and the `role` of a message.
+    pub fn from_names(type_name: &str, role: Option<&str>) -> Self {
         match type_name {
             "message" => Self::Message(MessageRole::from_name(role.unwrap_or_default())),
             "model_change" => Self::ModelChange,
