@@ -11,7 +11,6 @@ use pi_env::Env;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
     ErrorClass, ProviderError, SessionEvent, ThinkingLevel, Tool as ToolDeclaration, ToolOutput,
-    UpdateFormat,
 };
 use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
