@@ -12,6 +12,7 @@ mod prompt;
 mod queue;
 mod request_phase;
 mod retry_end;
+mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
@@ -28,6 +29,7 @@ pub use machine::{
 pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};
 pub use queue::{MessageQueue, Queued};
+pub use summary_options::summary_options;
 pub use tool::{ExecutionMode, Tool, ToolError, UpdateSink};
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};

@@ -136,6 +136,7 @@ fn default_page_name(session: &Session) -> PathBuf {
 fn has_response(session: &Session) -> bool {
     let response = EntryKind::Message(MessageRole::Assistant);
     session
+        .entries()
         .tree()
         .nodes
         .iter()

@@ -1,7 +1,7 @@
 //! A session: a conversation, its file, and the operations on it.
 //!
 //! [`AgentSession`] connects the session machine with the session file, the settings, the tools and the
-//! [`SessionHooks`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
+//! [`Participants`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
 mod backend;
 mod bash;
@@ -25,6 +25,7 @@ mod tests;
 mod tools_and_prompt;
 mod transcript;
 mod turn_end_hooks;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +43,7 @@ use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
-use crate::hooks::SessionHooks;
+use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
 use publish::EventPublisher;
 use state::SessionState;
@@ -55,7 +56,7 @@ pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
-pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
+pub use status::{EntriesSince, ForkMessage, SessionStatus, ToolInfo};
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.
@@ -76,7 +77,8 @@ pub struct SessionParts {
     pub resources: Arc<dyn PromptExpansion>,
     pub cwd: PathBuf,
     pub env: Env,
-    pub hooks: Arc<dyn SessionHooks>,
+    /// Called in order: extensions, then the embedding program.
+    pub participants: Participants,
 }
 
 /// A session. Handles are cheap to clone and refer to the same session.
@@ -98,8 +100,10 @@ struct SessionCore {
     prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
-    hooks: Arc<dyn SessionHooks>,
+    participants: Participants,
     transcript: Mutex<Transcript>,
+    /// Held by whoever changes the transcript.
+    writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     /// Number of shell commands of the user in progress.
@@ -144,8 +148,9 @@ impl AgentSession {
             }),
             cwd: parts.cwd,
             env: parts.env,
-            hooks: parts.hooks,
+            participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
+            writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             bash_count: watch::Sender::new(0),
@@ -168,7 +173,7 @@ impl AgentSession {
     }
 
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
-        self.0.hooks.report(crate::hooks::HookFailure {
+        self.0.participants.report(HookFailure {
             event,
             origin,
             message: describe_error(error),
@@ -247,9 +252,8 @@ impl AgentSession {
         *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
     }
 
-    /// Hooks: extensions first, then the embedding program.
-    pub fn hooks(&self) -> &Arc<dyn SessionHooks> {
-        &self.0.hooks
+    pub(crate) fn participants(&self) -> &Participants {
+        &self.0.participants
     }
 
     pub fn cwd(&self) -> &Path {
@@ -278,8 +282,8 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
-    let is_new = session.context_outline()?.messages == 0;
-    let stored = session.path_settings()?;
+    let is_new = session.current_branch().context_outline()?.messages == 0;
+    let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {
         let same = |stored: &ContextModel| {
             stored.provider == model.provider && stored.model_id == model.id

@@ -21,7 +21,7 @@ use pi_protocol::{
 };
 
 use crate::error::SessionError;
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 pub use entry_view::ContextEdits;
 use entry_view::{EntryView, shows_messages};
@@ -188,10 +188,10 @@ pub fn project<Source: EntrySource>(
     Ok(ContextSelection::read(source, leaf)?.projection())
 }
 
-impl Session {
-    /// Projects the path to the leaf: what the model sees now.
-    pub fn projection(&self) -> Result<Projection, SessionError> {
-        project(self, self.leaf_id())
+impl SessionBranch<'_> {
+    /// Projects the path: what the model sees at its leaf.
+    pub fn projection(self) -> Result<Projection, SessionError> {
+        project(self.source, self.leaf_id())
     }
 }
 

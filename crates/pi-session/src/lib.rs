@@ -4,8 +4,9 @@
 //! [`Entry`](pi_protocol::Entry) per line. Entries
 //! point to their parents, so one file holds every branch of a conversation, and written records
 //! are never changed. [`SessionStore`] creates, lists, finds and forks the sessions of a working
-//! directory; [`Session`] opens one file, reads it, appends to it and moves in its tree;
-//! [`SessionCheck`] and [`SessionRepair`] deal with damaged files.
+//! directory; [`Session`] opens one file, appends to it and moves in its tree; [`SessionEntries`]
+//! reads all branches and [`SessionBranch`] one path; [`SessionCheck`] and [`SessionRepair`] deal
+//! with damaged files.
 //!
 //! A [`Projection`] is the part of a session that the model sees. It is read with the index of the
 //! file, so that only the entries after the last compaction are parsed. What to do when it grows too
@@ -33,7 +34,6 @@ mod check;
 mod context;
 mod directory;
 mod error;
-mod fork;
 mod index;
 pub mod listing;
 mod load;
@@ -60,14 +60,17 @@ pub use context::{
 };
 pub use directory::sessions_root;
 pub use error::SessionError;
-pub use fork::{ForkPosition, ForkedSession};
 pub use log::AppendError;
 pub use removal::{Removal, RemovalError, delete_session};
 pub use repair::{RepairError, SessionRepair};
 pub use session::append::AppendedEntries;
+pub use session::branch::SessionBranch;
+pub use session::entries::SessionEntries;
+pub use session::fork::{ForkPosition, ForkedSession};
+pub use session::navigation::BranchSummary;
 pub use session::{NewSession, OpenReport, OpenSession, Session};
 pub use session_id::{InvalidSessionId, check_session_id};
 pub use session_store::SessionStore;
 pub use stats::{ModelUsage, SessionTotals, TokenTotals};
 pub use storage::AccessMode;
-pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};
+pub use tree::{NodeLabel, SessionTree, TreeNode};

@@ -173,8 +173,8 @@ fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
         },
     )?;
     let mut lines = Vec::new();
-    for slot in (0..).take(source.len()) {
-        lines.extend_from_slice(source.line_at(slot)?.as_bytes());
+    for slot in (0..).take(source.entries().len()) {
+        lines.extend_from_slice(source.entries().line_at(slot)?.as_bytes());
         lines.push(b'\n');
     }
     Ok(lines)

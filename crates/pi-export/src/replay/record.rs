@@ -83,7 +83,7 @@ impl RecordedConversation {
                 ..OpenSession::default()
             },
         )?;
-        let entries = session.branch_entries()?;
+        let entries = session.current_branch().entries()?;
         let mut record = Self {
             messages: Vec::new(),
             after_extension: Vec::new(),

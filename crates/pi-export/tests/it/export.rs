@@ -319,7 +319,7 @@ fn check_inert(main: &str) {
 }
 
 fn ids(session: &Session) -> Vec<EntryId> {
-    let nodes = session.tree().nodes.into_iter();
+    let nodes = session.entries().tree().nodes.into_iter();
     nodes.map(|node| node.id).collect()
 }
 

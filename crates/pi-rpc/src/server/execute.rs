@@ -234,11 +234,11 @@ impl Server {
     async fn export(&self, output: Option<String>) -> CommandResult {
         let session = self.runtime.session();
         let credentials = session.models().authenticator().store();
-        let services = self.runtime.services();
-        let setting = services.settings.settings().theme.clone();
+        let workspace = self.runtime.workspace();
+        let setting = workspace.settings.settings().theme.clone();
         let options = HtmlOptions {
             output: output.map(PathBuf::from),
-            theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
+            theme: ExportTheme::from_setting(setting.as_deref(), &workspace.resources.themes),
             redaction: stored_secrets(credentials.as_ref()).await,
             ..HtmlOptions::default()
         };

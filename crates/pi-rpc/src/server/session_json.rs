@@ -16,7 +16,7 @@ pub(crate) enum ListingError {
 
 /// Serializes the data of `get_entries`: all entries in file order, or those after `since`.
 pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
-    let nodes = session.tree().nodes;
+    let nodes = session.entries().tree().nodes;
     let first = match since {
         None => 0,
         Some(since) => {
@@ -39,7 +39,7 @@ pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, 
 
 /// Serializes the data of `get_tree`.
 pub(crate) fn tree(session: &Session) -> Result<String, ListingError> {
-    let tree = session.tree();
+    let tree = session.entries().tree();
     let mut json = String::from("{\"tree\":");
     push_nodes(&mut json, session, &tree)?;
     push_leaf(&mut json, session);
@@ -89,11 +89,11 @@ fn push_nodes(
 }
 
 fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), ListingError> {
-    let line = session.entry_json(id.as_str())?;
+    let line = session.entries().read_json(id.as_str())?;
     let line = line.trim();
     // A session file may contain characters that break readers of JSON lines.
     if line.bytes().any(|byte| byte < 0x20) {
-        let entry = session.entry(id.as_str())?;
+        let entry = session.entries().read(id.as_str())?;
         let text = pi_protocol::json::to_string(&entry).map_err(SessionError::Serialize)?;
         json.push_str(&text);
     } else {

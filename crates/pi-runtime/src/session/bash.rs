@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::prompt::PromptError;
 use super::{AgentSession, lock};
 use crate::error_text::describe_error;
-use crate::hooks::{UserBashVerdict, UserCommand};
+use crate::participants::{UserBashVerdict, UserCommand};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BashRequest {
@@ -124,7 +124,7 @@ impl AgentSession {
     /// Runs a command for the user and stores the result in the session.
     pub async fn bash(&self, request: BashRequest) -> Result<ShellResult, BashError> {
         let mut shell = self.state().tools.user_shell().clone();
-        let verdict = self.0.hooks.user_bash(UserCommand {
+        let verdict = self.0.participants.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
             cwd: shell.cwd.clone(),

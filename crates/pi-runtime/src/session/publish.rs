@@ -149,7 +149,7 @@ impl AgentSession {
 
     /// Calls the hooks, then notifies the listeners.
     pub(super) async fn publish_with_hooks(&self, event: SessionEvent) {
-        self.0.hooks.on_event(&event).await;
+        self.0.participants.on_event(&event).await;
         self.publish(event).await;
     }
 }

@@ -44,7 +44,9 @@ impl AgentSession {
                 target_id,
                 replacement: None,
             };
-            let entry = self.transcript().append(edit)?;
+            let mut writer = self.writer().await;
+            let entry = writer.write(|transcript| transcript.append(edit)).await?;
+            drop(writer);
             self.publish(SessionEvent::EntryAppended { entry }).await;
         }
         Ok(())

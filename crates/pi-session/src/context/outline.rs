@@ -11,7 +11,7 @@ use pi_protocol::{
 
 use super::source::EntrySource;
 use crate::error::SessionError;
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextOutline {
@@ -37,9 +37,9 @@ impl ContextOutline {
     }
 }
 
-impl Session {
-    pub fn context_outline(&self) -> Result<ContextOutline, SessionError> {
-        ContextOutline::read(self, self.leaf_id())
+impl SessionBranch<'_> {
+    pub fn context_outline(self) -> Result<ContextOutline, SessionError> {
+        ContextOutline::read(self.source, self.leaf_id())
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use pi_protocol::{SessionHeader, timestamp};
 
+use super::entries::SessionEntries;
 use super::{OpenReport, OpenSession, Session, SessionLocation, encode_record};
 use crate::cache::EntryCache;
 use crate::directory;
@@ -60,12 +61,14 @@ impl Session {
             cwd: directory::resolve(&options.cwd.unwrap_or_else(|| (&header.cwd).into())),
             location: SessionLocation::File(path),
             header,
-            log,
             leaf: index.last(),
-            index,
-            cache: EntryCache::default(),
+            entries: SessionEntries {
+                log,
+                index,
+                cache: EntryCache::default(),
+                scanned_to,
+            },
             open_report,
-            scanned_to,
         })
     }
 }

@@ -56,7 +56,10 @@ fn open(disk: &FaultyDisk, access: AccessMode) -> Result<Session, SessionError> 
 }
 
 fn entries(session: &Session) -> Vec<Entry> {
-    let entries = session.entries().map(|entry| (*entry.unwrap()).clone());
+    let entries = session
+        .entries()
+        .iter()
+        .map(|entry| (*entry.unwrap()).clone());
     entries.collect()
 }
 

@@ -16,7 +16,7 @@ fn it_opens_correctly() {
     let path = temp.write("s.jsonl", WRITTEN);
     let session = open(&path).unwrap();
     assert_eq!(*session.open_report(), OpenReport::default());
-    assert_eq!(session.len(), 22);
+    assert_eq!(session.entries().len(), 22);
     assert_eq!(session.name(), Some("a name of two lines"));
     assert_eq!(session.leaf_id().unwrap(), "033b15d1");
     assert_eq!(
@@ -28,18 +28,21 @@ fn it_opens_correctly() {
     );
     let first_response = EntryId::from("60c9669c");
     assert_eq!(
-        session.children(Some(&first_response)).unwrap(),
+        session.entries().children(Some(&first_response)).unwrap(),
         ["37da7a92", "eb5fd211"]
     );
-    assert_eq!(session.label(&first_response), None);
-    assert_eq!(session.label(&EntryId::from("7ee2e762")), Some("start"));
+    assert_eq!(session.entries().label(&first_response), None);
+    assert_eq!(
+        session.entries().label(&EntryId::from("7ee2e762")),
+        Some("start")
+    );
 }
 
 #[test]
 fn every_entry_is_known_and_round_trips() {
     let temp = TempFiles::new();
     let session = open(&temp.write("s.jsonl", WRITTEN)).unwrap();
-    for (entry, line) in session.entries().zip(WRITTEN.lines().skip(1)) {
+    for (entry, line) in session.entries().iter().zip(WRITTEN.lines().skip(1)) {
         let entry = entry.unwrap();
         assert!(
             !matches!(entry.body, pi_protocol::EntryBody::Unknown(_)),

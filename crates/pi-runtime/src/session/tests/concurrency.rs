@@ -74,7 +74,7 @@ async fn a_session_is_usable_after_an_abort_at_any_time() {
     assert_eq!(count("agent_settled"), started + 1);
     let stored = harness
         .session
-        .with_session(|session| session.projection().unwrap());
+        .with_session(|session| session.current_branch().projection().unwrap());
     assert_eq!(
         stored.messages().count(),
         harness.session.messages().unwrap().len()

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{NoSessionHooks, SessionHooks};
+use crate::participants::Participants;
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
@@ -30,7 +30,7 @@ pub(super) struct HarnessOptions {
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
     pub tools: Vec<Arc<dyn Tool>>,
-    pub hooks: Arc<dyn SessionHooks>,
+    pub participants: Participants,
     pub session: Option<Session>,
 }
 
@@ -41,7 +41,7 @@ impl Default for HarnessOptions {
             thinking_level: ThinkingLevel::Off,
             settings: Settings::default(),
             tools: vec![echo()],
-            hooks: Arc::new(NoSessionHooks),
+            participants: Participants::default(),
             session: None,
         }
     }
@@ -113,7 +113,7 @@ impl SessionHarness {
             resources: Arc::new(NoExpansion),
             cwd: directory.path().to_owned(),
             env,
-            hooks: setting.hooks,
+            participants: setting.participants,
         })
         .unwrap();
         let events = Arc::new(EventRecorder::default());
@@ -142,6 +142,7 @@ impl SessionHarness {
         self.session.with_session(|session| {
             session
                 .entries()
+                .iter()
                 .map(|entry| {
                     let entry = serde_json::to_value(&*entry.unwrap()).unwrap();
                     match &entry["message"]["role"] {

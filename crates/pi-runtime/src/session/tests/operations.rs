@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
 use super::observers::logged;
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
 fn thinking(id: &str) -> FauxModel {
@@ -283,7 +283,7 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     let summary = moved.summary.unwrap();
     let label = harness
         .session
-        .with_session(|one| one.label(&summary.id).map(str::to_owned));
+        .with_session(|one| one.entries().label(&summary.id).map(str::to_owned));
     assert_eq!(label.as_deref(), Some("mark"));
     let context = harness.context();
     assert_eq!(context[1..3], ["user first", "assistant one"]);

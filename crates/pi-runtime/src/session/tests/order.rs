@@ -153,7 +153,7 @@ impl SessionListener for StorageChecker {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event {
             let is_stored = self.session.with_session(|session| {
-                let leaf = session.leaf().unwrap().unwrap();
+                let leaf = session.current_branch().leaf().unwrap().unwrap();
                 leaf.body.as_message() == Some(message)
             });
             *self.seen.lock().unwrap() += 1;
