@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
-pub use control::{Control, SessionActivity};
+pub use control::Control;
 use pi_protocol::{AgentEvent, SessionEvent};
 use tools::RunningTools;
 

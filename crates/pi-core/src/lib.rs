@@ -18,12 +18,12 @@ mod tool_call;
 mod turn;
 mod validation;
 
-pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
+pub use driver::{Backend, Control, Lane, PreparedRun};
 pub use error::HookError;
 pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
-    ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
-    CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
+    CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail, CustomDelivery,
+    CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
     PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
 pub use model_message::model_message;

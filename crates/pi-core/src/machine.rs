@@ -24,11 +24,11 @@ use std::sync::Arc;
 use pi_context::RecoveryState;
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{
-    AgentMessage, BashExecutionMessage, LiveMessage, Model, SharedMessage, ThinkingLevel,
+    ActivityKind, AgentMessage, BashExecutionMessage, LiveMessage, Model, SharedMessage,
+    ThinkingLevel,
 };
 use pi_providers::ScopedModel;
 
-pub use activity::ActivityKind;
 use activity::{Activity, Preparation, PreparationStep, Run};
 pub use batch::CallOutcome;
 pub use effect::{

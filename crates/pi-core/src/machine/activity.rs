@@ -25,18 +25,6 @@ pub(super) enum Activity {
     Navigating,
 }
 
-/// The activity, as clients see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ActivityKind {
-    #[default]
-    Idle,
-    Preparing,
-    Running,
-    Settling,
-    Compacting,
-    Navigating,
-}
-
 #[derive(Debug)]
 pub(super) struct Preparation {
     pub text: String,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{ContextUsage, ProjectInstructions, PromptSections, SessionStats};
+use pi_context::{ProjectInstructions, PromptSections, SessionStats};
 use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
@@ -12,8 +12,8 @@ use pi_extensions::{
     TreeNavigation, host_error,
 };
 use pi_protocol::{
-    CompactionOutcome, Delivery, EntryId, MessageContent, Model, QueuedTexts, SharedMessage,
-    ThinkingLevel,
+    CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
+    SharedMessage, ThinkingLevel,
 };
 use pi_session::Session;
 use pi_tools::ShellResult;

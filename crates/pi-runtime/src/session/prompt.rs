@@ -8,10 +8,9 @@ use std::future::Future;
 
 use pi_auth::AuthError;
 use pi_core::{
-    ActivityKind, Input, InputSource, Lane, PreparedRun, Prompt, PromptInput, PromptOutcome,
-    Rejection, Reply,
+    Input, InputSource, Lane, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection, Reply,
 };
-use pi_protocol::{AgentMessage, CustomMessage, Delivery, ImageContent, Model};
+use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
 use thiserror::Error;
 

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_protocol::{AgentMessage, SessionEvent};
+use pi_protocol::{ActivityKind, AgentMessage, SessionEvent};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::label;
 use super::lane::{SimulatedLane, Work};
 use super::log;
 use super::simulation::Simulation;
-use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Rejection, Reply};
+use crate::machine::{CancelScope, Deferred, Effect, Rejection, Reply};
 
 /// Checks the machine after a step.
 pub(super) fn check_step(simulation: &Simulation) {

@@ -8,14 +8,15 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use pi_protocol::{
-    AssistantMessageEvent, MessageBuilder, QueuedTexts, SessionEvent, SharedMessage, ToolOutput,
+    ActivityKind, AssistantMessageEvent, MessageBuilder, QueuedTexts, SessionEvent, SharedMessage,
+    ToolOutput,
 };
 
 use super::fixtures::{label, machine};
 use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
 use super::script::{Script, ScriptedResponse, execute};
-use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Input, Machine, Outcome, Reply};
+use crate::machine::{CancelScope, Deferred, Effect, Input, Machine, Outcome, Reply};
 use crate::queue::{Queued, queued_texts};
 
 /// No schedule needs more steps; a machine that exceeds them does not terminate.
