@@ -12,6 +12,7 @@ mod prompt;
 mod queue;
 mod request_phase;
 mod session_event;
+mod session_services;
 mod tool;
 mod tool_call;
 mod turn;
@@ -29,7 +30,10 @@ pub use machine::{
 pub use prompt::{InputSource, Prompt, PromptOutcome};
 pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
 pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
-pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+pub use session_services::{
+    InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
+};
+pub use tool::{CallId, ExecutionMode, Progress, Tool, ToolContext, ToolError, ToolOutput};
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 pub use validation::{ArgumentError, validate_arguments};

@@ -10,14 +10,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use divan::Bencher;
-use pi_core::{Tool, UpdateSink};
+use pi_core::{NoSession, Tool};
 use pi_tools::{FindTool, GrepTool, ToolContext};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 const PACKAGES: usize = 200;
 const FILES_PER_PACKAGE: usize = 150;
@@ -99,12 +98,8 @@ fn write_file(path: &Path, contents: &str) {
 
 fn call(tool: &dyn Tool, arguments: &Value) -> usize {
     let arguments = arguments.as_object().cloned().expect("an object");
-    let running = tool.execute(
-        "call",
-        arguments,
-        UpdateSink::default(),
-        CancellationToken::new(),
-    );
+    let cx = pi_core::ToolContext::new("call", Arc::new(NoSession::at(&*TREE)));
+    let running = tool.call(cx, arguments);
     RUNTIME.block_on(running).expect("a result").content.len()
 }
 

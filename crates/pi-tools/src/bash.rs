@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Progress, Tool, ToolError, ToolOutput};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde::Deserialize;
@@ -177,20 +177,20 @@ impl ShellTool {
     async fn run(
         &self,
         arguments: JsonObject,
-        updates: UpdateSink,
+        progress: Progress,
         cancel: CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let arguments = parse_arguments(arguments)?;
-        updates.send(ToolOutput::default());
+        progress.send(ToolOutput::default());
         let command = self.command(arguments).await?;
         let target = SpillTarget {
             directory: self.options.spill_directory.clone(),
             prefix: self.kind.spill_prefix,
         };
         let mut spool = OutputSpool::new(OutputForm::Raw, target);
-        let show = |progress: OutputProgress<'_>| match progress {
+        let show = |output: OutputProgress<'_>| match output {
             OutputProgress::Text(_) => {}
-            OutputProgress::UpdateDue(spool) => updates.send(partial_output(spool.snapshot())),
+            OutputProgress::UpdateDue(spool) => progress.send(partial_output(spool.snapshot())),
         };
         let processes = &*self.options.processes;
         let result = shell_run::run(processes, command, &mut spool, show, cancel).await;
@@ -203,14 +203,12 @@ impl Tool for ShellTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: pi_core::ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, updates, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cx.progress, cx.cancel))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde::Deserialize;
@@ -168,14 +168,12 @@ impl Tool for GrepTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: pi_core::ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cx.cancel))
     }
 }
 

@@ -4,17 +4,17 @@
 //! tools to another machine.
 //!
 //! ```
-//! use pi_core::{Tool, UpdateSink};
+//! use std::sync::Arc;
+//!
+//! use pi_core::{NoSession, Tool};
 //! use pi_tools::{ReadTool, ToolContext};
 //! use serde_json::json;
-//! use tokio_util::sync::CancellationToken;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let read = ReadTool::new(ToolContext::local("/project"));
 //! let arguments = serde_json::from_value(json!({"path": "README.md", "limit": 20}))?;
-//! let output = read
-//!     .execute("call_1", arguments, UpdateSink::default(), CancellationToken::new())
-//!     .await?;
+//! let cx = pi_core::ToolContext::new("call_1", Arc::new(NoSession::at("/project")));
+//! let output = read.call(cx, arguments).await?;
 //! assert_eq!(output.content.len(), 1);
 //! # Ok(())
 //! # }

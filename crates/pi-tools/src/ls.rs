@@ -3,7 +3,7 @@
 mod order;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde::Deserialize;
@@ -101,14 +101,12 @@ impl Tool for LsTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: pi_core::ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cx.cancel))
     }
 }
 

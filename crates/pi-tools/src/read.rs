@@ -8,7 +8,7 @@ mod window;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, ToolOutput};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration};
 use serde::Deserialize;
@@ -207,14 +207,12 @@ impl Tool for ReadTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: pi_core::ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(arguments, cx.cancel))
     }
 }
 

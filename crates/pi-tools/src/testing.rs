@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
+use pi_core::{NoSession, Tool, ToolError, ToolOutput, validate_arguments};
 use pi_protocol::InputBlock;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +36,12 @@ pub(crate) async fn call_with_token(
     };
     let arguments = validate_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
-    tool.execute("call_1", arguments, UpdateSink::default(), cancel)
-        .await
+    let session = Arc::new(NoSession::at("/project"));
+    let cx = pi_core::ToolContext {
+        cancel,
+        ..pi_core::ToolContext::new("call_1", session)
+    };
+    tool.call(cx, arguments).await
 }
 
 /// Returns the text of a result, which is its first block.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, ToolCall};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -17,7 +17,7 @@ use crate::machine::{
 };
 use crate::prompt::Prompt;
 use crate::session_event::SessionEvent;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext};
 use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 use crate::turn::{FinishedTurn, TurnDecision};
 
@@ -78,6 +78,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<AssistantStream, HookError>>;
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>>;
+
+    /// Returns what a call of this session receives.
+    fn tool_context(&self, call: &ToolCall) -> ToolContext;
 
     /// Decides about a call whose arguments are valid.
     fn before_tool_call<'a>(

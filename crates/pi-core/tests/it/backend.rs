@@ -7,12 +7,12 @@ use futures_util::future::{BoxFuture, ready};
 use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
-    FinishedTurn, HookError, Machine, OmitTarget, PendingToolCall, PreparedRun, Prompt,
+    FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
     PromptInput, Rejection, RunFailure, Selection, SessionEvent, SharedMessage, Tool,
-    ToolCallVerdict, ToolResultUpdate, TurnDecision,
+    ToolCallVerdict, ToolContext, ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, UserMessage};
+use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, ToolCall, UserMessage};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 
@@ -268,6 +268,10 @@ impl Backend for TestBackend {
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let mut tools = self.0.tools.iter();
         tools.find(|tool| tool.declaration().name == name).cloned()
+    }
+
+    fn tool_context(&self, call: &ToolCall) -> ToolContext {
+        ToolContext::new(call.id.as_str(), Arc::new(NoSession::at("/project")))
     }
 
     fn before_tool_call<'a>(

@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
 use pi_config::AgentDir;
-use pi_core::UpdateSink;
+use pi_core::Progress;
 use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::de::DeserializeOwned;
@@ -61,7 +61,7 @@ pub(super) struct ExtensionBridge {
     runtime_handle: Handle,
     next_signal: AtomicU64,
     pub(super) open_dialogs: Mutex<OpenDialogs>,
-    pub(super) updates: Mutex<HashMap<u64, UpdateSink>>,
+    pub(super) updates: Mutex<HashMap<u64, Progress>>,
     pub(super) streams: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
     pub(super) jobs: Mutex<HashMap<u64, CancellationToken>>,
     pub(super) open_sessions: Mutex<OpenSessions>,
@@ -172,7 +172,7 @@ impl ExtensionBridge {
         self.next_signal.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn open_updates(&self, signal: u64, updates: UpdateSink) {
+    pub(super) fn open_updates(&self, signal: u64, updates: Progress) {
         lock(&self.updates).insert(signal, updates);
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_core::{Tool, ToolOutput, UpdateSink};
+use pi_core::{NoSession, Tool, ToolOutput};
 use pi_ext::{HostError, HostFuture};
 use pi_protocol::json::JsonObject;
 use pi_tools::{
@@ -99,14 +99,18 @@ impl ExtensionBridge {
         let tool = build(&run, &callback)?;
         let work = self.start_job(run.number)?;
         Ok(self.spawn_on_runtime(async move {
-            let updates = UpdateSink::default();
-            let running = tool.execute(&run.call_id, run.arguments, updates.clone(), work.cancel());
+            let cx = pi_core::ToolContext {
+                cancel: work.cancel(),
+                ..pi_core::ToolContext::new(&*run.call_id, Arc::new(NoSession::at(run.cwd)))
+            };
+            let progress = cx.progress.clone();
+            let running = tool.call(cx, run.arguments);
             let mut running = std::pin::pin!(running);
             loop {
                 tokio::select! {
                     biased;
                     outcome = &mut running => return result_to_json(outcome),
-                    partial = updates.next() => show(&callback, partial).await,
+                    partial = progress.next() => show(&callback, partial).await,
                 }
             }
         }))

@@ -1,5 +1,6 @@
 //! Performs the machine's effects with the components of a session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -7,10 +8,10 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, RunFailure, SessionEvent, SharedMessage, Tool, ToolCallVerdict, ToolResultUpdate,
-    TurnDecision,
+    Rejection, RunFailure, SessionEvent, SessionServices, SharedMessage, Tool, ToolCallVerdict,
+    ToolContext, ToolResultUpdate, TurnDecision,
 };
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -92,6 +93,10 @@ impl Backend for AgentSession {
             return None;
         }
         self.state().tools.select(&[name.to_owned()]).pop()
+    }
+
+    fn tool_context(&self, call: &ToolCall) -> ToolContext {
+        ToolContext::new(call.id.as_str(), Arc::new(self.clone()))
     }
 
     fn before_tool_call<'a>(
@@ -212,6 +217,16 @@ impl Backend for AgentSession {
     fn report_rejection(&self, rejection: Rejection, error: Option<PromptError>) {
         let error = error.unwrap_or_else(|| rejection_error(rejection));
         self.report("prompt", None, &error);
+    }
+}
+
+impl SessionServices for AgentSession {
+    fn session_id(&self) -> Option<String> {
+        Some(Self::session_id(self))
+    }
+
+    fn cwd(&self) -> &Path {
+        Self::cwd(self)
     }
 }
 

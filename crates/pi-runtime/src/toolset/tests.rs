@@ -1,12 +1,11 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_core::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{ToolContext, ToolError, ToolOutput};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{InputLimits, Tool as ToolDeclaration};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -17,13 +16,11 @@ impl Tool for NamedTool {
         &self.0
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        _cx: ToolContext,
         _arguments: JsonObject,
-        _updates: UpdateSink,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async { Ok(ToolOutput::default()) })
     }
 }

@@ -40,23 +40,22 @@ fn tool(kind: ShellToolKind, script: Vec<(u64, &'static [u8])>) -> ShellTool {
     ShellTool::new(kind, options)
 }
 
-async fn run(
-    tool: &ShellTool,
-    command: &str,
-    updates: &UpdateSink,
-) -> Result<ToolOutput, ToolError> {
+async fn run(tool: &ShellTool, command: &str, updates: &Progress) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = json!({"command": command}) else {
         unreachable!()
     };
-    let cancel = CancellationToken::new();
-    tool.execute("call_1", arguments, updates.clone(), cancel)
-        .await
+    let session = Arc::new(pi_core::NoSession::at("/"));
+    let cx = pi_core::ToolContext {
+        progress: updates.clone(),
+        ..pi_core::ToolContext::new("call_1", session)
+    };
+    tool.call(cx, arguments).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn updates_come_at_most_ten_times_a_second() {
     let chunks = vec![(10, &b"x"[..]); 100];
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let started = Instant::now();
     let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
     assert_eq!(started.elapsed(), Duration::from_secs(1));
@@ -73,7 +72,7 @@ async fn updates_come_at_most_ten_times_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_character_split_between_chunks_is_complete() {
     let chunks = vec![(0, &b"a\xe6"[..]), (500, b"\x97"), (500, b"\xa5b\xc3")];
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
     assert_eq!(result, ToolOutput::text("a日b\u{fffd}"));
     let shown: Vec<_> = std::iter::from_fn(|| updates.take())
@@ -94,7 +93,7 @@ async fn a_character_split_between_chunks_is_complete() {
 
 #[tokio::test]
 async fn other_failures_are_reported() {
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let with_output = tool(BASH, vec![(0, b"partial\n")]);
     let error = run(&with_output, "fail", &updates).await.unwrap_err();
     assert_eq!(error.0, "partial\n\n\nCannot run bash: no connection");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use pi_core::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{Progress, ToolError, ToolOutput};
 use pi_tools::{
     LocalShell, SessionVariables, SharedSessionVariables, ShellCommand, ShellEnvironment,
     ShellTool, ShellToolOptions, SpawnHook,
@@ -123,7 +123,7 @@ async fn output_streams_keep_their_order() {
 
 #[tokio::test]
 async fn updates_start_empty_and_end_with_all_output() {
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let arguments = json!({"command": "echo out"});
     let result = call_until(
         &TestShell::new().tool(),
@@ -179,7 +179,7 @@ async fn invalid_timeouts_are_rejected() {
 async fn aborting_keeps_the_output() {
     let shell = TestShell::new();
     let tool = shell.tool();
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let cancel = CancellationToken::new();
     let arguments = json!({"command": "echo begin; exec sleep 300"});
     let running = call_until(&tool, arguments, &updates, cancel.clone());

@@ -8,7 +8,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pi_core::Tool;
 use pi_tools::{ExitCode, LocalShell, ProcessError, ProcessOperations, ShellCommand};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -290,7 +289,7 @@ async fn concurrent_commands_do_not_affect_each_other() {
 
 #[test]
 fn two_gigabytes_of_output_use_little_memory() {
-    use pi_core::UpdateSink;
+    use pi_core::{NoSession, Tool, ToolContext};
     use pi_tools::{ShellTool, ShellToolOptions};
     use serde_json::json;
 
@@ -307,12 +306,8 @@ fn two_gigabytes_of_output_use_little_memory() {
     });
     let command = format!("yes 'a line of ordinary length, more or less' | head -c {GIGABYTES}G");
     let arguments = json!({"command": command}).as_object().unwrap().clone();
-    let running = tool.execute(
-        "call_1",
-        arguments,
-        UpdateSink::default(),
-        CancellationToken::new(),
-    );
+    let cx = ToolContext::new("call_1", std::sync::Arc::new(NoSession::at("/")));
+    let running = tool.call(cx, arguments);
     let result = tokio::runtime::Runtime::new()
         .unwrap()
         .block_on(running)

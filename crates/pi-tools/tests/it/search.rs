@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Progress, Tool, ToolError, ToolOutput};
 use pi_protocol::{ConstrainedSampling, Strictness};
 use pi_tools::{FindTool, GrepTool, LocalShell, ShellTool, ShellToolOptions, ToolContext};
 use pretty_assertions::assert_eq;
@@ -505,7 +505,7 @@ async fn a_search_can_be_canceled() {
     let cancel = CancellationToken::new();
     // Requested by name, so that it is searched although it is binary.
     let arguments = json!({"pattern": "needle", "path": "huge"});
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let searching = call_until(&tool, arguments, &updates, cancel.clone());
     let canceling = async {
         tokio::task::yield_now().await;

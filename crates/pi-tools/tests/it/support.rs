@@ -1,9 +1,10 @@
 //! Calls tools like the agent loop does, and runs tests in separate processes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
+use pi_core::{NoSession, Progress, Tool, ToolError, ToolOutput, validate_arguments};
 use pi_protocol::InputBlock;
 use pi_tools::ToolContext;
 use serde_json::Value;
@@ -19,14 +20,14 @@ pub(crate) fn context(directory: &Path) -> ToolContext {
 /// Prepares and validates the arguments, then runs the tool.
 pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
     let cancel = CancellationToken::new();
-    call_until(tool, arguments, &UpdateSink::default(), cancel).await
+    call_until(tool, arguments, &Progress::default(), cancel).await
 }
 
 /// Like [`call`], with an update sink and a token.
 pub(crate) async fn call_until(
     tool: &dyn Tool,
     arguments: Value,
-    updates: &UpdateSink,
+    updates: &Progress,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = arguments else {
@@ -34,7 +35,12 @@ pub(crate) async fn call_until(
     };
     let arguments = validate_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
-    let run = tool.execute("call_1", arguments, updates.clone(), cancel);
+    let cx = pi_core::ToolContext {
+        progress: updates.clone(),
+        cancel,
+        ..pi_core::ToolContext::new("call_1", Arc::new(NoSession::at("/")))
+    };
+    let run = tool.call(cx, arguments);
     tokio::time::timeout(TEST_TIMEOUT, run)
         .await
         .unwrap_or_else(|_| panic!("the tool is blocked"))

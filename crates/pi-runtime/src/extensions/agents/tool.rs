@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{ExecutionMode, Tool, ToolContext, ToolError, ToolOutput};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
@@ -50,24 +49,22 @@ impl Tool for AgentTool {
         self.mode
     }
 
-    fn execute<'a>(
-        &'a self,
-        call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let shared = self.callback.shared.upgrade();
             let shared =
                 shared.ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let call = json!({
                 "name": self.declaration.name,
-                "callId": call_id,
+                "callId": cx.call.as_str(),
                 "arguments": arguments,
             });
             let run = |signal| self.callback.call("tool", call, Some(signal));
-            shared.run_tool(run, updates, &cancel).await
+            shared.run_tool(run, cx.progress, &cx.cancel).await
         })
     }
 }

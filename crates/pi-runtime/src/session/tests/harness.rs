@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
-use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
+use pi_core::{
+    Progress, Prompt, SessionEvent, Tool, ToolContext, ToolError, ToolOutput, UpdateFormat,
+};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
@@ -291,11 +293,7 @@ pub(super) fn too_long() -> ProviderError {
     .with_status(400)
 }
 
-type ToolBody = dyn Fn(
-        JsonObject,
-        UpdateSink,
-        CancellationToken,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+type ToolBody = dyn Fn(JsonObject, Progress, CancellationToken) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
     + Send
     + Sync;
 
@@ -307,7 +305,7 @@ struct TestTool {
 
 pub(super) fn tool<Running>(
     name: &str,
-    body: impl Fn(JsonObject, UpdateSink, CancellationToken) -> Running + Send + Sync + 'static,
+    body: impl Fn(JsonObject, Progress, CancellationToken) -> Running + Send + Sync + 'static,
 ) -> Arc<dyn Tool>
 where
     Running: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
@@ -346,14 +344,12 @@ impl Tool for TestTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        (self.body)(arguments, updates, cancel)
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        (self.body)(arguments, cx.progress, cx.cancel)
     }
 }
 
