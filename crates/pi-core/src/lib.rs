@@ -4,6 +4,7 @@
 //! effects through a backend and feeds the outcomes back. Tools implement [`Tool`].
 
 mod driver;
+mod environment;
 mod error;
 mod event;
 mod event_log;
@@ -19,6 +20,12 @@ mod turn;
 mod validation;
 
 pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
+pub use environment::{
+    DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileKind, FileOperations,
+    FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile, OpenFile,
+    PathQuery, ProcessError, ProcessOperations, SearchError, SearchFuture, SearchOperations,
+    ShellCommand, ShellLanguage, UnreadablePaths, Variables,
+};
 pub use error::HookError;
 pub use event::{AgentEvent, SharedMessage, model_message};
 pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};

@@ -16,14 +16,14 @@ use pi_context::{
 };
 use pi_core::{
     ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
-    SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    ProcessOperations, SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
 };
 use pi_protocol::{
     AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
 };
 use pi_providers::RequestHooks;
 use pi_session::{BranchSummary, ContextReplacement, Entry, EntryId};
-use pi_tools::{ProcessOperations, ShellResult};
+use pi_tools::ShellResult;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

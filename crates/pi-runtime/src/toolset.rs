@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_context::PromptTool;
-use pi_core::{ExecutionMode, Tool};
+use pi_core::{Environment, ExecutionMode, Tool, Variables};
 use pi_protocol::{Modality, Model};
 use pi_tools::{
     EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
-    ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,
-    ReadTool, SharedImagePolicy, SharedSessionVariables, ShellEnvironment, ShellTool,
-    ShellToolOptions, ToolContext, ToolPrompt, UserShell, WRITE_PROMPT, WriteTool,
+    ImageResizeLimits, LS_PROMPT, LsTool, MutationQueue, READ_PROMPT, ReadTool, SharedImagePolicy,
+    SharedSessionVariables, ShellTool, ShellToolOptions, ToolPrompt, UserShell, WRITE_PROMPT,
+    WriteTool, local_environment, put_on_path,
 };
 
 /// Tools that are active by default.
@@ -95,15 +95,12 @@ impl RegisteredTool {
 #[derive(Clone)]
 pub struct ToolsetOptions {
     pub cwd: PathBuf,
-    /// The directory that `~` expands to.
-    pub home: Option<PathBuf>,
-    /// The shell to use instead of bash (`shellPath`).
-    pub shell_path: Option<PathBuf>,
+    /// Where the tools work.
+    pub environment: Arc<Environment>,
     /// A line to run before each command (`shellCommandPrefix`).
     pub command_prefix: Option<String>,
     /// Whether images are resized to fit the model (`images.autoResize`).
     pub resize_images: bool,
-    pub environment: ShellEnvironment,
     pub selection: ToolSelection,
     /// Tools that are active by default (`defaultTools`); a built-in list if absent.
     pub default_tools: Option<Vec<String>>,
@@ -112,15 +109,13 @@ pub struct ToolsetOptions {
 }
 
 impl ToolsetOptions {
-    /// Options for a directory, with the environment of this process.
+    /// Options for a directory on the local machine, with the variables of this process.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             cwd: cwd.into(),
-            home: std::env::home_dir(),
-            shell_path: None,
+            environment: Arc::new(local_environment()),
             command_prefix: None,
             resize_images: true,
-            environment: ShellEnvironment::inherited(None),
             selection: ToolSelection::default(),
             default_tools: None,
             custom: Vec::new(),
@@ -128,17 +123,19 @@ impl ToolsetOptions {
     }
 }
 
-/// Returns the environment of commands: the base variables, the additional ones, and the tools
-/// directory first on the `PATH`.
-pub(crate) fn command_environment(
+/// Returns the variables that commands start with: the base variables, the additional ones, and the
+/// tools directory first on the `PATH`.
+pub(crate) fn command_variables(
     base: impl IntoIterator<Item = (OsString, OsString)>,
     more: &[(String, String)],
     tools: &Path,
-) -> ShellEnvironment {
+) -> Variables {
     let more = more
         .iter()
         .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    ShellEnvironment::new(base.into_iter().chain(more), Some(tools))
+    let mut variables = base.into_iter().chain(more).collect();
+    put_on_path(&mut variables, tools);
+    variables
 }
 
 /// The tools of a session and the state shared with it. Clones share the tools.
@@ -150,6 +147,7 @@ pub struct Toolset {
     resize_images: bool,
     images: SharedImagePolicy,
     session: SharedSessionVariables,
+    environment: Arc<Environment>,
     user_shell: UserShell,
 }
 
@@ -162,25 +160,18 @@ impl std::fmt::Debug for Toolset {
 
 impl Toolset {
     pub fn new(options: ToolsetOptions) -> Self {
-        let paths = PathResolver {
-            cwd: options.cwd.clone(),
-            home: options.home,
-        };
-        let context = ToolContext::new(paths, Arc::new(LocalFiles));
+        let environment = options.environment;
+        let images = SharedImagePolicy::default();
         let session = SharedSessionVariables::default();
-        let shell = options
-            .shell_path
-            .map_or_else(LocalShell::default, LocalShell::at);
         let shell_options = ShellToolOptions {
-            environment: options.environment.clone(),
             session: Some(session.clone()),
             command_prefix: options.command_prefix.clone(),
-            ..ShellToolOptions::local(options.cwd.clone(), shell)
+            ..ShellToolOptions::default()
         };
         let user_shell = UserShell {
             cwd: options.cwd,
-            processes: Arc::clone(&shell_options.processes),
-            environment: options.environment,
+            processes: Arc::clone(&environment.processes),
+            vars: environment.vars.clone(),
             command_prefix: options.command_prefix,
             spill_directory: shell_options.spill_directory.clone(),
         };
@@ -189,11 +180,12 @@ impl Toolset {
             selection: options.selection,
             default_tools: options.default_tools,
             resize_images: options.resize_images,
-            images: context.images.clone(),
+            images,
             session,
+            environment,
             user_shell,
         };
-        for tool in builtin_tools(&context, shell_options) {
+        for tool in builtin_tools(&toolset.images, shell_options) {
             toolset.register(tool);
         }
         for tool in options.custom {
@@ -330,6 +322,11 @@ impl Toolset {
         &self.session
     }
 
+    /// Returns where the tools work.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
     /// Returns the shell for the user's commands.
     pub fn user_shell(&self) -> &UserShell {
         &self.user_shell
@@ -348,19 +345,18 @@ impl ToolSelection {
     }
 }
 
-fn builtin_tools(context: &ToolContext, shell: ShellToolOptions) -> Vec<RegisteredTool> {
+fn builtin_tools(images: &SharedImagePolicy, shell: ShellToolOptions) -> Vec<RegisteredTool> {
     #[cfg(windows)]
     let power_shell = ShellTool::power_shell(ShellToolOptions {
-        processes: Arc::new(LocalShell::power_shell()),
         // The prefix is a line for bash.
         command_prefix: None,
         ..shell.clone()
     });
     let bash = ShellTool::bash(shell);
     let bash_prompt = bash.prompt();
-    let context = || context.clone();
+    let mutations = MutationQueue::default();
     let mut tools = vec![
-        RegisteredTool::builtin(Arc::new(ReadTool::new(context())), READ_PROMPT),
+        RegisteredTool::builtin(Arc::new(ReadTool::new(images.clone())), READ_PROMPT),
         RegisteredTool::builtin(Arc::new(bash), bash_prompt),
     ];
     #[cfg(windows)]
@@ -369,11 +365,11 @@ fn builtin_tools(context: &ToolContext, shell: ShellToolOptions) -> Vec<Register
         tools.push(RegisteredTool::builtin(Arc::new(power_shell), prompt));
     }
     tools.extend([
-        RegisteredTool::builtin(Arc::new(EditTool::new(context())), EDIT_PROMPT),
-        RegisteredTool::builtin(Arc::new(WriteTool::new(context())), WRITE_PROMPT),
-        RegisteredTool::builtin(Arc::new(GrepTool::new(context())), GREP_PROMPT),
-        RegisteredTool::builtin(Arc::new(FindTool::new(context())), FIND_PROMPT),
-        RegisteredTool::builtin(Arc::new(LsTool::new(context())), LS_PROMPT),
+        RegisteredTool::builtin(Arc::new(EditTool::new(mutations.clone())), EDIT_PROMPT),
+        RegisteredTool::builtin(Arc::new(WriteTool::new(mutations)), WRITE_PROMPT),
+        RegisteredTool::builtin(Arc::new(GrepTool::default()), GREP_PROMPT),
+        RegisteredTool::builtin(Arc::new(FindTool::default()), FIND_PROMPT),
+        RegisteredTool::builtin(Arc::new(LsTool::default()), LS_PROMPT),
     ]);
     tools
 }

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
 
 use divan::Bencher;
-use pi_core::{NoSession, Tool};
-use pi_tools::{FindTool, GrepTool, ToolContext};
+use pi_core::{NoSession, Tool, ToolContext};
+use pi_tools::{FindTool, GrepTool, local_environment};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -98,7 +98,8 @@ fn write_file(path: &Path, contents: &str) {
 
 fn call(tool: &dyn Tool, arguments: &Value) -> usize {
     let arguments = arguments.as_object().cloned().expect("an object");
-    let cx = pi_core::ToolContext::new("call", Arc::new(NoSession::at(&*TREE)));
+    let session = Arc::new(NoSession::at(&*TREE));
+    let cx = ToolContext::new("call", session, Arc::new(local_environment()));
     let running = tool.call(cx, arguments);
     RUNTIME.block_on(running).expect("a result").content.len()
 }
@@ -119,7 +120,7 @@ fn bench_program(bencher: Bencher<'_, '_>, program: Option<PathBuf>, arguments: 
 
 #[divan::bench(args = [NEEDLE, ABSENT])]
 fn grep(bencher: Bencher<'_, '_>, pattern: &str) {
-    let tool = GrepTool::new(ToolContext::local(&*TREE));
+    let tool = GrepTool::default();
     bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
 }
 
@@ -138,7 +139,7 @@ fn grep_by_rg(bencher: Bencher<'_, '_>, pattern: &str) {
 
 #[divan::bench(args = ["*.toml", "src/**/*.rs", "*.absent"])]
 fn find(bencher: Bencher<'_, '_>, pattern: &str) {
-    let tool = FindTool::new(ToolContext::local(&*TREE));
+    let tool = FindTool::default();
     bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
 }
 

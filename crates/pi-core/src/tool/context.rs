@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::Progress;
+use crate::environment::Environment;
 use crate::session_services::SessionServices;
 
 /// The ID that the model gave a tool call.
@@ -36,16 +37,23 @@ pub struct ToolContext {
     pub call: CallId,
     /// The session that runs the call.
     pub session: Arc<dyn SessionServices>,
+    /// Where the call works.
+    pub env: Arc<Environment>,
     /// Receives partial results.
     pub progress: Progress,
     pub cancel: CancellationToken,
 }
 
 impl ToolContext {
-    pub fn new(call: impl Into<CallId>, session: Arc<dyn SessionServices>) -> Self {
+    pub fn new(
+        call: impl Into<CallId>,
+        session: Arc<dyn SessionServices>,
+        env: Arc<Environment>,
+    ) -> Self {
         Self {
             call: call.into(),
             session,
+            env,
             progress: Progress::default(),
             cancel: CancellationToken::new(),
         }

@@ -1,5 +1,9 @@
 //! A session in memory: a list of messages, tools, hooks and a model.
 
+// The benchmarks include this file as well, from another directory.
+#[path = "no_operations.rs"]
+mod no_operations;
+
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -271,7 +275,8 @@ impl Backend for TestBackend {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
-        ToolContext::new(call.id.as_str(), Arc::new(NoSession::at("/project")))
+        let session = Arc::new(NoSession::at("/project"));
+        ToolContext::new(call.id.as_str(), session, no_operations::environment())
     }
 
     fn before_tool_call<'a>(

@@ -96,7 +96,8 @@ impl Backend for AgentSession {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
-        ToolContext::new(call.id.as_str(), Arc::new(self.clone()))
+        let environment = Arc::clone(self.state().tools.environment());
+        ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
 
     fn before_tool_call<'a>(

@@ -173,14 +173,14 @@ fn images_follow_the_model() {
 fn commands_get_the_process_marks_and_the_tools_directory() {
     let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let base = [("PATH", "/bin"), ("AI_AGENT", "other")].map(|(n, v)| (n.into(), v.into()));
-    let made = command_environment(base, &marks, Path::new("/agent/bin"));
+    let made = command_variables(base, &marks, Path::new("/agent/bin"));
     let expected = [
         ("AI_AGENT", "pi"),
         ("PATH", "/agent/bin:/bin"),
         ("PI_CODING_AGENT", "true"),
     ]
     .map(|(n, v)| (n.into(), v.into()));
-    assert_eq!(made, ShellEnvironment::new(expected, None));
+    assert_eq!(made, Variables::from(expected));
 }
 
 #[test]
