@@ -40,7 +40,10 @@ pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFo
 pub use session_services::{
     InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
 };
-pub use tool::{CallId, ExecutionMode, Progress, Tool, ToolContext, ToolError, ToolOutput};
+pub use tool::{
+    CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,
+    ToolOutput, ToolRegistry, ToolSource, merge_tools,
+};
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 pub use validation::{ArgumentError, validate_arguments};

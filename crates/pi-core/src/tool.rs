@@ -2,6 +2,7 @@
 
 mod context;
 mod progress;
+mod source;
 
 use futures_util::future::BoxFuture;
 use pi_protocol::json::JsonObject;
@@ -13,6 +14,7 @@ use crate::event::text_blocks;
 
 pub use context::{CallId, ToolContext};
 pub use progress::Progress;
+pub use source::{RegisteredTool, ToolOrigin, ToolRegistry, ToolSource, merge_tools};
 
 /// A tool the model can call.
 ///

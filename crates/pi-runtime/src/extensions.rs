@@ -35,6 +35,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, ExtensionEngine, ExtensionFile, SourceInfo};
+use pi_core::RegisteredTool;
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
@@ -63,7 +64,6 @@ use crate::hooks::SessionHooks;
 use crate::runtime::WeakRuntime;
 use crate::services::Services;
 use crate::session::AgentSession;
-use crate::toolset::RegisteredTool;
 
 /// Cache of prepared sources, relative to the agent directory.
 const CACHE_DIR: &str = "cache/extensions";

@@ -87,9 +87,7 @@ pub use session::{
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use toolset::{
-    DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
-};
+pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
 
 /// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]

@@ -18,6 +18,7 @@ use pi_config::{
     ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
     session_directory,
 };
+use pi_core::{ToolRegistry, ToolSource};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
 use pi_session::{OpenReport, Session};
@@ -471,15 +472,12 @@ async fn build(
     };
     diagnostics.append(&mut choice.diagnostics);
     let services = Arc::new(services);
-    let mut custom_tools = extensions
-        .as_ref()
-        .map_or_else(Vec::new, SessionExtensions::tools);
-    custom_tools.extend(options.custom_tools.iter().cloned());
-    let tools = services.toolset(
-        options.tools.clone(),
-        custom_tools,
-        &options.child_environment,
-    );
+    let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
+    if let Some(extensions) = &extensions {
+        sources.push(Arc::new(ToolRegistry::new(extensions.tools())));
+    }
+    sources.extend(options.tool_sources.iter().cloned());
+    let tools = services.toolset(options.tools.clone(), sources, &options.child_environment);
     let program = options.hooks.create_hooks(&services).await;
     let hooks = match &extensions {
         Some(extensions) => Arc::new(HookChain::new(extensions.hooks(), program)),

@@ -24,7 +24,7 @@ use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
     shell_command,
 };
-use pi_core::Environment;
+use pi_core::{Environment, ToolSource};
 use pi_env::{Env, env_vars as ai_vars};
 use pi_http::{HttpClient, HttpSettings};
 use pi_providers::{
@@ -32,7 +32,7 @@ use pi_providers::{
 };
 use pi_tools::{LocalShell, local_environment};
 
-use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_variables};
+use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
 pub(crate) use project_probe::ProjectProbe;
@@ -262,7 +262,7 @@ impl Services {
     pub fn toolset(
         &self,
         selection: ToolSelection,
-        custom: Vec<RegisteredTool>,
+        sources: Vec<Arc<dyn ToolSource>>,
         variables: &[(String, String)],
     ) -> Toolset {
         let settings = self.settings.settings();
@@ -281,7 +281,7 @@ impl Services {
             resize_images: settings.images.auto_resize(),
             selection,
             default_tools: settings.default_tools.clone(),
-            custom,
+            sources,
         })
     }
 

@@ -21,6 +21,7 @@
 //! ```
 
 mod bash;
+mod builtin;
 mod context;
 mod edit;
 mod find;
@@ -50,6 +51,7 @@ mod utf8_stream;
 mod write;
 
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
+pub use builtin::BuiltinTools;
 pub use context::{SharedImagePolicy, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};

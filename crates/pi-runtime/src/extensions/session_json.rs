@@ -1,6 +1,7 @@
 //! Sessions, tools and messages as JSON for extensions, built on demand.
 
 use pi_context::{serialize_conversation, to_model_messages};
+use pi_core::ToolOrigin;
 use pi_ext::HostError;
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
 use pi_protocol::transcript::{current_system_message, system_text};
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::bridge::{field, host_error, result_to_json, to_json, unknown};
 use crate::session::AgentSession;
-use crate::toolset::ToolOrigin;
 
 /// Handles calls that only concern messages.
 pub(super) fn call(method: &str, arguments: &Value) -> Result<Value, HostError> {

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Progress, Tool, ToolContext, ToolError, ToolOutput};
+use pi_core::{
+    ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin, ToolOutput,
+};
 use pi_ext::EngineError;
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
@@ -13,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::ExtensionsInner;
 use super::registration::ToolData;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 struct ExtensionTool {
     /// Weak, since the session owns its tools and the extensions own the session.

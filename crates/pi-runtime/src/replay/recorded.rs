@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_core::{InputSource, Tool, ToolContext, ToolError, ToolOutput};
+use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin, ToolOutput};
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
@@ -14,7 +14,6 @@ use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelReq
 use serde_json::json;
 
 use crate::session::AgentSession;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_auth::CredentialStore;
 use pi_config::{AgentDir, ResourceFlags, SettingsOverrides, SettingsStore};
+use pi_core::ToolSource;
 use pi_env::Env;
 use pi_providers::Models;
 
@@ -14,7 +15,7 @@ use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::model_choice::ModelFlags;
 use crate::services::{MissingPackageInstaller, ServiceOptions, Services, TrustPrompt};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{PROCESS_MARKS, RegisteredTool, ToolSelection};
+use crate::toolset::{PROCESS_MARKS, ToolSelection};
 
 /// Options a runtime starts with; every field has a sensible default.
 #[derive(Clone)]
@@ -37,8 +38,9 @@ pub struct RuntimeOptions {
     pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
     pub models: ModelFlags,
     pub tools: ToolSelection,
-    /// Tools of the embedding program.
-    pub custom_tools: Vec<RegisteredTool>,
+    /// Tools of the embedding program. They replace tools of extensions and built-in tools with the
+    /// same name.
+    pub tool_sources: Vec<Arc<dyn ToolSource>>,
     pub resources: ResourceFlags,
     /// Installs packages that are missing at startup.
     pub packages: Option<Arc<dyn MissingPackageInstaller>>,
@@ -89,7 +91,7 @@ impl RuntimeOptions {
             trust_prompt: None,
             models: ModelFlags::default(),
             tools: ToolSelection::default(),
-            custom_tools: Vec::new(),
+            tool_sources: Vec::new(),
             resources: ResourceFlags::default(),
             packages: None,
             offline: false,

@@ -83,16 +83,12 @@ impl Backend for AgentSession {
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let is_active = self
-            .machine()
-            .selection()
-            .active_tools
-            .iter()
-            .any(|active| active == name);
-        if !is_active {
-            return None;
-        }
-        self.state().tools.select(&[name.to_owned()]).pop()
+        let state = self.state_with_tools();
+        let machine = self.machine();
+        let mut active = machine.selection().active_tools.iter();
+        let active = active.find(|active| *active == name)?;
+        let tool = state.tools.get(active)?;
+        Some(Arc::clone(&tool.tool))
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_context::ContextUsage;
-use pi_core::{ActivityKind, QueueMode, SharedMessage};
+use pi_core::{ActivityKind, QueueMode, RegisteredTool, SharedMessage, ToolOrigin};
 use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
 use pi_providers::StreamPhase;
 use pi_session::{
@@ -18,7 +18,6 @@ use tokio::sync::watch;
 
 use super::AgentSession;
 use super::queue::concatenated;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;

@@ -11,3 +11,4 @@ mod operations;
 mod order;
 mod prompts;
 mod retries;
+mod tool_sources;

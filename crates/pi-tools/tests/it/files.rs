@@ -3,8 +3,14 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
+use pi_core::{Environment, NoSession, Tool, ToolContext};
 use pi_protocol::{ConstrainedSampling, Strictness};
+use pi_tools::{
+    FileSearch, GrepTool, MemoryFiles, MemoryProcesses, ReadTool, SharedImagePolicy, ShellTool,
+    ShellToolOptions, local_environment,
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::tempdir;
@@ -145,4 +151,44 @@ async fn a_deleted_directory_is_reported() {
             .0
             .ends_with(": no such file or directory (ENOENT)")
     );
+}
+
+#[tokio::test]
+async fn a_tool_works_in_the_environment_of_each_call() {
+    let directory = tempdir().unwrap();
+    let mut file = fs::File::create(directory.path().join("f")).unwrap();
+    writeln!(file, "local").unwrap();
+    let memory = Arc::new(MemoryFiles::default().with("/project/f", "memory\n"));
+    let container = Environment {
+        files: memory.clone(),
+        processes: Arc::new(MemoryProcesses::default().with("cat f", &[b"memory\n"], Some(0))),
+        search: Arc::new(FileSearch(memory)),
+        ..local_environment()
+    };
+    let tools: [(Box<dyn Tool>, Value); 3] = [
+        (
+            Box::new(ReadTool::new(SharedImagePolicy::default())),
+            json!({"path": "f"}),
+        ),
+        (
+            Box::new(ShellTool::bash(ShellToolOptions::default())),
+            json!({"command": "cat f"}),
+        ),
+        (Box::new(GrepTool::default()), json!({"pattern": "l|m"})),
+    ];
+    let places = [
+        (directory.path(), local_environment(), "local"),
+        (Path::new("/project"), container, "memory"),
+    ];
+    for (cwd, environment, expected) in places {
+        let environment = Arc::new(environment);
+        for (tool, arguments) in &tools {
+            let session = Arc::new(NoSession::at(cwd));
+            let cx = ToolContext::new("call_1", session, Arc::clone(&environment));
+            let arguments = arguments.as_object().unwrap().clone();
+            let output = tool.call(cx, arguments).await.unwrap();
+            let shown = text(&output).trim_end().trim_start_matches("f:1: ");
+            assert_eq!(shown, expected, "{}", tool.declaration().name);
+        }
+    }
 }

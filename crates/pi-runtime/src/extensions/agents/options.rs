@@ -1,8 +1,10 @@
 //! Options of an extension's agent, and of prompts to it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pi_config::{AgentDir, ResourceFlags};
+use pi_core::{InputSource, Prompt, ToolRegistry};
 use pi_protocol::{ImageContent, ThinkingLevel};
 use serde::Deserialize;
 
@@ -15,7 +17,6 @@ use crate::model_choice::ModelFlags;
 use crate::runtime::RuntimeOptions;
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, ToolSelection};
-use pi_core::{InputSource, Prompt};
 
 #[derive(Deserialize)]
 pub(super) struct ModelName {
@@ -95,6 +96,10 @@ impl ExtensionAgentOptions {
             },
         };
         let own = self.custom_tools.iter();
+        let own_tools = own
+            .clone()
+            .map(|data| tool::registered(callback, data))
+            .collect();
         let own_names = own.clone().map(|tool| tool.name.clone());
         let defaults = match self.no_tools.as_deref() {
             Some("all") => DefaultTools::None,
@@ -122,7 +127,7 @@ impl ExtensionAgentOptions {
                 exclude: self.exclude_tools,
                 defaults,
             },
-            custom_tools: own.map(|data| tool::registered(callback, data)).collect(),
+            tool_sources: vec![Arc::new(ToolRegistry::new(own_tools))],
             resources: self.resources.into(),
             model_collection: Some(bridge.models.clone()),
             ..RuntimeOptions::new(agent_dir, cwd, bridge.env.clone())

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolContext, ToolError, ToolOutput};
+use pi_core::{
+    ExecutionMode, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin, ToolOutput,
+};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde_json::json;
@@ -11,7 +13,6 @@ use serde_json::json;
 use super::super::jobs::JobCallback;
 use super::super::registration::ToolData;
 use super::super::tool::declaration;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 struct AgentTool {
     callback: JobCallback,

@@ -7,7 +7,8 @@ use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
 use pi_core::{
-    Progress, Prompt, SessionEvent, Tool, ToolContext, ToolError, ToolOutput, UpdateFormat,
+    Progress, Prompt, RegisteredTool, SessionEvent, Tool, ToolContext, ToolError, ToolOutput,
+    ToolRegistry, ToolSource, UpdateFormat,
 };
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
@@ -23,13 +24,15 @@ use crate::hooks::{NoSessionHooks, SessionHooks};
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
-use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
+use crate::toolset::{DefaultTools, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct HarnessOptions {
     pub models: Vec<FauxModel>,
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Sources to use instead of a fixed list of tools.
+    pub sources: Vec<Arc<dyn ToolSource>>,
     pub hooks: Arc<dyn SessionHooks>,
     pub session: Option<Session>,
 }
@@ -41,6 +44,7 @@ impl Default for HarnessOptions {
             thinking_level: ThinkingLevel::Off,
             settings: Settings::default(),
             tools: vec![echo()],
+            sources: Vec::new(),
             hooks: Arc::new(NoSessionHooks),
             session: None,
         }
@@ -73,23 +77,7 @@ impl SessionHarness {
         models
             .register(faux.id(), Registration::Provider(Arc::new(faux.clone())))
             .unwrap();
-        let names = setting
-            .tools
-            .iter()
-            .map(|tool| tool.declaration().name.clone());
-        let tools = Toolset::new(ToolsetOptions {
-            selection: ToolSelection {
-                allow: Some(names.collect()),
-                ..ToolSelection::default()
-            },
-            custom: setting
-                .tools
-                .iter()
-                .cloned()
-                .map(RegisteredTool::new)
-                .collect(),
-            ..ToolsetOptions::new(directory.path())
-        });
+        let tools = Toolset::new(tool_options(setting.tools, setting.sources, &directory));
         let session = setting.session.unwrap_or_else(|| {
             let path = directory.path().join("session.jsonl");
             let new = NewSession {
@@ -160,6 +148,29 @@ impl SessionHarness {
             .iter()
             .map(|one| serde_json::to_value(&**one).unwrap());
         values.map(|value| described(&value)).collect()
+    }
+}
+
+/// Returns options with only these tools.
+fn tool_options(
+    tools: Vec<Arc<dyn Tool>>,
+    mut sources: Vec<Arc<dyn ToolSource>>,
+    directory: &TempDir,
+) -> ToolsetOptions {
+    let names = tools.iter().map(|tool| tool.declaration().name.clone());
+    let selection = ToolSelection {
+        allow: sources.is_empty().then(|| names.collect()),
+        defaults: DefaultTools::NoBuiltin,
+        ..ToolSelection::default()
+    };
+    if sources.is_empty() {
+        let tools = tools.into_iter().map(RegisteredTool::new).collect();
+        sources.push(Arc::new(ToolRegistry::new(tools)));
+    }
+    ToolsetOptions {
+        selection,
+        sources,
+        ..ToolsetOptions::new(directory.path())
     }
 }
 
