@@ -16,13 +16,12 @@ use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::{Control, SessionActivity};
+use pi_protocol::{AgentEvent, SessionEvent};
 use tools::RunningTools;
 
-use crate::event::AgentEvent;
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
-use crate::session_event::SessionEvent;
 
 /// The effects that follow one request.
 pub struct Lane<B: Backend> {

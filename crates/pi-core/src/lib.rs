@@ -6,14 +6,15 @@
 mod driver;
 mod environment;
 mod error;
-mod event;
 mod event_log;
 mod machine;
+mod model_message;
 mod prompt;
 mod queue;
 mod request_phase;
-mod session_event;
+mod retry_end;
 mod session_services;
+mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
@@ -27,22 +28,22 @@ pub use environment::{
     ShellCommand, ShellLanguage, UnreadablePaths, Variables,
 };
 pub use error::HookError;
-pub use event::{AgentEvent, SharedMessage, model_message};
-pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};
+pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
     ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
     PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
+pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};
-pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
-pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
+pub use queue::{MessageQueue, Queued};
 pub use session_services::{
     InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
 };
+pub use summary_options::summary_options;
 pub use tool::{
     CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,
-    ToolOutput, ToolRegistry, ToolSource, merge_tools,
+    ToolRegistry, ToolSource, merge_tools,
 };
 pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};

@@ -23,7 +23,9 @@ use std::sync::Arc;
 
 use pi_context::RecoveryState;
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, BashExecutionMessage, LiveMessage, Model, ThinkingLevel};
+use pi_protocol::{
+    AgentMessage, BashExecutionMessage, LiveMessage, Model, SharedMessage, ThinkingLevel,
+};
 use pi_providers::ScopedModel;
 
 pub use activity::ActivityKind;
@@ -37,7 +39,6 @@ pub use input::{
     PreflightOutcome, PromptInput,
 };
 
-use crate::event::SharedMessage;
 use crate::prompt::Prompt;
 use crate::queue::MessageQueue;
 use crate::tool::ExecutionMode;

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    ExitCode, ProcessError, ShellCommand, ShellLanguage, Tool, ToolContext, ToolError, ToolOutput,
-};
-use pi_protocol::Tool as ToolDeclaration;
+use pi_core::{ExitCode, ProcessError, ShellCommand, ShellLanguage, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -5,10 +5,9 @@
 use futures_util::future::BoxFuture;
 use pi_core::{
     FileKind, FoundPath, FoundPaths, PathQuery, SearchError, Tool, ToolContext, ToolError,
-    ToolOutput,
 };
-use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::json;
 

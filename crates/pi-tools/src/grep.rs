@@ -3,11 +3,9 @@
 //! returned as `path:number: text`, context lines as `path-number- text`.
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    FileKind, FoundLines, LineQuery, SearchError, Tool, ToolContext, ToolError, ToolOutput,
-};
-use pi_protocol::Tool as ToolDeclaration;
+use pi_core::{FileKind, FoundLines, LineQuery, SearchError, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,9 +8,9 @@ mod window;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError, ToolOutput};
+use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration};
+use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;

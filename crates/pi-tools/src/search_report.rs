@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_core::{FileKind, SearchError, ToolContext, ToolError, ToolOutput, UnreadablePaths};
+use pi_core::{FileKind, SearchError, ToolContext, ToolError, UnreadablePaths};
+use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_core::{
-    Environment, NoSession, Tool, ToolContext, ToolError, ToolOutput, validate_arguments,
-};
-use pi_protocol::InputBlock;
+use pi_core::{Environment, NoSession, Tool, ToolContext, ToolError, validate_arguments};
+use pi_protocol::{InputBlock, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

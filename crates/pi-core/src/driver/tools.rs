@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::future::select_all;
-use pi_protocol::ToolCall;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{ToolCall, ToolOutput};
 use tokio::task::{JoinError, JoinSet};
 use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
-use crate::tool::{Progress, Tool, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Progress, Tool, ToolContext, ToolError};
 use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict};
 
 /// Result of a call that a hook blocked without giving a reason.

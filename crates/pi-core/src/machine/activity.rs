@@ -2,13 +2,11 @@
 
 use std::collections::VecDeque;
 
-use pi_protocol::ImageContent;
+use pi_protocol::{ImageContent, QueueId, SharedMessage};
 
 use super::TurnOutcome;
 use super::batch::Batch;
 use super::effect::{CompactionJob, Effect, Rejection};
-use crate::event::SharedMessage;
-use crate::queue::QueueId;
 use crate::turn::FinishedTurn;
 
 #[derive(Debug, Default)]

@@ -2,13 +2,12 @@
 //! sequentially, end in completion order, and enter the transcript in call order.
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ToolCall, ToolResultMessage};
+use pi_protocol::{AgentEvent, ToolCall, ToolOutput, ToolResultMessage};
 use serde_json::Value;
 
 use super::effect::Effect;
 use super::input::PreflightOutcome;
-use crate::event::AgentEvent;
-use crate::tool::{ExecutionMode, ToolOutput};
+use crate::tool::ExecutionMode;
 
 #[derive(Debug, Clone)]
 pub struct CallOutcome {

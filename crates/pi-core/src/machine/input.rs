@@ -2,13 +2,13 @@
 
 use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
+use pi_protocol::{
+    AgentMessage, AssistantMessageEvent, BashExecutionMessage, Delivery, ImageContent,
+    SharedMessage, ToolOutput,
+};
 
 use super::batch::CallOutcome;
-use crate::event::SharedMessage;
 use crate::prompt::{InputSource, Prompt};
-use crate::queue::Delivery;
-use crate::tool::ToolOutput;
 use crate::turn::TurnDecision;
 
 /// An event fed into the machine: a request of a client, or the outcome of an effect.

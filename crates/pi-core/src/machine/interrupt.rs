@@ -4,14 +4,14 @@ use super::Machine;
 use super::activity::{Activity, PreparationStep};
 use super::effect::{CancelScope, Effect, Rejection, Reply};
 use super::prompt::reject;
-use crate::queue::QueuedTexts;
+use crate::queue::queued_texts;
 
 impl Machine {
     /// Empties the queue. Exactly the messages it returns will not be delivered.
     pub(super) fn clear_queue(&mut self, effects: &mut Vec<Effect>) {
         let cleared = self.queue.clear();
         effects.push(Effect::PublishQueue);
-        let texts = QueuedTexts::of(cleared.iter());
+        let texts = queued_texts(cleared.iter());
         effects.push(Effect::Reply(Reply::Cleared(texts)));
     }
 

@@ -1,7 +1,7 @@
 //! From a prompt to the run that answers it, and the other ways a message enters a session.
 
-use pi_context::{CompactionDecision, CompactionReason};
-use pi_protocol::{AgentMessage, BashExecutionMessage};
+use pi_context::CompactionDecision;
+use pi_protocol::{AgentMessage, BashExecutionMessage, CompactionReason, Delivery, SessionEvent};
 
 use super::activity::{Activity, Preparation, PreparationStep, Run};
 use super::effect::{CompactionJob, ContextCheck, Effect, Rejection, Reply};
@@ -9,8 +9,6 @@ use super::input::{CustomDelivery, CustomInput, Input, PromptInput};
 use super::recovery::RecoveryStart;
 use super::{Deferred, Machine};
 use crate::prompt::Prompt;
-use crate::queue::Delivery;
-use crate::session_event::SessionEvent;
 
 impl Machine {
     pub(super) fn prompt(&mut self, prompt: PromptInput, effects: &mut Vec<Effect>) {

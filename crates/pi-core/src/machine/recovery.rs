@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_context::{CompactionDecision, CompactionReason, RecoveryState};
+use pi_context::{CompactionDecision, RecoveryState};
 use pi_protocol::overflow::is_context_overflow;
 use pi_protocol::retry::is_retryable;
-use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
-use pi_session::EntryId;
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionReason, EntryId, SessionEvent, SharedMessage,
+    StopReason,
+};
 
 use super::Machine;
 use super::activity::{
@@ -14,8 +16,7 @@ use super::activity::{
 };
 use super::effect::{CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply};
 use super::prompt::{reject, start_compaction};
-use crate::event::SharedMessage;
-use crate::session_event::{RetryEnd, SessionEvent};
+use crate::retry_end::RetryEnd;
 
 /// The first step of a compaction that recovers from a failed request.
 pub(super) enum RecoveryStart {
@@ -108,7 +109,7 @@ impl Machine {
     fn end_retry(&mut self, end: RetryEnd, effects: &mut Vec<Effect>) {
         let attempt = std::mem::take(&mut self.retry_attempt);
         if attempt > 0 {
-            effects.push(Effect::Publish(SessionEvent::retry_ended(attempt, end)));
+            effects.push(Effect::Publish(end.into_event(attempt)));
         }
     }
 

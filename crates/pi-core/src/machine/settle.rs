@@ -1,10 +1,11 @@
 //! The end of a run: resume with queued messages, settle, and what was deferred until then.
 
+use pi_protocol::SessionEvent;
+
 use super::activity::{Activity, Flush, Preparation, PreparationStep, RunPhase};
 use super::effect::{Effect, RunFailure};
 use super::input::{ConversationTail, PromptInput};
 use super::{Deferred, Machine};
-use crate::session_event::SessionEvent;
 
 impl Machine {
     /// Continues with queued messages, or lets the hooks decide whether to settle.

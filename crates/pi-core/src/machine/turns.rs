@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pi_context::{CompactionDecision, RecoveryState};
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, StopReason,
+    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent,
+    SessionEvent, SharedMessage, StopReason, ToolOutput,
 };
 
 use super::activity::{BetweenTurnsStep, PlanItem, PollPoint, Run, RunPhase};
@@ -12,10 +13,8 @@ use super::batch::{Batch, BatchAction, BatchStep};
 use super::effect::{CompactionJob, ContextCheck, Effect};
 use super::prompt::start_compaction;
 use super::{Machine, TurnOutcome};
-use crate::event::{AgentEvent, SharedMessage};
 use crate::queue::Queued;
-use crate::session_event::SessionEvent;
-use crate::tool::{ExecutionMode, ToolOutput};
+use crate::tool::ExecutionMode;
 use crate::turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 
 /// Result of calls in a response that was cut off by the output limit.

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pi_protocol::ToolOutput;
 use tokio::sync::Notify;
-
-use super::ToolOutput;
 
 /// More updates than any tool has in flight while listeners keep up. Beyond this, the newest update
 /// replaces the previous one: only the latest state matters, and memory stays bounded.

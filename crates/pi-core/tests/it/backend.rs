@@ -12,11 +12,14 @@ use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, RunFailure, Selection, SessionEvent, SharedMessage, Tool,
-    ToolCallVerdict, ToolContext, ToolResultUpdate, TurnDecision,
+    PromptInput, Rejection, RunFailure, Selection, Tool, ToolCallVerdict, ToolContext,
+    ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, ToolCall, UserMessage};
+use pi_protocol::{
+    AgentMessage, ImageContent, Message, SessionEvent, SharedMessage, SystemMessage, ToolCall,
+    UserMessage,
+};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 

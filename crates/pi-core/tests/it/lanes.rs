@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    Backend as _, CancelScope, Delivery, Input, Lane, Outcome, Rejection, Reply, SessionActivity,
-    ToolOutput,
-};
+use pi_core::{Backend as _, CancelScope, Input, Lane, Outcome, Rejection, Reply, SessionActivity};
+use pi_protocol::{Delivery, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, CustomDelivery, CustomMessageOptions, Delivery, HookError, Input,
-    PendingToolCall, Rejection, Reply, SessionEvent, ToolCallVerdict,
+    Backend as _, CustomDelivery, CustomMessageOptions, HookError, Input, PendingToolCall,
+    Rejection, Reply, ToolCallVerdict,
 };
+use pi_protocol::{Delivery, SessionEvent};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 

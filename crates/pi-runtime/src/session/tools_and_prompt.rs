@@ -6,9 +6,11 @@
 use std::sync::{Arc, MutexGuard};
 
 use pi_context::{PromptSections, section_changes};
-use pi_core::{RegisteredTool, SharedMessage};
+use pi_core::RegisteredTool;
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
-use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
+use pi_protocol::{
+    AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage,
+};
 use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
@@ -33,10 +35,17 @@ impl AgentSession {
     fn select_tools(&self, tools: &Toolset, names: &[String]) {
         let active = tools.filter_known(names);
         let sequential = tools.sequential(&active);
-        let mut machine = self.machine();
-        let selection = machine.selection_mut();
-        selection.active_tools = active;
-        selection.sequential_tools = sequential;
+        let is_changed = {
+            let mut machine = self.machine();
+            let selection = machine.selection_mut();
+            let is_changed = selection.active_tools != active;
+            selection.active_tools.clone_from(&active);
+            selection.sequential_tools = sequential;
+            is_changed
+        };
+        if is_changed {
+            self.log_change(SessionEvent::ActiveToolsChanged { tools: active });
+        }
     }
 
     pub fn active_tool_names(&self) -> Vec<String> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use pi_core::{Environment, Progress, ShellCommand, ToolError, ToolOutput, Variables};
+use pi_core::{Environment, Progress, ShellCommand, ToolError, Variables};
+use pi_protocol::ToolOutput;
 use pi_tools::{
     LocalShell, SessionVariables, SharedSessionVariables, ShellTool, ShellToolOptions, SpawnHook,
     local_environment, put_on_path,

@@ -4,10 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_core::{
-    Environment, NoSession, Progress, Tool, ToolContext, ToolError, ToolOutput, validate_arguments,
-};
-use pi_protocol::InputBlock;
+use pi_core::{Environment, NoSession, Progress, Tool, ToolContext, ToolError, validate_arguments};
+use pi_protocol::{InputBlock, ToolOutput};
 use pi_tools::{
     EditTool, FindTool, GrepTool, LsTool, MutationQueue, ReadTool, SharedImagePolicy, WriteTool,
     local_environment,

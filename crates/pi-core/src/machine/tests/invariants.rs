@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, SessionEvent};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::label;
@@ -10,7 +10,6 @@ use super::lane::{SimulatedLane, Work};
 use super::log;
 use super::simulation::Simulation;
 use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Rejection, Reply};
-use crate::session_event::SessionEvent;
 
 /// Checks the machine after a step.
 pub(super) fn check_step(simulation: &Simulation) {

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, SharedMessage};
 
 use super::fixtures::{prompt_input, user};
 use super::script::preflight;
 use super::simulation::Simulation;
-use crate::event::SharedMessage;
 use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome};
 
 impl Simulation {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::StopReason;
+use pi_protocol::{Delivery, QueueMode, StopReason};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -17,7 +17,6 @@ use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse, compact, recover};
 use super::simulation::Simulation;
 use crate::machine::{CustomDelivery, Input, Reply};
-use crate::queue::{Delivery, QueueMode};
 use crate::tool::ExecutionMode;
 use crate::turn::TurnDecision;
 

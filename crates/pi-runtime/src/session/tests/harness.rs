@@ -7,12 +7,13 @@ use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
 use pi_core::{
-    Progress, Prompt, RegisteredTool, SessionEvent, Tool, ToolContext, ToolError, ToolOutput,
-    ToolRegistry, ToolSource, UpdateFormat,
+    Progress, Prompt, RegisteredTool, Tool, ToolContext, ToolError, ToolRegistry, ToolSource,
 };
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
+use pi_protocol::{
+    ErrorClass, ProviderError, SessionEvent, ThinkingLevel, Tool as ToolDeclaration, ToolOutput,
+};
 use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{NoSessionHooks, SessionHooks};
+use crate::participants::Participants;
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
@@ -33,7 +34,7 @@ pub(super) struct HarnessOptions {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Sources to use instead of a fixed list of tools.
     pub sources: Vec<Arc<dyn ToolSource>>,
-    pub hooks: Arc<dyn SessionHooks>,
+    pub participants: Participants,
     pub session: Option<Session>,
 }
 
@@ -45,7 +46,7 @@ impl Default for HarnessOptions {
             settings: Settings::default(),
             tools: vec![echo()],
             sources: Vec::new(),
-            hooks: Arc::new(NoSessionHooks),
+            participants: Participants::default(),
             session: None,
         }
     }
@@ -101,7 +102,7 @@ impl SessionHarness {
             resources: Arc::new(NoExpansion),
             cwd: directory.path().to_owned(),
             env,
-            hooks: setting.hooks,
+            participants: setting.participants,
         })
         .unwrap();
         let events = Arc::new(EventRecorder::default());
@@ -130,6 +131,7 @@ impl SessionHarness {
         self.session.with_session(|session| {
             session
                 .entries()
+                .iter()
                 .map(|entry| {
                     let entry = serde_json::to_value(&*entry.unwrap()).unwrap();
                     match &entry["message"]["role"] {
@@ -236,8 +238,7 @@ impl SessionListener for EventRecorder {
 
 /// Describes an event; `None` for updates of growing messages.
 pub(super) fn line(event: &SessionEvent) -> Option<String> {
-    let json = event.to_json(UpdateFormat::Delta).unwrap();
-    let event: Value = serde_json::from_str(&json).unwrap();
+    let event = serde_json::to_value(event).unwrap();
     let name = event["type"].as_str().unwrap();
     let detail = match name {
         "message_update" => return None,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_core::{RegisteredTool, ToolOutput, ToolRegistry};
-use pi_protocol::Message;
+use pi_core::{RegisteredTool, ToolRegistry};
 use pi_protocol::transcript::active_tools;
+use pi_protocol::{Message, ToolOutput};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use serde_json::json;
