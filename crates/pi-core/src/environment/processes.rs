@@ -38,7 +38,7 @@ pub struct ShellCommand {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ShellLanguage {
-    /// Bash, or the POSIX shell that takes its place.
+    /// Bash, or another POSIX shell on systems without it.
     #[default]
     Bash,
     PowerShell,
