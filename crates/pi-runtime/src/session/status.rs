@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_context::SessionStats;
+use pi_core::{RegisteredTool, ToolOrigin};
 use pi_protocol::{
     ActivityKind, AgentMessage, AssistantBlock, ContextUsage, Entry, EntryBody, EntryId, EntryKind,
     MessageRole, Model, QueueMode, SharedMessage, StopReason, ThinkingLevel,
@@ -17,7 +18,6 @@ use tokio::sync::watch;
 
 use super::AgentSession;
 use super::queue::concatenated;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
