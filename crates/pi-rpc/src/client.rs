@@ -21,7 +21,7 @@ use std::time::Duration;
 use pi_protocol::{Command, ImageContent};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::process::{self, Child, ChildStderr, ChildStdout};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
@@ -66,8 +66,8 @@ impl RpcClientOptions {
         }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self) -> process::Command {
+        let mut command = process::Command::new(&self.program);
         command
             .args(&self.leading_arguments)
             .args(["--mode", "rpc"]);
