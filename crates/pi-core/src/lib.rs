@@ -17,7 +17,7 @@ mod tool_call;
 mod turn;
 mod validation;
 
-pub use driver::{Backend, Control, Lane, PreparedRun, SessionActivity};
+pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, SessionActivity, submit};
 pub use error::HookError;
 pub use event::{AgentEvent, SharedMessage, model_message};
 pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};

@@ -8,6 +8,7 @@
 
 mod activity;
 mod batch;
+mod crash;
 mod effect;
 mod input;
 mod interrupt;
@@ -188,6 +189,7 @@ impl Machine {
             Outcome::SettleDecided(proceed) => self.settle_decided(proceed, effects),
             Outcome::DeferredResolved(prompt) => self.deferred_resolved(prompt, effects),
             Outcome::Navigated => self.navigated(effects),
+            Outcome::Panicked(error) => self.panicked(error, effects),
         }
     }
 
@@ -233,9 +235,9 @@ impl Machine {
         }
     }
 
-    /// Whether the run is waiting for its next attempt.
+    /// Whether the run is going to repeat a failed request and can still be kept from it.
     pub fn is_retrying(&self) -> bool {
-        self.run().is_some_and(Run::is_sleeping)
+        self.run().is_some_and(Run::is_retrying)
     }
 
     /// Returns the current attempt; 0 if there is none.

@@ -44,8 +44,22 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the span that names the session in log lines.
     fn span(&self) -> Span;
 
-    /// Lets the hooks process an event, then publishes it.
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
+    /// Lets the part of a lane that the caller waits for see the task-locals of the caller.
+    fn in_context_of_caller<T: Send + 'static>(
+        &self,
+        work: BoxFuture<'static, T>,
+    ) -> BoxFuture<'static, T> {
+        work
+    }
+
+    /// Reports that a hook, a tool or the backend panicked. What it belonged to ends; the session stays usable.
+    ///
+    /// Whether a process survives a panic is its own decision: one that exits does so in its panic hook, before the
+    /// stack unwinds, or here.
+    fn on_panic(&self, message: &str);
+
+    /// Lets the hooks process an event.
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()>;
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
 
@@ -109,6 +123,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
         job: CompactionJob,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, (Self::Compaction, bool)>;
+
+    /// Returns the result of a compaction that panicked.
+    fn crashed_compaction(&self) -> Self::Compaction;
 
     /// Publishes the result of a compaction.
     fn compaction_ended(

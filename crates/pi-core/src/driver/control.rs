@@ -9,7 +9,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome};
+use crate::machine::{
+    ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Rejection, Reply,
+};
 use crate::validation::Validators;
 
 /// What a session is doing, for those who wait for a change.
@@ -159,9 +161,19 @@ impl Control {
         drop(self.step(input));
     }
 
-    /// Forgets the token of work that has ended.
-    pub fn forget(&self, scope: CancelScope) {
-        self.tokens().remove(&scope);
+    /// Begins a move in the tree and returns the token that cancels it. `Outcome::Navigated` ends it.
+    pub fn begin_navigation(&self) -> Result<CancellationToken, Rejection> {
+        let rejection = self
+            .step(Input::Navigate)
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::Reply(Reply::Rejected(rejection)) => Some(rejection),
+                _ => None,
+            });
+        match rejection {
+            Some(rejection) => Err(rejection),
+            None => Ok(self.begin(CancelScope::Navigation)),
+        }
     }
 
     pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static) {

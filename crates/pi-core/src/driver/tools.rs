@@ -76,7 +76,7 @@ impl<B: Backend> RunningTools<B> {
     }
 
     /// Waits until a tool reports progress or finishes.
-    pub(super) async fn next(&mut self) -> Vec<Outcome> {
+    pub(super) async fn next(&mut self, backend: &B) -> Vec<Outcome> {
         let updates = select_all(self.calls.iter().map(|call| Box::pin(call.updates.next())));
         let joined = tokio::select! {
             biased;
@@ -87,12 +87,19 @@ impl<B: Backend> RunningTools<B> {
             }
             joined = self.tasks.join_next_with_id() => joined,
         };
-        joined.map(|joined| self.ended(joined)).unwrap_or_default()
+        joined
+            .map(|joined| self.ended(backend, joined))
+            .unwrap_or_default()
     }
 
-    fn ended(&mut self, joined: Result<(tokio::task::Id, CallOutcome), JoinError>) -> Vec<Outcome> {
+    fn ended(
+        &mut self,
+        backend: &B,
+        joined: Result<(tokio::task::Id, CallOutcome), JoinError>,
+    ) -> Vec<Outcome> {
         let (task, outcome) = joined.unwrap_or_else(|error| {
             tracing::error!(%error, "tool panicked");
+            backend.on_panic(&error.to_string());
             let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
             let outcome = CallOutcome {
                 output,

@@ -45,6 +45,30 @@ pub(super) struct Preparation {
     pub images: Vec<ImageContent>,
     pub step: PreparationStep,
     pub aborted: bool,
+    /// Whether it prepares a run for queued messages instead of a prompt.
+    pub is_for_queue: bool,
+    /// Whether messages were queued for the run it prepares.
+    pub has_queued: bool,
+}
+
+impl Preparation {
+    pub(super) fn of_prompt(text: String, images: Vec<ImageContent>) -> Self {
+        Self {
+            text,
+            images,
+            step: PreparationStep::Checking,
+            aborted: false,
+            is_for_queue: false,
+            has_queued: false,
+        }
+    }
+
+    pub(super) fn of_queue() -> Self {
+        Self {
+            is_for_queue: true,
+            ..Self::of_prompt(String::new(), Vec::new())
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +100,8 @@ pub(super) struct Run {
     pub storage_failed: bool,
     /// The loop is ending because of a failure; a further one changes nothing.
     pub failing: bool,
+    /// A hook or the backend panicked. The run ends.
+    pub crashed: bool,
 }
 
 /// A step of a plan.
@@ -191,7 +217,13 @@ impl Run {
             aborted: false,
             storage_failed: false,
             failing: false,
+            crashed: false,
         }
+    }
+
+    /// Whether the run ends without another attempt, and without the queued messages.
+    pub(super) fn must_end(&self) -> bool {
+        self.aborted || self.storage_failed || self.crashed
     }
 
     /// Returns the compaction in progress.

@@ -10,6 +10,9 @@ use super::input::PreflightOutcome;
 use crate::event::AgentEvent;
 use crate::tool::{ExecutionMode, ToolOutput};
 
+/// Result of calls of a run that failed before they ended.
+const ABANDONED_CALL: &str = "The run failed before this call ended";
+
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
     pub output: ToolOutput,
@@ -163,6 +166,27 @@ impl Batch {
             ExecutionMode::Parallel => self.report_results_when_all_ended(&mut step),
         }
         step
+    }
+
+    /// Returns the events that end the calls of a batch that does not continue, except the one whose start is not
+    /// emitted yet.
+    pub(super) fn abandon(&mut self, unstarted: Option<&str>) -> Vec<AgentEvent> {
+        let mut ends = Vec::new();
+        for (call, state) in &mut self.calls {
+            let is_open = matches!(
+                state,
+                CallState::Checking | CallState::Ready(_) | CallState::Running
+            );
+            if is_open && unstarted != Some(&*call.id) {
+                let outcome = CallOutcome {
+                    output: ToolOutput::failure(ABANDONED_CALL),
+                    is_error: true,
+                };
+                ends.push(end_event(call, &outcome));
+                *state = CallState::Finished(outcome);
+            }
+        }
+        ends
     }
 
     /// Returns the event for a partial result; `None` if the call is over.

@@ -96,6 +96,44 @@ pub enum Effect {
     EndRun,
 }
 
+impl Effect {
+    /// Whether the machine waits for exactly one outcome in the same lane.
+    pub(crate) fn has_outcome(&self) -> bool {
+        match self {
+            Self::SubmitDeferred(_)
+            | Self::CheckPrompt
+            | Self::PrepareRun { .. }
+            | Self::Append(_)
+            | Self::Compose
+            | Self::Record(_)
+            | Self::Continue
+            | Self::Stream
+            | Self::Preflight(_)
+            | Self::FinishTurn(_)
+            | Self::CheckContext(_)
+            | Self::Omit(_)
+            | Self::PlanCompaction
+            | Self::Compact(_)
+            | Self::Sleep(_)
+            | Self::ReadTail
+            | Self::BeforeSettle => true,
+            Self::Emit(_)
+            | Self::Publish(_)
+            | Self::PublishQueue
+            | Self::Reply(_)
+            | Self::AwaitSettled(_)
+            | Self::Cancel(_)
+            | Self::AppendNow(_)
+            | Self::Execute { .. }
+            | Self::EndCompaction(_)
+            | Self::FailRecovery(_)
+            | Self::Reload
+            | Self::Report(_)
+            | Self::EndRun => false,
+        }
+    }
+}
+
 /// Work that can be canceled on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CancelScope {
@@ -132,6 +170,8 @@ pub enum Rejection {
     CheckFailed,
     /// The prompt was canceled before its run started.
     Canceled,
+    /// A hook or the backend panicked before the request was fulfilled.
+    Crashed,
 }
 
 /// The point at which the context is checked.
@@ -166,9 +206,4 @@ pub struct CompactionJob {
 pub enum RunFailure {
     #[error("no message to continue from: send a prompt first")]
     NothingToContinue,
-    /// The conversation ends with a response and the queues are empty.
-    #[error(
-        "nothing to continue: the model has already responded; send a prompt or queue a message first"
-    )]
-    AlreadyAnswered,
 }

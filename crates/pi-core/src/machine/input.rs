@@ -118,6 +118,8 @@ pub enum Outcome {
     /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.
     DeferredResolved(Option<PromptInput>),
     Navigated,
+    /// An effect of the lane that continues the activity panicked; it has no other outcome.
+    Panicked(String),
 }
 
 #[derive(Debug, Clone)]

@@ -43,12 +43,8 @@ impl Machine {
                 }
             }
             Activity::Idle => {
-                self.activity = Activity::Preparing(Preparation {
-                    text: prompt.text,
-                    images: prompt.images,
-                    step: PreparationStep::Checking,
-                    aborted: false,
-                });
+                let preparation = Preparation::of_prompt(prompt.text, prompt.images);
+                self.activity = Activity::Preparing(preparation);
                 effects.push(Effect::CheckPrompt);
             }
         }
@@ -74,9 +70,16 @@ impl Machine {
         if self.is_closed {
             return reject(Rejection::Closed, effects);
         }
-        self.queue.push(message, Some(text), delivery);
+        self.push_queued(message, Some(text), delivery);
         effects.push(Effect::PublishQueue);
         effects.push(Effect::Reply(Reply::Queued));
+    }
+
+    fn push_queued(&mut self, message: AgentMessage, text: Option<String>, delivery: Delivery) {
+        self.queue.push(message, text, delivery);
+        if let Activity::Preparing(preparation) = &mut self.activity {
+            preparation.has_queued = true;
+        }
     }
 
     pub(super) fn send_custom(&mut self, custom: CustomInput, effects: &mut Vec<Effect>) {
@@ -98,12 +101,12 @@ impl Machine {
                 effects.push(Effect::Reply(Reply::Queued));
             }
             (Activity::Running(_), _) | (Activity::Preparing(_), Some(true)) => {
-                self.queue.push(message, None, delivery);
+                self.push_queued(message, None, delivery);
                 effects.push(Effect::Reply(Reply::Queued));
             }
             (Activity::Idle, Some(true)) => {
                 effects.push(Effect::Reply(Reply::Started));
-                self.start_run(vec![message], effects);
+                self.start_run_with(message, effects);
             }
             (_, Some(true)) => {
                 self.deferred.push_back(Deferred::Message(message));
@@ -121,6 +124,9 @@ impl Machine {
         message: BashExecutionMessage,
         effects: &mut Vec<Effect>,
     ) {
+        if self.is_closed {
+            return reject(Rejection::Closed, effects);
+        }
         if matches!(self.activity, Activity::Running(_)) {
             self.waiting.bash.push_back(message);
         } else {
@@ -137,6 +143,9 @@ impl Machine {
         }
         if self.is_preparation_aborted() {
             return self.abandon_preparation(Rejection::Canceled, effects);
+        }
+        if matches!(&self.activity, Activity::Preparing(preparation) if preparation.is_for_queue) {
+            return self.deliver_queued(effects);
         }
         self.set_preparation_step(PreparationStep::CheckingContext);
         effects.push(Effect::CheckContext(ContextCheck::BeforePrompt {
@@ -235,21 +244,48 @@ impl Machine {
         if self.is_preparation_aborted() {
             return self.abandon_preparation(Rejection::Canceled, effects);
         }
-        let mut messages = vec![prompt];
-        messages.append(&mut self.next_turn);
-        messages.extend(added);
+        let Activity::Preparing(preparation) = &mut self.activity else {
+            return;
+        };
+        let text = std::mem::take(&mut preparation.text);
+        let next_turn = std::mem::take(&mut self.next_turn);
+        let next_turn = next_turn.into_iter().map(|message| (message, None));
+        let first = std::iter::once((prompt, Some(text))).chain(next_turn);
         effects.push(Effect::Reply(Reply::Started));
-        self.start_run(messages, effects);
+        self.start_run(first.collect(), added, effects);
     }
 
-    /// Starts a run; the caller has checked that none is in progress.
-    pub(super) fn start_run(&mut self, messages: Vec<AgentMessage>, effects: &mut Vec<Effect>) {
+    /// Starts a run with one message.
+    pub(super) fn start_run_with(&mut self, message: AgentMessage, effects: &mut Vec<Effect>) {
+        self.start_run(vec![(message, None)], Vec::new(), effects);
+    }
+
+    /// Starts a run with messages of clients, which return to the queue if they cannot be stored, and messages that
+    /// hooks add to it. The caller has checked that no run is in progress.
+    fn start_run(
+        &mut self,
+        first: Vec<(AgentMessage, Option<String>)>,
+        added: Vec<AgentMessage>,
+        effects: &mut Vec<Effect>,
+    ) {
         self.activity = Activity::Running(Run::new());
-        self.begin_loop(messages, effects);
+        self.begin_loop(first, added, effects);
+    }
+
+    /// Starts a run with queued messages, unless they were cleared.
+    fn deliver_queued(&mut self, effects: &mut Vec<Effect>) {
+        self.queue.take_steering();
+        let has_steering = self.queue.has_taken();
+        self.queue.take_follow_ups();
+        if !self.queue.has_taken() {
+            return self.abandon_preparation(Rejection::Canceled, effects);
+        }
+        self.activity = Activity::Running(Run::new());
+        self.begin_loop_with_queued(!has_steering, effects);
     }
 
     /// Ends a preparation. The next one begins after hooks' changes and a cancellation of this one are forgotten.
-    fn abandon_preparation(&mut self, rejection: Rejection, effects: &mut Vec<Effect>) {
+    pub(super) fn abandon_preparation(&mut self, rejection: Rejection, effects: &mut Vec<Effect>) {
         self.set_preparation_step(PreparationStep::Abandoning(rejection));
         effects.push(Effect::EndRun);
         effects.push(Effect::Continue);
@@ -260,9 +296,22 @@ impl Machine {
         rejection: Rejection,
         effects: &mut Vec<Effect>,
     ) {
-        self.activity = Activity::Idle;
-        reject(rejection, effects);
-        self.start_deferred(effects);
+        let Activity::Preparing(preparation) = &self.activity else {
+            return;
+        };
+        let is_canceled = rejection == Rejection::Canceled;
+        let has_queued = preparation.has_queued && self.queue.has_waiting();
+        // No caller waits for the preparation of queued messages, so a cancellation is not reported.
+        if !(preparation.is_for_queue && is_canceled) {
+            reject(rejection, effects);
+        }
+        if has_queued && !is_canceled && !self.is_closed {
+            self.activity = Activity::Preparing(Preparation::of_queue());
+            effects.push(Effect::CheckPrompt);
+        } else {
+            self.activity = Activity::Idle;
+            self.start_deferred(effects);
+        }
     }
 
     pub(super) fn preparation_step(&self) -> Option<PreparationStep> {

@@ -26,7 +26,7 @@ pub(super) enum RecoveryStart {
 impl Machine {
     pub(super) fn loop_ended(&mut self, effects: &mut Vec<Effect>) {
         let Some(run) = self.run_mut() else { return };
-        if run.aborted || run.storage_failed {
+        if run.must_end() {
             return self.flush(Flush::End { must_end: true }, effects);
         }
         let Some(response) = run.last_response.take() else {
@@ -66,8 +66,7 @@ impl Machine {
 
     /// Whether a loop that ended with these messages will be retried.
     pub(super) fn will_retry(&self, messages: &[SharedMessage]) -> bool {
-        let is_over = |run: &Run| run.aborted || run.storage_failed;
-        if self.run().is_none_or(is_over) {
+        if self.run().is_none_or(Run::must_end) {
             return false;
         }
         let is_response =
@@ -296,7 +295,11 @@ impl Machine {
     }
 
     /// Clients may send a prompt as soon as they receive the end event, so the session is idle before it is published.
-    fn manual_compaction_ended(&mut self, job: CompactionJob, effects: &mut Vec<Effect>) {
+    pub(super) fn manual_compaction_ended(
+        &mut self,
+        job: CompactionJob,
+        effects: &mut Vec<Effect>,
+    ) {
         self.activity = Activity::Idle;
         effects.push(Effect::EndCompaction(job));
         effects.push(Effect::Reply(Reply::Done));
@@ -309,10 +312,13 @@ impl Machine {
 }
 
 impl Run {
-    pub(super) fn is_sleeping(&self) -> bool {
+    /// Whether another attempt was announced and has not begun.
+    pub(super) fn is_retrying(&self) -> bool {
         matches!(
             self.phase,
-            RunPhase::Recovering(RecoveryStep::Sleeping { .. })
+            RunPhase::Recovering(
+                RecoveryStep::OmittingFailure { .. } | RecoveryStep::Sleeping { .. }
+            )
         )
     }
 }

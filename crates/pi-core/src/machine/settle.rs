@@ -35,9 +35,14 @@ impl Machine {
         if !matches!(self.phase_mut(), Some(RunPhase::Resuming)) {
             return;
         }
-        let failure = match tail {
-            ConversationTail::Empty => RunFailure::NothingToContinue,
-            ConversationTail::Pending => return self.begin_loop(Vec::new(), effects),
+        match tail {
+            ConversationTail::Empty => {
+                effects.push(Effect::Report(RunFailure::NothingToContinue));
+            }
+            ConversationTail::Pending => {
+                return self.begin_loop(Vec::new(), Vec::new(), effects);
+            }
+            // The messages the loop was meant for may have been cleared in the meantime.
             ConversationTail::Response => {
                 self.queue.take_steering();
                 if self.queue.has_taken() {
@@ -47,12 +52,7 @@ impl Machine {
                 if self.queue.has_taken() {
                     return self.begin_loop_with_queued(true, effects);
                 }
-                RunFailure::AlreadyAnswered
             }
-        };
-        // The messages the loop was meant for may have been cleared in the meantime.
-        if self.queue.has_waiting() || failure == RunFailure::NothingToContinue {
-            effects.push(Effect::Report(failure));
         }
         self.flush(Flush::End { must_end: true }, effects);
     }
@@ -82,7 +82,7 @@ impl Machine {
         }
     }
 
-    fn continue_flush(&mut self, flush: Flush, effects: &mut Vec<Effect>) {
+    pub(super) fn continue_flush(&mut self, flush: Flush, effects: &mut Vec<Effect>) {
         let waiting = match flush {
             Flush::AfterDecision { .. } => self.waiting.custom.pop_front(),
             Flush::End { .. } => self.waiting.pop(),
@@ -143,7 +143,7 @@ impl Machine {
             return;
         }
         match self.deferred.pop_front() {
-            Some(Deferred::Message(message)) => self.start_run(vec![message], effects),
+            Some(Deferred::Message(message)) => self.start_run_with(message, effects),
             Some(Deferred::Prompt(prompt)) => {
                 self.activity = Activity::Resubmitting;
                 effects.push(Effect::SubmitDeferred(Box::new(prompt)));

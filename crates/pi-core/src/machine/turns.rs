@@ -23,14 +23,21 @@ const TRUNCATED_CALL: &str = "This call was not run: the response reached its ou
      arguments may be incomplete. Repeat the call with complete arguments.";
 
 impl Machine {
-    /// Begins a loop with new messages.
-    pub(super) fn begin_loop(&mut self, messages: Vec<AgentMessage>, effects: &mut Vec<Effect>) {
-        let records = messages.into_iter().map(|message| PlanItem::Record {
+    /// Begins a loop with messages of clients, each with the text to show if it returns to the queue, and with messages
+    /// of hooks.
+    pub(super) fn begin_loop(
+        &mut self,
+        first: Vec<(AgentMessage, Option<String>)>,
+        added: Vec<AgentMessage>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let mut records = records_of(self.queue.begin_opening(first));
+        records.extend(added.into_iter().map(|message| PlanItem::Record {
             message: Arc::new(message),
             queued: None,
             started: false,
-        });
-        self.open_loop(records.collect(), false, effects);
+        }));
+        self.open_loop(records, false, effects);
     }
 
     /// Begins a loop with messages of the queue. Without `poll_first`, the first request takes no more of them: a
@@ -504,7 +511,20 @@ impl Machine {
             return;
         }
         run.failing = true;
+        // An incomplete response ends with the error message.
+        let is_response_open = match &run.phase {
+            RunPhase::Streaming { started } => *started,
+            RunPhase::Responding => run.recording.is_some(),
+            _ => false,
+        };
         run.recording = None;
+        if let RunPhase::RunningTools { batch, .. } = &mut run.phase {
+            let unstarted = run.plan.iter().find_map(|item| match item {
+                PlanItem::Effect(Effect::Preflight(call)) => Some(&*call.id),
+                _ => None,
+            });
+            effects.extend(batch.abandon(unstarted).into_iter().map(emit));
+        }
         let reason = if run.aborted {
             StopReason::Aborted
         } else {
@@ -531,7 +551,7 @@ impl Machine {
         run.plan = [PlanItem::Record {
             message: Arc::new(AgentMessage::from(message)),
             queued: None,
-            started: false,
+            started: is_response_open,
         }]
         .into();
         self.streaming = None;

@@ -191,11 +191,12 @@ impl Backend for TestBackend {
         tracing::Span::none()
     }
 
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.0.hooks.on_event(self, &event).await;
-            self.add(event);
-        })
+    fn on_panic(&self, message: &str) {
+        self.reports().push(format!("panic: {message}"));
+    }
+
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        self.0.hooks.on_event(self, event)
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -315,6 +316,10 @@ impl Backend for TestBackend {
             let is_stored = self.0.hooks.compact(cancel).await;
             (is_stored, is_stored)
         })
+    }
+
+    fn crashed_compaction(&self) -> bool {
+        false
     }
 
     fn compaction_ended(&self, job: CompactionJob, is_stored: bool) -> BoxFuture<'_, bool> {

@@ -8,6 +8,7 @@ mod backend;
 mod client;
 mod hooks;
 mod lanes;
+mod panics;
 mod requests_in_hooks;
 mod script;
 mod tools;

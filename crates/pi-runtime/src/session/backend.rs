@@ -18,6 +18,7 @@ use tracing::Span;
 
 use super::compaction::FinishedCompaction;
 use super::prompt::{PromptError, rejection_error};
+use super::publish::within_publication;
 use super::state::RunOverrides;
 use super::{AgentSession, images, preferences};
 use crate::error_text::describe_error;
@@ -34,8 +35,19 @@ impl Backend for AgentSession {
         tracing::info_span!("session", id = %self.session_id())
     }
 
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
-        Box::pin(self.publish_with_hooks(event))
+    fn in_context_of_caller<T: Send + 'static>(
+        &self,
+        work: BoxFuture<'static, T>,
+    ) -> BoxFuture<'static, T> {
+        within_publication(work)
+    }
+
+    fn on_panic(&self, message: &str) {
+        self.report("run", None, &HookError::new(message));
+    }
+
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        self.0.hooks.on_event(event)
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -158,6 +170,10 @@ impl Backend for AgentSession {
             let is_stored = compaction.result.is_ok();
             (compaction, is_stored)
         })
+    }
+
+    fn crashed_compaction(&self) -> FinishedCompaction {
+        FinishedCompaction::crashed()
     }
 
     fn compaction_ended(

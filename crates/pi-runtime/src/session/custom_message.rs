@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_core::{
-    AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Lane, Prompt,
+    AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Prompt,
     PromptOutcome, SessionEvent,
 };
 use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
@@ -27,11 +27,9 @@ impl AgentSession {
             message,
             options: sending,
         };
-        let mut lane = Lane::new(self, Input::SendCustom(input));
-        let reply = lane.reply().await;
-        let outcome = Self::prompt_result(&reply, &mut lane);
-        lane.detach();
-        outcome
+        let input = Input::SendCustom(input);
+        let mut reply = pi_core::submit(self, input).reply().await;
+        Self::prompt_result(&mut reply)
     }
 
     /// Sends a message as the user; always calls the model.

@@ -39,9 +39,9 @@ fn check_one_activity(simulation: &Simulation) {
     let mut outstanding = 0;
     let mut has_tools = false;
     for lane in &simulation.lanes {
-        let waits = lane.effects.iter().filter(|effect| has_outcome(effect));
+        let waits = lane.effects.iter().filter(|effect| effect.has_outcome());
         let count = waits.count() + usize::from(lane.work.is_some());
-        let last_waits = lane.effects.back().is_some_and(has_outcome);
+        let last_waits = lane.effects.back().is_some_and(Effect::has_outcome);
         assert!(
             count == 0 || lane.work.is_some() || last_waits,
             "an effect with an outcome is followed by others: {:?}",
@@ -53,41 +53,6 @@ fn check_one_activity(simulation: &Simulation) {
     let is_idle = simulation.machine.activity() == ActivityKind::Idle;
     assert!(outstanding <= 1, "{outstanding} effects are outstanding");
     assert_eq!(is_idle, outstanding == 0 && !has_tools);
-}
-
-fn has_outcome(effect: &Effect) -> bool {
-    match effect {
-        Effect::SubmitDeferred(_)
-        | Effect::CheckPrompt
-        | Effect::PrepareRun { .. }
-        | Effect::Append(_)
-        | Effect::Compose
-        | Effect::Record(_)
-        | Effect::Continue
-        | Effect::Stream
-        | Effect::Preflight(_)
-        | Effect::FinishTurn(_)
-        | Effect::CheckContext(_)
-        | Effect::Omit(_)
-        | Effect::PlanCompaction
-        | Effect::Compact(_)
-        | Effect::Sleep(_)
-        | Effect::ReadTail
-        | Effect::BeforeSettle => true,
-        Effect::Emit(_)
-        | Effect::Publish(_)
-        | Effect::PublishQueue
-        | Effect::Reply(_)
-        | Effect::AwaitSettled(_)
-        | Effect::Cancel(_)
-        | Effect::AppendNow(_)
-        | Effect::Execute { .. }
-        | Effect::EndCompaction(_)
-        | Effect::FailRecovery(_)
-        | Effect::Reload
-        | Effect::Report(_)
-        | Effect::EndRun => false,
-    }
 }
 
 /// A request to cancel something never affects what begins later.
@@ -151,7 +116,8 @@ pub(super) fn check_end(simulation: &Simulation) {
     assert_eq!(simulation.canceled, HashSet::new());
     check_messages(simulation);
     check_tool_results(simulation);
-    check_log(&simulation.log, has_storage_failed(simulation));
+    let can_fail = has_storage_failed(simulation) || simulation.has_panicked;
+    check_log(&simulation.log, can_fail);
     check_shown_queue(simulation);
 }
 
@@ -163,7 +129,6 @@ pub(super) fn has_storage_failed(simulation: &Simulation) -> bool {
 fn check_messages(simulation: &Simulation) {
     let places = places(simulation);
     check_places(&places);
-    let can_lose = has_storage_failed(simulation);
     for (number, lane) in simulation.lanes.iter().enumerate() {
         let Some(label) = &lane.label else { continue };
         let reply = lane.replies.first();
@@ -171,12 +136,10 @@ fn check_messages(simulation: &Simulation) {
         let is_kept = places.contains_key(label);
         match reply {
             Some(Reply::Rejected(_)) => assert!(!is_kept, "{label} was rejected: {places:?}"),
-            // The first messages of a run are lost if they cannot be stored; queued ones return to the queue.
-            _ if can_lose && !lane.is_queued => {}
             _ => assert!(is_kept, "{label} is lost: {places:?}"),
         }
         let is_after_close = simulation.closed_by.is_some_and(|closed| closed < number);
-        if is_after_close && lane.needs_reply {
+        if is_after_close {
             assert_eq!(reply, Some(&Reply::Rejected(Rejection::Closed)));
         }
     }
@@ -198,7 +161,9 @@ fn check_tool_results(simulation: &Simulation) {
         let later = store[place + 1..].iter();
         let results: Vec<_> = later.map_while(|message| id_of(message)).collect();
         paired += results.len();
-        if simulation.was_interrupted || has_storage_failed(simulation) {
+        let is_incomplete =
+            simulation.was_interrupted || simulation.has_panicked || has_storage_failed(simulation);
+        if is_incomplete {
             assert!(calls.starts_with(&results), "{calls:?} {results:?}");
         } else {
             assert_eq!(calls, results);

@@ -19,8 +19,6 @@ pub(super) struct SimulatedLane {
     pub replies: Vec<Reply>,
     pub needs_reply: bool,
     pub is_navigation: bool,
-    /// Whether the request does nothing but queue a message.
-    pub is_queued: bool,
     /// The deferred prompt whose reply follows.
     pub resubmitted: Option<String>,
 }
@@ -54,7 +52,6 @@ impl SimulatedLane {
             replies: Vec::new(),
             needs_reply: !matches!(input, Input::BashFinished(_)),
             is_navigation: matches!(input, Input::Navigate),
-            is_queued: matches!(input, Input::Enqueue { .. }),
             resubmitted: None,
         }
     }

@@ -167,12 +167,17 @@ fn mostly<T: Clone + std::fmt::Debug + 'static>(
     vec(value, 0..12).prop_map(VecDeque::from)
 }
 
-fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
+fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
     let decisions = || {
         let failed = CompactionDecision::Failed(RecoveryFailure::Overflow);
         mostly(CompactionDecision::Skip, vec![compact(), recover(), failed])
     };
-    let records = if storage_fails {
+    let panics = if faults == Faults::Panics {
+        vec(prop::bool::weighted(0.05), 0..200).boxed()
+    } else {
+        Just(Vec::new()).boxed()
+    };
+    let records = if faults == Faults::Storage {
         vec(prop::bool::weighted(0.85), 0..60).boxed()
     } else {
         Just(Vec::new()).boxed()
@@ -191,6 +196,7 @@ fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
         records,
         mostly(TurnDecision::Default, vec![TurnDecision::Continue]),
         mostly(false, vec![true]),
+        panics,
     );
     let contexts = (decisions(), decisions(), decisions());
     let compactions = (
@@ -200,7 +206,7 @@ fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
     );
     (prompts, turns, contexts, compactions).prop_map(|(prompts, turns, contexts, compactions)| {
         let (responses, checks, added, handled) = prompts;
-        let (compositions, records, decisions, settles) = turns;
+        let (compositions, records, decisions, settles, panics) = turns;
         let (before_prompt, between_turns, after_run) = contexts;
         let (omissions, plans, compactions) = compactions;
         Script {
@@ -218,6 +224,7 @@ fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
             compactions,
             settles,
             handled,
+            panics: panics.into(),
         }
     })
 }
@@ -278,6 +285,14 @@ fn play(
     simulation
 }
 
+/// What fails at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Faults {
+    None,
+    Storage,
+    Panics,
+}
+
 /// What happened in all schedules.
 #[derive(Default)]
 struct Coverage {
@@ -309,9 +324,9 @@ impl Coverage {
     }
 }
 
-fn play_random(cases: u32, storage_fails: bool) -> Coverage {
+fn play_random(cases: u32, faults: Faults) -> Coverage {
     let coverage = RefCell::new(Coverage::default());
-    let strategy = (schedules(), scripts(storage_fails), modes(), modes());
+    let strategy = (schedules(), scripts(faults), modes(), modes());
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,
@@ -330,7 +345,7 @@ fn play_random(cases: u32, storage_fails: bool) -> Coverage {
 
 #[test]
 fn every_schedule_settles_and_keeps_every_message_once() {
-    play_random(700, false).check(
+    play_random(700, Faults::None).check(
         100_000,
         &[
             "retry_end 1 success",
@@ -351,5 +366,10 @@ fn every_schedule_settles_and_keeps_every_message_once() {
 
 #[test]
 fn every_schedule_settles_when_messages_cannot_be_stored() {
-    play_random(200, true).check(20_000, &["reload"]);
+    play_random(200, Faults::Storage).check(20_000, &["reload"]);
+}
+
+#[test]
+fn every_schedule_settles_when_effects_panic() {
+    play_random(300, Faults::Panics).check(20_000, &["rejected Crashed"]);
 }

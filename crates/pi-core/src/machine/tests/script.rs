@@ -36,6 +36,8 @@ pub(super) struct Script {
     pub settles: VecDeque<bool>,
     /// Whether a command or hook completes a deferred prompt.
     pub handled: VecDeque<bool>,
+    /// Whether an effect panics.
+    pub panics: VecDeque<bool>,
 }
 
 impl Script {

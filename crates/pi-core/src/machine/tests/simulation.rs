@@ -40,6 +40,8 @@ pub(super) struct Simulation {
     pub closed_by: Option<usize>,
     /// Whether anything was aborted.
     pub was_interrupted: bool,
+    /// Whether an effect panicked.
+    pub has_panicked: bool,
     pub steps: usize,
     triggers: Vec<Trigger>,
     performed: usize,
@@ -74,6 +76,7 @@ impl Simulation {
             dropped: Vec::new(),
             closed_by: None,
             was_interrupted: false,
+            has_panicked: false,
             steps: 0,
             triggers: Vec::new(),
             performed: 0,
@@ -231,7 +234,18 @@ impl Simulation {
                 effect => self.lanes[lane].effects.push_back(effect),
             }
         }
+        self.forget_cancellations();
         (self.inspect)(self);
+    }
+
+    /// Forgets cancellations of work that has ended, as the driver does.
+    fn forget_cancellations(&mut self) {
+        let machine = &self.machine;
+        self.canceled.retain(|scope| match scope {
+            CancelScope::Run | CancelScope::Navigation => true,
+            CancelScope::Retry => machine.is_retrying(),
+            CancelScope::Compaction => machine.is_compacting(),
+        });
     }
 
     fn feed(&mut self, lane: usize, outcome: Outcome) {
@@ -319,6 +333,9 @@ impl Simulation {
     }
 
     fn complete(&mut self, number: usize, work: Work) {
+        if !matches!(work, Work::Navigation) && self.script.panics.pop_front() == Some(true) {
+            return self.panic(number, work);
+        }
         let outcome = match work {
             Work::Stream {
                 response,
@@ -348,6 +365,19 @@ impl Simulation {
             self.lanes[number].resubmitted = Some(prompt.text.clone());
         }
         self.feed(number, outcome);
+    }
+
+    /// Ends an effect with a panic.
+    fn panic(&mut self, number: usize, work: Work) {
+        self.has_panicked = true;
+        self.lanes[number].tools.clear();
+        match work {
+            // Stored, but not published.
+            Work::Effect(Effect::Append(message)) => self.store.push(Arc::new(message)),
+            Work::Effect(Effect::SubmitDeferred(prompt)) => self.dropped.push(prompt.text),
+            _ => {}
+        }
+        self.feed(number, Outcome::Panicked("a defect".to_owned()));
     }
 
     fn advance_tool(&mut self, number: usize, place: usize) {
