@@ -4,7 +4,7 @@
 //! and feeds their outcomes back. The caller waits for the reply only, and may stop waiting at any time. Several lanes
 //! may be active at once: the run, and the requests of other clients and hooks.
 //!
-//! Hooks and backends run foreign code. A panic in it ends what the effect belongs to, never the lane.
+//! Hooks and backends run third-party code. A panic in it ends what the effect belongs to, never the lane.
 
 mod backend;
 mod control;

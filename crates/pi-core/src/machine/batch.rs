@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::effect::Effect;
 use super::input::PreflightOutcome;
 use crate::event::AgentEvent;
+use crate::session_event::SessionEvent;
 use crate::tool::{ExecutionMode, ToolOutput};
 
 /// Result of calls of a run that failed before they ended.
@@ -57,8 +58,8 @@ pub(super) enum BatchAction {
 
 impl BatchStep {
     fn emit(&mut self, event: AgentEvent) {
-        self.actions
-            .push(BatchAction::Do(super::turns::emit(event)));
+        let event = Effect::Emit(SessionEvent::Agent(event));
+        self.actions.push(BatchAction::Do(event));
     }
 
     fn add_result(&mut self, call: &ToolCall, outcome: &CallOutcome) {

@@ -43,6 +43,28 @@ pub enum Input {
     Outcome(Outcome),
 }
 
+impl Input {
+    /// Whether a closed session rejects it.
+    pub(super) fn adds_work(&self) -> bool {
+        match self {
+            Self::Prompt(_)
+            | Self::DeferPrompt(_)
+            | Self::Enqueue { .. }
+            | Self::SendCustom(_)
+            | Self::BashFinished(_)
+            | Self::Compact
+            | Self::Navigate => true,
+            Self::ClearQueue
+            | Self::Abort
+            | Self::AbortRetry
+            | Self::AbortCompaction
+            | Self::AbortNavigation
+            | Self::Close
+            | Self::Outcome(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptInput {
     pub text: String,

@@ -9,7 +9,8 @@ use super::fixtures::label;
 use super::lane::{SimulatedLane, Work};
 use super::log;
 use super::simulation::Simulation;
-use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Rejection, Reply};
+use crate::machine::context::Deferred;
+use crate::machine::{ActivityKind, CancelScope, Effect, Rejection, Reply};
 use crate::session_event::SessionEvent;
 
 /// Checks the machine after a step.
@@ -22,7 +23,8 @@ pub(super) fn check_step(simulation: &Simulation) {
     }
     let machine = &simulation.machine;
     let is_running = machine.activity() == ActivityKind::Running;
-    assert!(is_running || (machine.waiting.custom.is_empty() && machine.waiting.bash.is_empty()));
+    let waiting = &machine.context.waiting;
+    assert!(is_running || (waiting.custom.is_empty() && waiting.bash.is_empty()));
     let streams = |lane: &SimulatedLane| matches!(lane.work, Some(Work::Stream { .. }));
     assert!(machine.streaming().is_none() || simulation.lanes.iter().any(streams));
 }
@@ -78,11 +80,12 @@ fn places(simulation: &Simulation) -> BTreeMap<String, Vec<&'static str>> {
     let stored = simulation.store.iter().filter_map(|message| label(message));
     let queued = machine.queue().iter();
     let queued = queued.filter_map(|queued| label(&queued.message));
-    let custom = machine.waiting.custom.iter().filter_map(label);
-    let bash = machine.waiting.bash.iter();
+    let waiting = &machine.context.waiting;
+    let custom = waiting.custom.iter().filter_map(label);
+    let bash = waiting.bash.iter();
     let bash = bash.map(|message| message.command.clone());
-    let next_turn = machine.next_turn.iter().filter_map(label);
-    let deferred = machine
+    let next_turn = waiting.next_turn.iter().filter_map(label);
+    let deferred = waiting
         .deferred
         .iter()
         .filter_map(|deferred| match deferred {
@@ -111,7 +114,8 @@ pub(super) fn check_end(simulation: &Simulation) {
     assert_eq!(simulation.ready_lanes(), [] as [usize; 0]);
     assert_eq!(machine.activity(), ActivityKind::Idle);
     assert!(machine.streaming().is_none());
-    assert!(machine.deferred.is_empty(), "{:?}", machine.deferred);
+    let deferred = &machine.context.waiting.deferred;
+    assert!(deferred.is_empty(), "{deferred:?}");
     assert_eq!(machine.retry_attempt(), 0);
     assert_eq!(simulation.canceled, HashSet::new());
     check_messages(simulation);

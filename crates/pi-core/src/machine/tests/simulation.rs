@@ -14,7 +14,8 @@ use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
 use super::script::{Script, ScriptedResponse, execute};
 use crate::event::SharedMessage;
-use crate::machine::{ActivityKind, CancelScope, Deferred, Effect, Input, Machine, Outcome, Reply};
+use crate::machine::context::Deferred;
+use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Reply};
 use crate::queue::{Queued, QueuedTexts};
 use crate::session_event::SessionEvent;
 use crate::tool::ToolOutput;
@@ -120,7 +121,7 @@ impl Simulation {
         match &input {
             Input::Close => {
                 self.closed_by.get_or_insert(lane);
-                let deferred = self.machine.deferred.iter();
+                let deferred = self.machine.context.waiting.deferred.iter();
                 self.dropped.extend(deferred.filter_map(deferred_label));
                 self.step(lane, input);
             }
