@@ -193,8 +193,8 @@ impl<B: Backend> Lane<B> {
             Effect::Emit(event) => emit(&backend, event).await,
             Effect::Publish(event) => backend.publish(event).await,
             Effect::PublishQueue => backend.publish_queue().await,
-            // The step that returned a cancellation has performed it.
-            Effect::Reply(_) | Effect::Cancel(_) => {}
+            // The step that returned a cancellation or a resolution has performed it.
+            Effect::Reply(_) | Effect::Cancel(_) | Effect::Resolve(_) => {}
             Effect::AwaitSettled(input) => {
                 backend.control().wait_until_settled().await;
                 self.effects.extend(backend.control().step(*input));
@@ -206,6 +206,11 @@ impl<B: Backend> Lane<B> {
             Effect::Reload => backend.reload(),
             Effect::EndRun => backend.end_run(),
             Effect::Report(failure) => backend.report_failure(failure),
+            Effect::Ask(request) => {
+                self.tools.ask(&backend, request.id.clone());
+                let event = SessionEvent::ApprovalRequested { request };
+                backend.publish(event).await;
+            }
             Effect::Stream => self.stream().await,
             Effect::Execute {
                 index,
@@ -325,7 +330,7 @@ impl<B: Backend> Lane<B> {
 
 /// Whether the machine waits for an outcome of the effect.
 fn is_awaited(effect: &Effect) -> bool {
-    effect.has_outcome() || matches!(effect, Effect::Execute { .. })
+    effect.has_outcome() || matches!(effect, Effect::Execute { .. } | Effect::Ask(_))
 }
 
 /// Lets the hooks process an event, then publishes it, even if a hook panics.

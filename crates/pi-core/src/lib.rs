@@ -22,14 +22,16 @@ pub use error::HookError;
 pub use event::{AgentEvent, SharedMessage, model_message};
 pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};
 pub use machine::{
-    ActivityKind, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
-    CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
-    PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
+    ActivityKind, AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck,
+    ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine,
+    OmitTarget, Outcome, PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
 pub use prompt::{InputSource, Prompt, PromptOutcome};
 pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
 pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
 pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
-pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+pub use tool_call::{
+    Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
+};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 pub use validation::{ArgumentError, validate_arguments};

@@ -29,7 +29,7 @@ mod tests;
 mod turns;
 
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, LiveMessage};
+use pi_protocol::{AgentMessage, LiveMessage, Request};
 
 use activity::Activity;
 pub use activity::ActivityKind;
@@ -37,7 +37,8 @@ pub use batch::CallOutcome;
 use context::Context;
 pub use context::Selection;
 pub use effect::{
-    CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply, RunFailure,
+    AnswerError, CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply,
+    RunFailure,
 };
 pub use input::{
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Input, Outcome,
@@ -90,6 +91,7 @@ impl Machine {
             } => self.enqueue(message, text, delivery),
             Input::SendCustom(custom) => self.send_custom(custom),
             Input::BashFinished(message) => self.bash_finished(message),
+            Input::Answer { request, answer } => self.answer(request, answer),
             Input::ClearQueue => self.context.clear_queue(),
             Input::Abort => self.abort(),
             Input::AbortRetry => self.cancel(CancelScope::Retry),
@@ -260,6 +262,13 @@ impl Machine {
     pub fn pending_calls(&self) -> Vec<String> {
         self.turns()
             .map(TurnLoop::open_call_ids)
+            .unwrap_or_default()
+    }
+
+    /// Returns the requests that wait for the answer of a client, in call order.
+    pub fn pending_requests(&self) -> Vec<Request> {
+        self.turns()
+            .map(TurnLoop::pending_requests)
             .unwrap_or_default()
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pi_context::CompactionReason;
-use pi_protocol::{AssistantMessage, ThinkingLevel, Usage};
+use pi_protocol::{Answer, AssistantMessage, Request, RequestId, ThinkingLevel, Usage};
 use pi_session::{Entry, EntryId};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -108,6 +108,15 @@ pub enum SessionEvent {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<Value>,
         delta: String,
+    },
+    /// A tool call waits until a client allows or denies it.
+    ApprovalRequested {
+        request: Request,
+    },
+    /// A request was answered, or canceled with its run.
+    ApprovalResolved {
+        request: RequestId,
+        answer: Answer,
     },
     /// An agent event; never [`AgentEvent::AgentEnd`].
     #[serde(untagged)]

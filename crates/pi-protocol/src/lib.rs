@@ -23,6 +23,7 @@ mod content;
 mod error;
 pub mod estimate;
 mod event;
+mod interaction;
 pub mod json;
 mod live_message;
 mod message;
@@ -49,6 +50,7 @@ pub use content::{
 };
 pub use error::{ErrorClass, ProviderError};
 pub use event::AssistantMessageEvent;
+pub use interaction::{Answer, Request, RequestId, RequestKind};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,

@@ -16,7 +16,7 @@ use pi_context::{
 };
 use pi_core::{
     ActivityOutcome, Delivery, FinishedToolCall, HookError, InputSource, PendingToolCall,
-    SessionEvent, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    ReviewedToolCall, SessionEvent, SharedMessage, ToolResultUpdate,
 };
 use pi_protocol::{
     AgentMessage, ImageContent, Message, MessageContent, Model, ThinkingLevel, Usage,
@@ -77,9 +77,9 @@ pub trait SessionHooks: Send + Sync {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         let _ = cancel;
-        ready(Ok(ToolCallVerdict::Run(call.arguments)))
+        ready(Ok(ReviewedToolCall::allow(call.arguments)))
     }
 
     /// Called after a tool has run, before its end is published.

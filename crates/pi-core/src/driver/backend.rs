@@ -18,7 +18,7 @@ use crate::machine::{
 use crate::prompt::Prompt;
 use crate::session_event::SessionEvent;
 use crate::tool::Tool;
-use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use crate::tool_call::{FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use crate::turn::{FinishedTurn, TurnDecision};
 
 /// The first messages of a run.
@@ -93,12 +93,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>>;
 
-    /// Decides about a call whose arguments are valid.
+    /// Decides about a call whose arguments are valid, and may change them.
     fn before_tool_call<'a>(
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>>;
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>>;
 
     /// Returns changes of a call's result.
     fn after_tool_call<'a>(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pi_protocol::RequestId;
 use pi_providers::StreamPhase;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +31,8 @@ pub struct Control {
     /// Sets what a step depends on and the machine does not own: the time, and the retry policy.
     configure: Configure,
     tokens: Mutex<HashMap<CancelScope, CancellationToken>>,
+    /// Canceled when the request of a tool call is answered. A client may answer before the lane waits for it.
+    answers: Mutex<HashMap<RequestId, CancellationToken>>,
     activity: watch::Sender<SessionActivity>,
     request_phase: watch::Sender<Option<StreamPhase>>,
     /// Compiled argument schemas of the tools called so far.
@@ -43,6 +46,7 @@ impl Control {
             machine: Mutex::new(machine),
             configure: Box::new(configure),
             tokens: Mutex::default(),
+            answers: Mutex::default(),
             activity: watch::Sender::default(),
             request_phase: watch::Sender::new(None),
             validators: Validators::default(),
@@ -131,6 +135,20 @@ impl Control {
             .clone()
     }
 
+    fn answers(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a token that is canceled when a request is answered.
+    pub(super) fn answered(&self, request: &RequestId) -> CancellationToken {
+        self.answers().entry(request.clone()).or_default().clone()
+    }
+
+    /// Forgets a request whose answer the lane has received.
+    pub(super) fn forget_request(&self, request: &RequestId) {
+        self.answers().remove(request);
+    }
+
     /// Forgets the tokens of work that has ended, and returns those to cancel.
     ///
     /// This belongs to a step and happens under its lock: a cancellation reaches the work that was in progress at that
@@ -149,8 +167,12 @@ impl Control {
             CancelScope::Compaction => activity.is_compacting,
             CancelScope::Navigation => activity.kind == ActivityKind::Navigating,
         });
+        if run_ends {
+            self.answers().clear();
+        }
         let canceled = effects.iter().filter_map(|effect| match effect {
             Effect::Cancel(scope) => Some(self.begin(*scope)),
+            Effect::Resolve(request) => Some(self.answered(request)),
             _ => None,
         });
         canceled.collect()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::select_all;
-use pi_protocol::ToolCall;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{RequestId, RequestKind, ToolCall};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -12,15 +12,16 @@ use tracing::Instrument as _;
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
 use crate::tool::{Tool, ToolError, ToolOutput, UpdateSink};
-use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict};
+use crate::tool_call::{Decision, FinishedToolCall, PendingToolCall, ReviewedToolCall};
 
 /// Result of a call that a hook blocked without giving a reason.
 const BLOCKED_CALL: &str = "Tool execution was blocked";
 
-/// The tools a lane is running. They end with it.
+/// The tools a lane is running, and the requests of calls it waits for. They end with it.
 pub(super) struct RunningTools<B> {
     tasks: JoinSet<CallOutcome>,
     calls: Vec<RunningCall>,
+    asked: Vec<AskedRequest>,
     backend: std::marker::PhantomData<B>,
 }
 
@@ -30,11 +31,17 @@ struct RunningCall {
     updates: UpdateSink,
 }
 
+struct AskedRequest {
+    id: RequestId,
+    answered: CancellationToken,
+}
+
 impl<B> Default for RunningTools<B> {
     fn default() -> Self {
         Self {
             tasks: JoinSet::new(),
             calls: Vec::new(),
+            asked: Vec::new(),
             backend: std::marker::PhantomData,
         }
     }
@@ -42,7 +49,13 @@ impl<B> Default for RunningTools<B> {
 
 impl<B: Backend> RunningTools<B> {
     pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.is_empty() && self.asked.is_empty()
+    }
+
+    /// Waits for the answer to a request.
+    pub(super) fn ask(&mut self, backend: &B, id: RequestId) {
+        let answered = backend.control().answered(&id);
+        self.asked.push(AskedRequest { id, answered });
     }
 
     pub(super) fn start(
@@ -75,21 +88,24 @@ impl<B: Backend> RunningTools<B> {
         });
     }
 
-    /// Waits until a tool reports progress or finishes.
+    /// Waits until a tool reports progress or finishes, or a request is answered.
     pub(super) async fn next(&mut self, backend: &B) -> Vec<Outcome> {
-        let updates = select_all(self.calls.iter().map(|call| Box::pin(call.updates.next())));
-        let joined = tokio::select! {
+        let updates = first_of(self.calls.iter().map(|call| call.updates.next()));
+        let answers = first_of(self.asked.iter().map(|asked| asked.answered.cancelled()));
+        tokio::select! {
             biased;
-            (partial, place, _) = updates => {
+            (partial, place) = updates => {
                 let call = self.calls.get(place);
                 let outcome = call.map(|call| Outcome::ToolUpdated(call.index, partial));
-                return outcome.into_iter().collect();
+                outcome.into_iter().collect()
             }
-            joined = self.tasks.join_next_with_id() => joined,
-        };
-        joined
-            .map(|joined| self.ended(backend, joined))
-            .unwrap_or_default()
+            Some(joined) = self.tasks.join_next_with_id() => self.ended(backend, joined),
+            ((), place) = answers => {
+                let AskedRequest { id, .. } = self.asked.remove(place);
+                backend.control().forget_request(&id);
+                vec![Outcome::Answered(id)]
+            }
+        }
     }
 
     fn ended(
@@ -120,6 +136,16 @@ impl<B: Backend> RunningTools<B> {
     }
 }
 
+/// Waits for the first of several futures; for ever if there are none.
+async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> (F::Output, usize) {
+    let futures: Vec<_> = futures.map(Box::pin).collect();
+    if futures.is_empty() {
+        return std::future::pending().await;
+    }
+    let (output, place, _) = select_all(futures).await;
+    (output, place)
+}
+
 /// Validates a call and lets the hooks decide about it.
 pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> PreflightOutcome {
     let refuse = |text: String| PreflightOutcome::Refused(ToolOutput::failure(text));
@@ -146,18 +172,33 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
         arguments,
     };
     let cancel = backend.control().begin(CancelScope::Run);
-    let verdict = backend.before_tool_call(pending, &cancel).await;
+    let reviewed = backend.before_tool_call(pending.clone(), &cancel).await;
     if cancel.is_cancelled() {
         return PreflightOutcome::Refused(ToolOutput::aborted());
     }
-    match verdict {
-        Ok(ToolCallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
-        Ok(ToolCallVerdict::Block { reason, terminate }) => {
-            let mut output = ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
-            output.terminate = terminate.then_some(true);
+    let ReviewedToolCall {
+        decision,
+        arguments,
+    } = match reviewed {
+        Ok(reviewed) => reviewed,
+        Err(error) => return refuse(error.0),
+    };
+    match decision {
+        Decision::Allow => PreflightOutcome::Ready(arguments),
+        Decision::Deny(reason) => {
+            let text = reason.text.unwrap_or_else(|| BLOCKED_CALL.to_owned());
+            let mut output = ToolOutput::failure(text);
+            output.terminate = reason.terminate.then_some(true);
             PreflightOutcome::Refused(output)
         }
-        Err(error) => refuse(error.0),
+        Decision::Ask(mut request) => {
+            request.call = Some(pending.call.id);
+            // Hooks may have changed the arguments since the request was made; a client approves those that run.
+            if let RequestKind::Approval { args, .. } = &mut request.kind {
+                args.clone_from(&arguments);
+            }
+            PreflightOutcome::Asks { request, arguments }
+        }
     }
 }
 

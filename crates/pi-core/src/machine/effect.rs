@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pi_context::{CompactionReason, RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, ImageContent, ToolCall};
+use pi_protocol::{AgentMessage, ImageContent, Request, RequestId, ToolCall};
 use pi_session::EntryId;
 
 use super::input::Input;
@@ -18,7 +18,7 @@ use crate::turn::FinishedTurn;
 ///
 /// The effects of one input are performed in order, in the lane (task) that fed it. Effects marked with an outcome
 /// are followed by exactly one [`Input::Outcome`](super::Input::Outcome) in the same lane, and the machine returns
-/// at most one of them at a time; only [`Effect::Execute`] runs concurrently with others.
+/// at most one of them at a time; only [`Effect::Execute`] and [`Effect::Ask`] run concurrently with others.
 #[derive(Debug)]
 pub enum Effect {
     /// Let the hooks process the event, then publish it.
@@ -66,6 +66,10 @@ pub enum Effect {
         call: ToolCall,
         arguments: JsonObject,
     },
+    /// Publish the request of a call. Outcome: `Answered`, once it is answered or canceled.
+    Ask(Request),
+    /// Continue the call whose request was answered or canceled, in the lane that asked.
+    Resolve(RequestId),
     /// Let the hooks decide about the end of a turn. Outcome: `TurnFinished`.
     FinishTurn(FinishedTurn),
 
@@ -125,6 +129,8 @@ impl Effect {
             | Self::Cancel(_)
             | Self::AppendNow(_)
             | Self::Execute { .. }
+            | Self::Ask(_)
+            | Self::Resolve(_)
             | Self::EndCompaction(_)
             | Self::FailRecovery(_)
             | Self::Reload
@@ -156,6 +162,18 @@ pub enum Reply {
     Done,
     Cleared(QueuedTexts),
     Rejected(Rejection),
+    AnswerRejected(AnswerError),
+}
+
+/// Why an answer to a request has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("no call waits for this answer")]
+    Unknown,
+    #[error("another client has answered first")]
+    AlreadyAnswered,
+    #[error("a tool call is allowed or denied")]
+    Invalid,
 }
 
 /// Why a request was rejected; nothing has changed.

@@ -2,7 +2,10 @@
 
 use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, AssistantMessageEvent, BashExecutionMessage, ImageContent};
+use pi_protocol::{
+    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, ImageContent, Request,
+    RequestId,
+};
 
 use super::batch::CallOutcome;
 use crate::event::SharedMessage;
@@ -28,6 +31,11 @@ pub enum Input {
     SendCustom(CustomInput),
     /// Stores the result of a user's shell command; during a run, when the run ends.
     BashFinished(BashExecutionMessage),
+    /// Answers a request of a tool call. The first answer wins.
+    Answer {
+        request: RequestId,
+        answer: Answer,
+    },
     ClearQueue,
     /// Ends what is in progress as soon as it can end in a valid state. Queued messages are kept.
     Abort,
@@ -54,7 +62,8 @@ impl Input {
             | Self::BashFinished(_)
             | Self::Compact
             | Self::Navigate => true,
-            Self::ClearQueue
+            Self::Answer { .. }
+            | Self::ClearQueue
             | Self::Abort
             | Self::AbortRetry
             | Self::AbortCompaction
@@ -124,6 +133,8 @@ pub enum Outcome {
     Preflighted(PreflightOutcome),
     ToolUpdated(usize, ToolOutput),
     ToolFinished(usize, CallOutcome),
+    /// A request of a call was answered or canceled; the call continues.
+    Answered(RequestId),
     TurnFinished(TurnDecision),
     ContextChecked(CompactionDecision),
     /// Whether the entries are omitted now.
@@ -148,6 +159,11 @@ pub enum Outcome {
 pub enum PreflightOutcome {
     /// The call may run with these arguments.
     Ready(JsonObject),
+    /// The call may run with these arguments if a client approves it.
+    Asks {
+        request: Request,
+        arguments: JsonObject,
+    },
     /// The call ended before it started: unknown tool, invalid arguments, blocked or aborted.
     Refused(ToolOutput),
 }

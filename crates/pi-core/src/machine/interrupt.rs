@@ -14,7 +14,7 @@ impl Machine {
                 CancelScope::Run
             }
             Activity::Running(run) => {
-                run.abort();
+                run.abort(&mut self.context);
                 CancelScope::Run
             }
             Activity::Compacting(_) => CancelScope::Compaction,

@@ -1,12 +1,12 @@
 //! Requests of clients that add work.
 
-use pi_protocol::{AgentMessage, BashExecutionMessage};
+use pi_protocol::{AgentMessage, Answer, BashExecutionMessage, RequestId};
 
 use super::Machine;
 use super::activity::Activity;
 use super::compaction::ContextCompaction;
 use super::context::Deferred;
-use super::effect::{Effect, Rejection, Reply};
+use super::effect::{AnswerError, Effect, Rejection, Reply};
 use super::input::{CustomDelivery, CustomInput, Input, PromptInput};
 use super::preparation::Preparation;
 use super::run::Run;
@@ -125,6 +125,21 @@ impl Machine {
             | Activity::Running(_)
             | Activity::Settling
             | Activity::Resubmitting => self.context.reject(Rejection::Busy),
+        }
+    }
+
+    /// Accepts the first answer to a request. The call it belongs to continues in the lane of the run.
+    pub(super) fn answer(&mut self, request: RequestId, answer: Answer) {
+        let accepted = match &mut self.activity {
+            Activity::Running(run) => run.answer(&request, answer),
+            _ => Err(AnswerError::Unknown),
+        };
+        match accepted {
+            Ok(()) => {
+                self.context.push(Effect::Resolve(request));
+                self.context.reply(Reply::Done);
+            }
+            Err(error) => self.context.reply(Reply::AnswerRejected(error)),
         }
     }
 

@@ -1,9 +1,10 @@
 //! A run: one or more loops of turns, and what follows each of them.
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Answer, RequestId};
 
 use super::after_loop::AfterLoop;
 use super::context::Context;
+use super::effect::AnswerError;
 use super::input::Outcome;
 use super::turns::TurnLoop;
 
@@ -64,8 +65,24 @@ impl Run {
         take_queued(cx).map(Self::new)
     }
 
-    pub(super) fn abort(&mut self) {
+    /// Ends the run as soon as it can end in a valid state. No call waits for a client any longer.
+    pub(super) fn abort(&mut self, cx: &mut Context) {
         self.flags.aborted = true;
+        if let RunStage::Turns(turns) = &mut self.stage {
+            turns.cancel_requests(cx);
+        }
+    }
+
+    /// Accepts the first answer to a request of a call.
+    pub(super) fn answer(
+        &mut self,
+        request: &RequestId,
+        answer: Answer,
+    ) -> Result<(), AnswerError> {
+        match &mut self.stage {
+            RunStage::Turns(turns) => turns.answer(request, answer),
+            RunStage::AfterLoop(_) => Err(AnswerError::Unknown),
+        }
     }
 
     pub(super) fn outcome(&mut self, outcome: Outcome, cx: &mut Context) {

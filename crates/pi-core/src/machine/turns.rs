@@ -177,6 +177,11 @@ impl TurnLoop {
                 let aborted = flags.aborted;
                 self.batch_input(|batch| batch.finished(index, outcome, aborted), *flags, cx);
             }
+            Outcome::Answered(request) => {
+                let aborted = flags.aborted;
+                let proceed = |batch: &mut Batch| batch.continue_answered(&request, aborted);
+                self.batch_input(proceed, *flags, cx);
+            }
             Outcome::TurnFinished(decision) => self.turn_finished(decision, cx),
             Outcome::Panicked(error) => return self.panicked(error, flags, cx),
             outcome => self.context_outcome(outcome, *flags, cx),

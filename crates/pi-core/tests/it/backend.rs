@@ -8,8 +8,8 @@ use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, RunFailure, Selection, SessionEvent, SharedMessage, Tool,
-    ToolCallVerdict, ToolResultUpdate, TurnDecision,
+    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, SessionEvent, SharedMessage,
+    Tool, ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, UserMessage};
@@ -75,8 +75,8 @@ pub(crate) trait TestHooks: Send + Sync + 'static {
         _backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
-        Box::pin(ready(Ok(ToolCallVerdict::Run(call.arguments))))
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
+        Box::pin(ready(Ok(ReviewedToolCall::allow(call.arguments))))
     }
 
     fn after_tool_call(&self, _call: &FinishedToolCall) -> Result<ToolResultUpdate, HookError> {
@@ -275,7 +275,7 @@ impl Backend for TestBackend {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.0.hooks.before_tool_call(self, call, cancel)
     }
 

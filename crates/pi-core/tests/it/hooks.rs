@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, FinishedToolCall, HookError, Input, PendingToolCall, Rejection, Reply,
-    SharedMessage, ToolCallVerdict, ToolResultUpdate, TurnDecision,
+    Backend as _, DenialReason, FinishedToolCall, HookError, Input, PendingToolCall, Rejection,
+    Reply, ReviewedToolCall, SharedMessage, ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::{AgentMessage, InputBlock, Message, UserMessage};
 use pretty_assertions::assert_eq;
@@ -24,19 +24,19 @@ impl TestHooks for BlockingHooks {
         _backend: &'a TestBackend,
         mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
             match call.call.id.as_str() {
-                "blocked" => Ok(ToolCallVerdict::Block {
-                    reason: Some("not here".into()),
+                "blocked" => Ok(ReviewedToolCall::deny(DenialReason {
+                    text: Some("not here".into()),
                     terminate: false,
-                }),
+                })),
                 "broken" => Err(HookError::new("the hook failed")),
                 _ => {
                     let calls = call.response.as_deref().map(calls_of);
                     call.arguments
                         .insert("text".into(), format!("changed, {calls:?}").into());
-                    Ok(ToolCallVerdict::Run(call.arguments))
+                    Ok(ReviewedToolCall::allow(call.arguments))
                 }
             }
         })
@@ -87,12 +87,12 @@ impl TestHooks for TerminatingHooks {
         _backend: &'a TestBackend,
         _call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async {
-            Ok(ToolCallVerdict::Block {
-                reason: None,
+            Ok(ReviewedToolCall::deny(DenialReason {
+                text: None,
                 terminate: true,
-            })
+            }))
         })
     }
 }

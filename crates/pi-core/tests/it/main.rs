@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod abort;
+mod approval;
 mod backend;
 mod client;
 mod hooks;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, Delivery, HookError, Input, PendingToolCall, Rejection, Reply, SessionActivity,
-    SessionEvent, SharedMessage, ToolCallVerdict, TurnDecision, submit,
+    Backend as _, Delivery, HookError, Input, PendingToolCall, Rejection, Reply, ReviewedToolCall,
+    SessionActivity, SessionEvent, SharedMessage, TurnDecision, submit,
 };
 use pi_protocol::AgentMessage;
 use pretty_assertions::assert_eq;
@@ -83,9 +83,11 @@ impl TestHooks for PanickingHooks {
         _backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.reach("before_tool_call");
-        Box::pin(std::future::ready(Ok(ToolCallVerdict::Run(call.arguments))))
+        Box::pin(std::future::ready(Ok(ReviewedToolCall::allow(
+            call.arguments,
+        ))))
     }
 
     fn finish_turn<'a>(&'a self, _backend: &'a TestBackend) -> BoxFuture<'a, TurnDecision> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pi_core::{
     Backend as _, CustomDelivery, CustomMessageOptions, Delivery, HookError, Input,
-    PendingToolCall, Rejection, Reply, SessionEvent, ToolCallVerdict,
+    PendingToolCall, Rejection, Reply, ReviewedToolCall, SessionEvent,
 };
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
@@ -67,10 +67,10 @@ impl TestHooks for RequestingHooks {
         backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
             self.reached(BEFORE_TOOL_CALL, backend).await;
-            Ok(ToolCallVerdict::Run(call.arguments))
+            Ok(ReviewedToolCall::allow(call.arguments))
         })
     }
 

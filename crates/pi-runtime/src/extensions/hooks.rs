@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, SessionEvent, SharedMessage,
     ToolResultUpdate,
 };
 use pi_ext::EngineError;
@@ -207,7 +207,7 @@ impl SessionHooks for ExtensionHooks {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(self.handle_tool_call(call, cancel))
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
-    ToolResultUpdate,
+    Decision, FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, SessionEvent,
+    SharedMessage, ToolResultUpdate,
 };
 use pi_http::{HeaderOverrides, ResponseHead};
 use pi_protocol::{AgentMessage, Model, ThinkingLevel};
@@ -119,15 +119,26 @@ impl SessionHooks for HookChain {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
-            match self.first.tool_call(call.clone(), cancel).await? {
-                ToolCallVerdict::Run(arguments) => {
-                    let call = PendingToolCall { arguments, ..call };
-                    self.second.tool_call(call, cancel).await
-                }
-                blocked @ ToolCallVerdict::Block { .. } => Ok(blocked),
+            let first = self.first.tool_call(call.clone(), cancel).await?;
+            if let Decision::Deny(_) = first.decision {
+                return Ok(first);
             }
+            let call = PendingToolCall {
+                arguments: first.arguments,
+                ..call
+            };
+            let second = self.second.tool_call(call, cancel).await?;
+            let decision = match (first.decision, second.decision) {
+                // A question stays one unless the other hooks deny the call.
+                (question @ Decision::Ask(_), Decision::Allow | Decision::Ask(_)) => question,
+                (_, decision) => decision,
+            };
+            Ok(ReviewedToolCall {
+                decision,
+                arguments: second.arguments,
+            })
         })
     }
 

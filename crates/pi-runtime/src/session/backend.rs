@@ -7,7 +7,7 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, RunFailure, SessionEvent, SharedMessage, Tool, ToolCallVerdict, ToolResultUpdate,
+    Rejection, ReviewedToolCall, RunFailure, SessionEvent, SharedMessage, Tool, ToolResultUpdate,
     TurnDecision,
 };
 use pi_protocol::{AgentMessage, ImageContent};
@@ -110,7 +110,7 @@ impl Backend for AgentSession {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.0.hooks.tool_call(call, cancel)
     }
 

@@ -101,7 +101,9 @@ impl AgentSession {
         match &reply.reply {
             Reply::Started => Ok(PromptOutcome::Started),
             Reply::Queued => Ok(PromptOutcome::Queued),
-            Reply::Done | Reply::Cleared(_) => Ok(PromptOutcome::Handled),
+            Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => {
+                Ok(PromptOutcome::Handled)
+            }
             Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
         }
     }

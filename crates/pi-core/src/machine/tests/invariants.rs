@@ -123,6 +123,27 @@ pub(super) fn check_end(simulation: &Simulation) {
     let can_fail = has_storage_failed(simulation) || simulation.has_panicked;
     check_log(&simulation.log, can_fail);
     check_shown_queue(simulation);
+    check_answers(simulation);
+}
+
+/// Every request was asked, and one answer at most was accepted for each time it was asked.
+fn check_answers(simulation: &Simulation) {
+    let mut accepted: HashMap<&str, usize> = HashMap::new();
+    for lane in &simulation.lanes {
+        let Some(request) = &lane.answers else {
+            continue;
+        };
+        if lane.replies == [Reply::Done] {
+            *accepted.entry(&request.0).or_default() += 1;
+        } else {
+            assert!(matches!(lane.replies[..], [Reply::AnswerRejected(_)]));
+        }
+    }
+    for (request, count) in accepted {
+        let asked = format!("asked {request}");
+        let asked = simulation.log.iter().filter(|line| **line == asked).count();
+        assert!(count <= asked, "{request} was answered {count} times");
+    }
 }
 
 pub(super) fn has_storage_failed(simulation: &Simulation) -> bool {
@@ -181,8 +202,9 @@ fn check_tool_results(simulation: &Simulation) {
 fn check_log(log: &[String], can_fail: bool) {
     let mut open: HashMap<&str, i64> = HashMap::new();
     let mut tools: HashSet<&str> = HashSet::new();
+    let mut asked: HashSet<&str> = HashSet::new();
     let mut attempt = "0".to_owned();
-    for line in log {
+    for (place, line) in log.iter().enumerate() {
         let (event, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (name, change) = match event {
             "agent_start" => ("agent", 1),
@@ -190,6 +212,7 @@ fn check_log(log: &[String], can_fail: bool) {
             "turn_start" => ("turn", 1),
             "turn_end" => {
                 assert_eq!(tools, HashSet::new(), "calls of the turn are open");
+                assert_eq!(asked, HashSet::new(), "requests of the turn are open");
                 ("turn", -1)
             }
             "start" => {
@@ -201,6 +224,24 @@ fn check_log(log: &[String], can_fail: bool) {
             "end" => ("message", -1),
             "tool" => {
                 assert!(tools.insert(rest));
+                continue;
+            }
+            "asked" => {
+                assert!(tools.contains(rest));
+                assert!(asked.insert(rest));
+                continue;
+            }
+            "resolved" => {
+                let request = rest.split_once(' ').map_or(rest, |(request, _)| request);
+                assert!(asked.remove(request), "{line} was not asked");
+                continue;
+            }
+            "tool_end" if rest.starts_with("asks") => {
+                let allowed = format!("resolved {rest} allow");
+                let mut earlier = log[..place].iter().rev();
+                let last = earlier.find(|line| line.starts_with(&format!("resolved {rest} ")));
+                assert_eq!(last, Some(&allowed));
+                assert!(tools.remove(rest));
                 continue;
             }
             "tool_end" | "tool_failed" => {

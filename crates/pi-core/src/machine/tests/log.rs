@@ -1,6 +1,6 @@
 //! Events as lines of text, so that stories read like a log.
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Answer};
 
 use crate::event::{AgentEvent, SharedMessage};
 use crate::session_event::SessionEvent;
@@ -35,6 +35,16 @@ pub(super) fn line(event: &SessionEvent) -> String {
                 _ => "inconsistent",
             };
             format!("retry_end {attempt} {end}")
+        }
+        SessionEvent::ApprovalRequested { request } => format!("asked {}", request.id),
+        SessionEvent::ApprovalResolved { request, answer } => {
+            let answer = match answer {
+                Answer::Allow => "allow",
+                Answer::Deny { .. } => "deny",
+                Answer::Cancelled => "canceled",
+                _ => "inconsistent",
+            };
+            format!("resolved {request} {answer}")
         }
         other => format!("{other:?}"),
     }

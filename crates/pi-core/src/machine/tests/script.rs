@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pi_context::{CompactionDecision, CompactionReason};
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, ProviderError,
-    StopReason, ToolCall,
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, ProviderError, Request,
+    RequestId, RequestKind, StopReason, ToolCall,
 };
 
 use crate::machine::{CallOutcome, ContextCheck, PreflightOutcome};
@@ -189,6 +189,18 @@ pub(super) fn preflight(call: ToolCall, is_canceled: bool) -> PreflightOutcome {
             terminate: Some(true),
             ..ToolOutput::failure("blocked")
         }),
+        "asks" => PreflightOutcome::Asks {
+            request: Request {
+                id: RequestId(call.id.clone()),
+                call: Some(call.id),
+                kind: RequestKind::Approval {
+                    tool_name: call.name,
+                    args: call.arguments.clone(),
+                    reason: None,
+                },
+            },
+            arguments: call.arguments,
+        },
         _ => PreflightOutcome::Ready(call.arguments),
     }
 }

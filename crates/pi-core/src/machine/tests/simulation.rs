@@ -1,24 +1,23 @@
 //! Plays the driver: performs the effects of a machine from a script, lane by lane.
 //!
 //! A lane begins an effect and completes it in two separate steps, so that the other lanes can do anything in between.
-//! Two effects are performed together with the step that returned them, as the driver must do: `Cancel`, which applies
-//! to the work of that moment, and `AppendNow`, which stores a message outside of a run.
+//! Some effects are performed together with the step that returned them, as the driver must do: `Cancel` and `Resolve`,
+//! which apply to the work of that moment, and `AppendNow`, which stores a message outside of a run.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use pi_protocol::{AssistantMessageEvent, MessageBuilder};
+use pi_protocol::{AssistantMessageEvent, MessageBuilder, RequestId};
 
 use super::fixtures::{label, machine};
 use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
-use super::script::{Script, ScriptedResponse, execute};
+use super::script::{Script, ScriptedResponse};
 use crate::event::SharedMessage;
 use crate::machine::context::Deferred;
 use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Reply};
 use crate::queue::{Queued, QueuedTexts};
 use crate::session_event::SessionEvent;
-use crate::tool::ToolOutput;
 
 /// No schedule needs more steps; a machine that exceeds them does not terminate.
 const MAX_STEPS: usize = 20_000;
@@ -33,6 +32,8 @@ pub(super) struct Simulation {
     pub log: Vec<String>,
     pub canceled: HashSet<CancelScope>,
     pub lanes: Vec<SimulatedLane>,
+    /// Requests that were answered or canceled, until the lane that asked continues.
+    pub resolved: HashSet<RequestId>,
     /// Labels of the messages returned by `ClearQueue`.
     pub cleared: Vec<String>,
     /// Labels of deferred prompts that a command or hook completed, that were rejected, or that `Close` dropped.
@@ -73,6 +74,7 @@ impl Simulation {
             log: Vec::new(),
             canceled: HashSet::new(),
             lanes: Vec::new(),
+            resolved: HashSet::new(),
             cleared: Vec::new(),
             dropped: Vec::new(),
             closed_by: None,
@@ -156,7 +158,10 @@ impl Simulation {
         let is_ready = |lane: &SimulatedLane| match lane.effects.front() {
             Some(Effect::AwaitSettled(_)) => has_settled,
             Some(_) => true,
-            None => lane.work.is_some() || !lane.tools.is_empty(),
+            None => {
+                let is_answered = lane.asked.iter().any(|id| self.resolved.contains(id));
+                lane.work.is_some() || !lane.tools.is_empty() || is_answered
+            }
         };
         let numbers = 0..self.lanes.len();
         numbers
@@ -184,8 +189,30 @@ impl Simulation {
         } else if let Some(work) = lane.work.take() {
             self.complete(number, work);
         } else {
-            let place = lane.tools.len() - 1 - pick % lane.tools.len();
-            self.advance_tool(number, place);
+            let answered = lane.asked.iter().position(|id| self.resolved.contains(id));
+            match answered {
+                Some(place) if lane.tools.is_empty() || pick.is_multiple_of(2) => {
+                    let id = lane.asked.remove(place);
+                    self.resolved.remove(&id);
+                    self.feed(number, Outcome::Answered(id));
+                }
+                _ => {
+                    let place = lane.tools.len() - 1 - pick % lane.tools.len();
+                    self.advance_tool(number, place);
+                }
+            }
+        }
+    }
+
+    /// Answers everything that waits for approval, and performs what follows.
+    pub(super) fn allow_all(&mut self) {
+        self.drain();
+        while let Some(request) = self.machine.pending_requests().into_iter().next() {
+            self.submit(Input::Answer {
+                request: request.id,
+                answer: pi_protocol::Answer::Allow,
+            });
+            self.drain();
         }
     }
 
@@ -232,6 +259,13 @@ impl Simulation {
                     self.was_interrupted = true;
                 }
                 Effect::AppendNow(message) => self.store.push(Arc::new(message)),
+                Effect::Resolve(id) => {
+                    self.resolved.insert(id);
+                }
+                Effect::EndRun => {
+                    self.resolved.clear();
+                    self.lanes[lane].effects.push_back(Effect::EndRun);
+                }
                 effect => self.lanes[lane].effects.push_back(effect),
             }
         }
@@ -249,7 +283,7 @@ impl Simulation {
         });
     }
 
-    fn feed(&mut self, lane: usize, outcome: Outcome) {
+    pub(super) fn feed(&mut self, lane: usize, outcome: Outcome) {
         self.step(lane, Input::Outcome(outcome));
     }
 
@@ -288,6 +322,10 @@ impl Simulation {
                 let response = response.unwrap_or_else(ScriptedResponse::text);
                 let parts = self.parts_of(&response);
                 self.lanes[number].work = Some(Work::Stream { response, parts });
+            }
+            Effect::Ask(request) => {
+                self.log.push(format!("asked {}", request.id));
+                self.lanes[number].asked.push(request.id);
             }
             Effect::Execute { index, call, .. } => self.lanes[number].tools.push(RunningTool {
                 index,
@@ -331,66 +369,6 @@ impl Simulation {
             self.dropped.push(label);
         }
         lane.replies.push(reply);
-    }
-
-    fn complete(&mut self, number: usize, work: Work) {
-        if !matches!(work, Work::Navigation) && self.script.panics.pop_front() == Some(true) {
-            return self.panic(number, work);
-        }
-        let outcome = match work {
-            Work::Stream {
-                response,
-                mut parts,
-            } => {
-                let is_canceled = self.is_canceled(CancelScope::Run);
-                if let Some(part) = parts.pop_front().filter(|_| !is_canceled) {
-                    self.lanes[number].work = Some(Work::Stream { response, parts });
-                    Outcome::Response(part)
-                } else if is_canceled {
-                    let event = ScriptedResponse::aborted().last_event();
-                    event.map_or(Outcome::Continued, Outcome::Response)
-                } else {
-                    match response.last_event() {
-                        Some(event) => Outcome::Response(event),
-                        None => Outcome::RequestFailed("hook failed".to_owned()),
-                    }
-                }
-            }
-            Work::Navigation => {
-                self.canceled.remove(&CancelScope::Navigation);
-                Outcome::Navigated
-            }
-            Work::Effect(effect) => self.outcome_of(effect),
-        };
-        if let Outcome::DeferredResolved(Some(prompt)) = &outcome {
-            self.lanes[number].resubmitted = Some(prompt.text.clone());
-        }
-        self.feed(number, outcome);
-    }
-
-    /// Ends an effect with a panic.
-    fn panic(&mut self, number: usize, work: Work) {
-        self.has_panicked = true;
-        self.lanes[number].tools.clear();
-        match work {
-            // Stored, but not published.
-            Work::Effect(Effect::Append(message)) => self.store.push(Arc::new(message)),
-            Work::Effect(Effect::SubmitDeferred(prompt)) => self.dropped.push(prompt.text),
-            _ => {}
-        }
-        self.feed(number, Outcome::Panicked("a defect".to_owned()));
-    }
-
-    fn advance_tool(&mut self, number: usize, place: usize) {
-        let is_canceled = self.is_canceled(CancelScope::Run);
-        let tool = &mut self.lanes[number].tools[place];
-        let outcome = if std::mem::replace(&mut tool.updated, true) {
-            let tool = self.lanes[number].tools.remove(place);
-            Outcome::ToolFinished(tool.index, execute(&tool.call, is_canceled))
-        } else {
-            Outcome::ToolUpdated(tool.index, ToolOutput::text("partial"))
-        };
-        self.feed(number, outcome);
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, AssistantMessage, StopReason};
+use pi_protocol::{AgentMessage, Answer, AssistantMessage, Request, RequestId, StopReason};
 
 use super::{LoopPhase, TurnLoop, TurnOutcome};
 use crate::event::SharedMessage;
 use crate::machine::batch::{Batch, BatchAction, BatchStep};
 use crate::machine::context::{Context, Selection};
+use crate::machine::effect::{AnswerError, Effect};
 use crate::machine::plan::PlanItem;
 use crate::machine::run::RunFlags;
 use crate::tool::{ExecutionMode, ToolOutput};
@@ -65,6 +66,35 @@ impl TurnLoop {
             && let Some(event) = batch.update_event(index, partial)
         {
             cx.emit(event);
+        }
+    }
+
+    /// Accepts the first answer to a request of a call.
+    pub(in crate::machine) fn answer(
+        &mut self,
+        request: &RequestId,
+        answer: Answer,
+    ) -> Result<(), AnswerError> {
+        match &mut self.phase {
+            LoopPhase::RunningTools { batch, .. } => batch.answer(request, answer),
+            _ => Err(AnswerError::Unknown),
+        }
+    }
+
+    /// Cancels the requests of calls.
+    pub(in crate::machine) fn cancel_requests(&mut self, cx: &mut Context) {
+        if let LoopPhase::RunningTools { batch, .. } = &mut self.phase {
+            for request in batch.cancel_requests() {
+                cx.push(Effect::Resolve(request));
+            }
+        }
+    }
+
+    /// Returns the requests that wait for an answer.
+    pub(in crate::machine) fn pending_requests(&self) -> Vec<Request> {
+        match &self.phase {
+            LoopPhase::RunningTools { batch, .. } => batch.pending_requests().cloned().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, StopReason};
 use super::{LoopEnd, LoopPhase, PollPoint, TurnLoop};
 use crate::event::AgentEvent;
 use crate::machine::context::Context;
+use crate::machine::effect::Effect;
 use crate::machine::plan::{Plan, PlanItem};
 use crate::machine::run::RunFlags;
 
@@ -25,7 +26,7 @@ impl TurnLoop {
         };
         if let LoopPhase::RunningTools { batch, .. } = &mut self.phase {
             for event in batch.abandon(self.plan.unstarted_call()) {
-                cx.emit(event);
+                cx.push(Effect::Emit(event));
             }
         }
         let message = error_message(error, flags, cx);

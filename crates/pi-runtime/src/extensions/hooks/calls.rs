@@ -1,7 +1,8 @@
 //! Hooks for tool calls and messages.
 
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SharedMessage, ToolCallVerdict, ToolResultUpdate,
+    DenialReason, FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, SharedMessage,
+    ToolResultUpdate,
 };
 use pi_protocol::AgentMessage;
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ impl ExtensionHooks {
         &self,
         call: PendingToolCall,
         cancel: &CancellationToken,
-    ) -> Result<ToolCallVerdict, HookError> {
+    ) -> Result<ReviewedToolCall, HookError> {
         let result = self.emit_cancellable("tool_call", Some(cancel), || {
             json!({
                 "toolName": call.call.name,
@@ -24,21 +25,21 @@ impl ExtensionHooks {
             })
         });
         let Some(result) = result.await else {
-            return Ok(ToolCallVerdict::Run(call.arguments));
+            return Ok(ReviewedToolCall::allow(call.arguments));
         };
         if let Some(failure) = result.get("failure").and_then(Value::as_str) {
             return Err(HookError::new(failure));
         }
         if result.get("block").is_some() {
             let reason = result.get("reason").and_then(Value::as_str);
-            return Ok(ToolCallVerdict::Block {
-                reason: reason.map(str::to_owned),
+            return Ok(ReviewedToolCall::deny(DenialReason {
+                text: reason.map(str::to_owned),
                 terminate: result.get("terminate") == Some(&Value::Bool(true)),
-            });
+            }));
         }
         match result.get("input") {
-            Some(Value::Object(input)) => Ok(ToolCallVerdict::Run(input.clone())),
-            _ => Ok(ToolCallVerdict::Run(call.arguments)),
+            Some(Value::Object(input)) => Ok(ReviewedToolCall::allow(input.clone())),
+            _ => Ok(ReviewedToolCall::allow(call.arguments)),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    FinishedToolCall, HookError, PendingToolCall, SessionEvent, SharedMessage, ToolCallVerdict,
+    FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, SessionEvent, SharedMessage,
     ToolResultUpdate,
 };
 use pi_protocol::{AgentMessage, AssistantBlock, InputBlock, Message};
@@ -71,10 +71,10 @@ impl SessionHooks for LoggingHooks {
         &'a self,
         mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.note(format!("tool_call {}", call.call.name));
         call.arguments.insert("text".to_owned(), json!("changed"));
-        ready(Ok(ToolCallVerdict::Run(call.arguments)))
+        ready(Ok(ReviewedToolCall::allow(call.arguments)))
     }
 
     fn tool_result<'a>(
