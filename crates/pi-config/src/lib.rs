@@ -53,10 +53,10 @@ pub use packages::{
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::ReadFileError;
 pub use resources::{
-    ContextFile, ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags,
-    ResourceKind, ResourceRequest, ResourceToggles, Resources, Skill, SkillError, SkillListing,
-    SourceInfo, SourceOrigin, SourceScope, ThemeFile, expand_prompt_template, expand_skill_command,
-    list_skills_for_model, load_resources,
+    CommandInfo, CommandSource, ContextFile, ExtensionFile, ListedResource, ProjectOverride,
+    PromptTemplate, ResourceFlags, ResourceKind, ResourceRequest, ResourceToggles, Resources,
+    Skill, SkillError, SkillListing, SourceInfo, SourceOrigin, SourceScope, ThemeFile,
+    expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
 };
 pub use scope::{ConfigScope, ProjectAccess};
 pub use session_directory::session_directory;

@@ -4,6 +4,7 @@
 //! installed packages and the command line. [`load_resources`] finds them in order of precedence
 //! and reports problems; it runs nothing and installs nothing.
 
+mod commands;
 mod context_files;
 mod entry_patterns;
 mod front_matter;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use commands::{CommandInfo, CommandSource};
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;

@@ -5,10 +5,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, InputBlock, MessageContent, Model};
-use pi_session::{
-    BranchSummary, ContextEdits, Entry, EntryBody, EntryId, EntrySource, ProjectedEntry,
-};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, InputBlock, MessageContent, Model};
+use pi_session::{BranchSummary, ContextEdits, EntrySource, ProjectedEntry};
 
 use crate::compaction::SummaryAuthor;
 use crate::compaction::files::TouchedFiles;

@@ -4,8 +4,7 @@
 
 use std::time::Duration;
 
-use pi_protocol::{AgentMessage, AssistantMessage, Usage};
-use pi_session::{Entry, EntryBody};
+use pi_protocol::{AgentMessage, AssistantMessage, Entry, EntryBody, Usage};
 
 /// Cache granularity in tokens; smaller differences are not counted as misses.
 const MIN_MISS_TOKENS: u64 = 1024;

@@ -12,8 +12,8 @@ mod split_turn;
 pub(crate) mod trigger;
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, Cost, Usage};
-use pi_session::{CompactionEntry, EntryBody, EntryId, ProjectedEntry, Projection};
+use pi_protocol::{AgentMessage, CompactionEntry, Cost, EntryBody, EntryId, Usage};
+use pi_session::{ProjectedEntry, Projection};
 use serde_json::Value;
 use thiserror::Error;
 

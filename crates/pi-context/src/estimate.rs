@@ -8,8 +8,10 @@ use pi_protocol::estimate::{
     ContextEstimate, assistant_tokens, blocks_tokens, character_tokens, content_tokens, text_tokens,
 };
 use pi_protocol::json::utf16_length;
-use pi_protocol::{AgentMessage, AssistantMessage, InputBlock, MessageContent, SystemMessage};
-use pi_session::{EntryBody, ProjectedEntry, Projection};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, EntryBody, InputBlock, MessageContent, SystemMessage,
+};
+use pi_session::{ProjectedEntry, Projection};
 
 pub use recent::recent_context_tokens;
 

@@ -15,7 +15,8 @@
 //!
 //! # fn main() -> Result<(), pi_session::SessionError> {
 //! let session = Session::in_memory(Path::new("/project"), NewSession::default())?;
-//! let plan = CompactionPlan::new(&session.projection()?, &CompactionSettings::default());
+//! let projection = session.current_branch().projection()?;
+//! let plan = CompactionPlan::new(&projection, &CompactionSettings::default());
 //! assert_eq!(plan, Err(NothingToCompact::TooSmall));
 //! # Ok(())
 //! # }
@@ -27,6 +28,7 @@ mod compaction;
 pub mod estimate;
 mod model_messages;
 mod sections;
+mod session_stats;
 mod system_prompt;
 mod usage;
 
@@ -38,8 +40,8 @@ pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose,
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionReason, RecoveryFailure,
-    RecoveryState, exceeds_threshold, needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, RecoveryFailure, RecoveryState,
+    exceeds_threshold, needs_compaction,
 };
 pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
@@ -48,6 +50,7 @@ pub use model_messages::{bash_execution_text, to_model_message, to_model_message
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
 };
+pub use session_stats::SessionStats;
 pub use system_prompt::{
     DocsPaths, ProjectInstructions, PromptSkill, PromptTool, SystemPromptParts, find_documentation,
     shell_command,

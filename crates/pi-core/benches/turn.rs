@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Backend as _, Input, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Backend as _, Input, Tool, ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Message, Model, StopReason, Tool as ToolDeclaration, ToolCall};
+use pi_protocol::{Message, Model, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput};
 use pi_providers::AssistantStream;
 use serde_json::json;
 use tokio::runtime::Runtime;

@@ -21,15 +21,14 @@ use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::{Control, SessionActivity};
+use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
 use reply::{Replier, ReplyRelease};
 use tools::RunningTools;
 
-use crate::event::AgentEvent;
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
-use crate::session_event::SessionEvent;
 
 /// Feeds a request to the machine, and performs what follows in a separate task.
 ///

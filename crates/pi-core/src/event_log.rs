@@ -7,38 +7,15 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_protocol::{AssistantMessageEvent, InputBlock};
-use serde::Serialize;
+use pi_protocol::{
+    AgentEvent, AssistantMessageEvent, Cursor, Envelope, InputBlock, SessionEvent, SessionId,
+};
 use tokio::sync::watch;
-
-use crate::event::AgentEvent;
-use crate::session_event::SessionEvent;
 
 /// Limits of a log: a client that reconnects after a short interruption finds everything it missed, and an idle session
 /// stays small.
 const MAX_EVENTS: usize = 1024;
 const MAX_BYTES: usize = 512 * 1024;
-
-/// An event and its position in the session's log.
-#[derive(Debug, Clone, Serialize)]
-pub struct Envelope {
-    /// The session's ID.
-    pub session: Arc<str>,
-    /// 1 for the first event after the session was opened.
-    pub seq: u64,
-    /// Milliseconds since the Unix epoch.
-    pub at: i64,
-    pub event: SessionEvent,
-}
-
-/// A position in a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct Cursor {
-    /// Identifies the log: a session that was closed and opened again starts a new one.
-    pub epoch: u64,
-    /// The last event that was seen; 0 before the first.
-    pub seq: u64,
-}
 
 /// What an observer receives.
 #[derive(Debug, Clone)]
@@ -54,7 +31,7 @@ pub enum Observed {
 pub struct EventLog(Arc<SharedLog>);
 
 struct SharedLog {
-    session: Arc<str>,
+    session: SessionId,
     epoch: u64,
     recent: Mutex<RecentEvents>,
     /// The number of the last event; `None` once the log is closed.
@@ -85,7 +62,7 @@ impl EventLog {
         let mut recent = self.recent();
         recent.last_seq += 1;
         let envelope = Arc::new(Envelope {
-            session: Arc::clone(&self.0.session),
+            session: self.0.session.clone(),
             seq: recent.last_seq,
             at,
             event,

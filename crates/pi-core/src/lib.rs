@@ -5,13 +5,14 @@
 
 mod driver;
 mod error;
-mod event;
 mod event_log;
 mod machine;
+mod model_message;
 mod prompt;
 mod queue;
 mod request_phase;
-mod session_event;
+mod retry_end;
+mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
@@ -19,17 +20,17 @@ mod validation;
 
 pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, SessionActivity, submit};
 pub use error::HookError;
-pub use event::{AgentEvent, SharedMessage, model_message};
-pub use event_log::{Cursor, Envelope, EventLog, Observed, Observer};
+pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
     ActivityKind, AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck,
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine,
     OmitTarget, Outcome, PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
+pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};
-pub use queue::{Delivery, MessageQueue, QueueId, QueueMode, Queued, QueuedTexts};
-pub use session_event::{CompactionOutcome, SessionEvent, SummarySource, UpdateFormat};
-pub use tool::{ExecutionMode, Tool, ToolError, ToolOutput, UpdateSink};
+pub use queue::{MessageQueue, Queued};
+pub use summary_options::summary_options;
+pub use tool::{ExecutionMode, Tool, ToolError, UpdateSink};
 pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
 };

@@ -29,7 +29,7 @@ mod tests;
 mod turns;
 
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, LiveMessage, Request};
+use pi_protocol::{AgentMessage, LiveMessage, Request, SessionEvent, SharedMessage};
 
 use activity::Activity;
 pub use activity::ActivityKind;
@@ -48,9 +48,7 @@ use preparation::{Preparation, PreparationEnd};
 use run::{Run, RunFlags};
 use turns::TurnLoop;
 
-use crate::event::SharedMessage;
 use crate::queue::MessageQueue;
-use crate::session_event::SessionEvent;
 use crate::turn::ActivityOutcome;
 
 /// A session's state and rules.

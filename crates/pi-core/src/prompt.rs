@@ -1,8 +1,6 @@
 //! A prompt, as clients submit it.
 
-use pi_protocol::ImageContent;
-
-use crate::queue::Delivery;
+use pi_protocol::{Delivery, ImageContent};
 
 /// A message to send to the model.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,32 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pi_protocol::AgentMessage;
-use serde::{Deserialize, Serialize};
-
-/// How many queued messages a turn takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueueMode {
-    All,
-    #[default]
-    OneAtATime,
-}
-
-/// When a queued message is delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Delivery {
-    /// With the next turn.
-    Steer,
-    /// When the run would end.
-    FollowUp,
-}
-
-/// Identifies a queued message within its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct QueueId(u64);
+use pi_protocol::{AgentMessage, Delivery, QueueId, QueueMode, QueuedTexts};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
@@ -39,14 +14,6 @@ pub struct Queued {
     pub message: AgentMessage,
     /// The text to show; `None` for messages of extensions, which are not shown.
     pub text: Option<String>,
-}
-
-/// Texts of the queued messages, in delivery order.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueuedTexts {
-    pub steering: Vec<String>,
-    pub follow_up: Vec<String>,
 }
 
 /// The queues of a session.
@@ -216,7 +183,7 @@ impl MessageQueue {
 
     /// Returns the texts to show.
     pub fn texts(&self) -> QueuedTexts {
-        QueuedTexts::of(self.iter())
+        queued_texts(self.iter())
     }
 
     /// Returns the messages the next turn would take.
@@ -241,19 +208,18 @@ impl MessageQueue {
     }
 }
 
-impl QueuedTexts {
-    pub(crate) fn of<'queue>(queue: impl Iterator<Item = &'queue Queued>) -> Self {
-        let mut texts = Self::default();
-        for queued in queue {
-            let Some(text) = &queued.text else { continue };
-            let lane = match queued.delivery {
-                Delivery::Steer => &mut texts.steering,
-                Delivery::FollowUp => &mut texts.follow_up,
-            };
-            lane.push(text.clone());
-        }
-        texts
+/// Returns the texts to show of queued messages.
+pub(crate) fn queued_texts<'queue>(queue: impl Iterator<Item = &'queue Queued>) -> QueuedTexts {
+    let mut texts = QueuedTexts::default();
+    for queued in queue {
+        let Some(text) = &queued.text else { continue };
+        let lane = match queued.delivery {
+            Delivery::Steer => &mut texts.steering,
+            Delivery::FollowUp => &mut texts.follow_up,
+        };
+        lane.push(text.clone());
     }
+    texts
 }
 
 #[cfg(test)]
@@ -305,7 +271,7 @@ mod tests {
         push(&mut queue, "later", Delivery::FollowUp);
         queue.take_steering();
         queue.begin_delivery();
-        let cleared = QueuedTexts::of(queue.clear().iter());
+        let cleared = queued_texts(queue.clear().iter());
         assert_eq!(cleared.steering, ["second"]);
         assert_eq!(cleared.follow_up, ["later"]);
         assert_eq!(queue.texts().steering, ["first"]);

@@ -5,13 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{InputBlock, Tool as ToolDeclaration, Usage};
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-
-use crate::event::text_blocks;
 
 /// A tool the model can call.
 ///
@@ -61,48 +58,6 @@ pub enum ExecutionMode {
     /// One after the other. A single sequential tool makes the complete batch sequential.
     Sequential,
 }
-
-/// A final or partial result of a tool.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ToolOutput {
-    #[serde(default)]
-    pub content: Vec<InputBlock>,
-    /// Data for the application; not sent to the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
-    /// Tokens used by the tool itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Requests the end of the run after this batch. The run ends only if every result of the batch
-    /// requests it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terminate: Option<bool>,
-}
-
-impl ToolOutput {
-    pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            content: text_blocks(text),
-            ..Self::default()
-        }
-    }
-
-    /// Creates the result of a call that was canceled before it ran.
-    pub(crate) fn aborted() -> Self {
-        Self::failure(ABORTED_CALL)
-    }
-
-    pub fn failure(text: impl Into<String>) -> Self {
-        Self {
-            content: text_blocks(text),
-            details: Some(Value::Object(JsonObject::new())),
-            ..Self::default()
-        }
-    }
-}
-
-/// Result of calls that were canceled before they ran.
-const ABORTED_CALL: &str = "Operation aborted";
 
 /// A tool failure; the message is sent to the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

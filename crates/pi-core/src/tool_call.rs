@@ -1,11 +1,10 @@
 //! A tool call before and after it runs, and what hooks decide about it.
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{InputBlock, Request, RequestId, RequestKind, ToolCall, Usage};
+use pi_protocol::{
+    InputBlock, Request, RequestId, RequestKind, SharedMessage, ToolCall, ToolOutput, Usage,
+};
 use serde_json::Value;
-
-use crate::event::SharedMessage;
-use crate::tool::ToolOutput;
 
 /// A tool call before it runs.
 #[derive(Clone)]

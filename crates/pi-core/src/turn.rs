@@ -1,6 +1,6 @@
 //! A finished turn and the decision that follows it.
 
-use crate::event::SharedMessage;
+use pi_protocol::SharedMessage;
 
 /// A turn that is complete except for its `turn_end` event.
 #[derive(Debug, Clone)]

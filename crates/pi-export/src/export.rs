@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use pi_config::expand_home;
 use pi_env::Env;
 use pi_fs::{NewFileMode, atomic_file};
-use pi_protocol::Tool;
-use pi_session::{AccessMode, EntryKind, MessageRole, OpenSession, Session, SessionError};
+use pi_protocol::{EntryKind, MessageRole, Tool};
+use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 use crate::redaction::Redactor;
@@ -136,6 +136,7 @@ fn default_page_name(session: &Session) -> PathBuf {
 fn has_response(session: &Session) -> bool {
     let response = EntryKind::Message(MessageRole::Assistant);
     session
+        .entries()
         .tree()
         .nodes
         .iter()

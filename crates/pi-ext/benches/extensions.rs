@@ -10,7 +10,7 @@ use std::sync::Arc;
 use divan::Bencher;
 use pi_ext::{
     ConsoleLine, EngineHost, EngineOptions, ExtensionFault, ExtensionManager, HostError,
-    HostFuture, SourceCache,
+    HostFuture, SourceCache, UiCall,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,7 +35,7 @@ impl EngineHost for BenchHost {
 
     fn call(&self, _: Option<&str>, method: &str, _: Value) -> Result<Value, HostError> {
         Ok(match method {
-            "context" => json!({"mode": "tui", "hasUI": true, "cwd": "/project"}),
+            "program.context" => json!({"mode": "tui", "hasUI": true, "cwd": "/project"}),
             _ => Value::Null,
         })
     }
@@ -131,8 +131,8 @@ fn render_fifty_lines(bencher: Bencher<'_, '_>) {
     let env = BenchEnv::new();
     let extensions = env.start();
     bencher.bench_local(|| {
-        let values = vec![1.into(), 80.into()];
-        let lines = extensions.call_ui("mount", "render", values, None);
+        let call = UiCall::Render { id: 1, width: 80 };
+        let lines = extensions.call_ui(call, None);
         let lines = env.runtime.block_on(lines).unwrap();
         assert_eq!(lines.as_str().map(|text| text.lines().count()), Some(51));
     });

@@ -11,6 +11,12 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 
+/// The call that replaces the events an extension host subscribes to.
+pub const EVENTS_CALL: &str = "registration.events";
+
+/// The call that changes the screen.
+pub const SCREEN_CALL: &str = "screen.change";
+
 /// Whether an event continues to the second host.
 #[derive(Debug, PartialEq)]
 pub(crate) enum EventFlow {
@@ -196,14 +202,18 @@ impl EngineHost for RoutedHost {
         method: &str,
         arguments: Value,
     ) -> Result<Value, HostError> {
-        let arguments = match method {
-            "subscriptions" => self.subscriptions().update(self.host_kind, &arguments),
-            "ui.change" if arguments.get("kind") == Some(&json!("completion")) => {
-                self.subscriptions().completion = self.host_kind;
-                arguments
+        let mut arguments = arguments;
+        match method {
+            EVENTS_CALL => {
+                if let Some(events) = arguments.get_mut("events") {
+                    *events = self.subscriptions().update(self.host_kind, events);
+                }
             }
-            _ => arguments,
-        };
+            SCREEN_CALL if arguments.get("kind") == Some(&json!("completion")) => {
+                self.subscriptions().completion = self.host_kind;
+            }
+            _ => {}
+        }
         self.inner.call(extension, method, arguments)
     }
 

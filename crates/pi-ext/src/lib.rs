@@ -42,8 +42,8 @@ pub use host::{
     ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, FaultKind, HostError, HostFuture,
 };
 pub use host_modules::{ModuleSupport, module_support, virtual_module_names};
-pub use host_router::ExtensionHost;
-pub use manager::ExtensionManager;
+pub use host_router::{EVENTS_CALL, ExtensionHost, SCREEN_CALL};
+pub use manager::{ExtensionManager, UiCall};
 pub use node_host::NodeHostError;
 pub use resolver::{ImportKind, ModuleResolver, ResolveError, ResolvedModule};
 pub use tui_toolkit::{NativeWidget, TuiToolkit, WideEdge};

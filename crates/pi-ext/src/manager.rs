@@ -7,6 +7,7 @@
 //! Extensions can also run on Node. Calls for one extension go to the host it runs on; calls for
 //! all extensions go to both hosts.
 
+mod functions;
 mod ui;
 
 use std::collections::{HashMap, HashSet};
@@ -22,13 +23,12 @@ use crate::host_router::{
     EventFlow, ExtensionHost, RoutedHost, Subscriptions, combine_results, merge_result,
 };
 use crate::node_host::{self, NodeHost};
-
-const REGISTRY: &str = "pi:pi/registry";
-const DISPATCH: &str = "pi:pi/dispatch";
-const TOOLS: &str = "pi:pi/tools";
-const PROVIDERS: &str = "pi:pi/providers";
-const SIGNALS: &str = "pi:pi/signals";
-const CALLBACKS: &str = "pi:pi/callbacks";
+pub use functions::UiCall;
+use functions::{
+    ABORT, BIND, COMPLETE_COMMAND, EMIT, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION,
+    PREPARE_ARGUMENTS, REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT,
+    SET_FLAGS, SIGN_IN, STREAM,
+};
 
 /// Packages that extensions import, with the embedded module that implements each.
 const PACKAGES: [(&str, &str); 6] = [
@@ -108,9 +108,7 @@ impl ExtensionManager {
             lock(&self.on_node).insert(name.clone());
         }
         let values = vec![Value::String(name.clone())];
-        let mut loaded = self
-            .call_extension(&name, REGISTRY, "loadExtension", values)
-            .await?;
+        let mut loaded = self.call_extension(&name, LOAD_EXTENSION, values).await?;
         if let Some(events) = loaded.get_mut("events") {
             *events = lock(&self.subscriptions).update(host, events);
         }
@@ -119,9 +117,8 @@ impl ExtensionManager {
 
     /// Sets the values of extension flags, then enables the actions of the extension API.
     pub async fn bind(&self, flags: Value) -> Result<(), EngineError> {
-        self.call_all_hosts(REGISTRY, "setFlags", vec![flags])
-            .await?;
-        self.call_all_hosts(REGISTRY, "bind", Vec::new()).await
+        self.call_all_hosts(SET_FLAGS, vec![flags]).await?;
+        self.call_all_hosts(BIND, Vec::new()).await
     }
 
     /// Emits an event and returns the combined result of its handlers.
@@ -144,7 +141,7 @@ impl ExtensionManager {
                 let event = event.unwrap_or_default();
                 let values = vec![event, json!(signal), dispatch.into()];
                 let options = CallOptions::default();
-                engine.call(DISPATCH, "emit", values, options).await
+                engine.call(EMIT.module, EMIT.name, values, options).await
             }
             None => Ok(Value::Null),
         };
@@ -177,7 +174,8 @@ impl ExtensionManager {
         }
         let values = vec![event, json!(signal)];
         let options = CallOptions::default();
-        match self.node.call(DISPATCH, "emit", values, options).await {
+        let called = self.node.call(EMIT.module, EMIT.name, values, options);
+        match called.await {
             Ok(second) => Ok(combine_results(&name, first, second)),
             // A failing `tool_call` handler blocks the call, so an exit of Node must block it as well.
             Err(EngineError::Node(error)) if name == "tool_call" => {
@@ -196,8 +194,7 @@ impl ExtensionManager {
         arguments: &str,
     ) -> Result<(), EngineError> {
         let values = vec![extension.into(), name.into(), arguments.into()];
-        self.call_extension(extension, DISPATCH, "runCommand", values)
-            .await?;
+        self.call_extension(extension, RUN_COMMAND, values).await?;
         Ok(())
     }
 
@@ -209,14 +206,13 @@ impl ExtensionManager {
         prefix: &str,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), name.into(), prefix.into()];
-        self.call_extension(extension, DISPATCH, "completeCommand", values)
+        self.call_extension(extension, COMPLETE_COMMAND, values)
             .await
     }
 
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), EngineError> {
         let values = vec![extension.into(), key.into()];
-        self.call_extension(extension, DISPATCH, "runShortcut", values)
-            .await?;
+        self.call_extension(extension, RUN_SHORTCUT, values).await?;
         Ok(())
     }
 
@@ -236,8 +232,7 @@ impl ExtensionManager {
             arguments,
             signal.into(),
         ];
-        self.call_extension(extension, TOOLS, "execute", values)
-            .await
+        self.call_extension(extension, EXECUTE_TOOL, values).await
     }
 
     /// Runs a tool's `prepareArguments` hook on the arguments sent by the model.
@@ -248,7 +243,7 @@ impl ExtensionManager {
         arguments: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), tool.into(), arguments];
-        self.call_extension(extension, TOOLS, "prepareArguments", values)
+        self.call_extension(extension, PREPARE_ARGUMENTS, values)
             .await
     }
 
@@ -270,11 +265,11 @@ impl ExtensionManager {
         if job >= node_host::FIRST_NODE_ID {
             return self
                 .node
-                .call(CALLBACKS, "runCallback", values, options)
+                .call(RUN_CALLBACK.module, RUN_CALLBACK.name, values, options)
                 .await;
         }
         self.engine
-            .call(CALLBACKS, "runCallback", values, options)
+            .call(RUN_CALLBACK.module, RUN_CALLBACK.name, values, options)
             .await
     }
 
@@ -289,8 +284,7 @@ impl ExtensionManager {
         let mut values = vec![extension.into(), provider.into()];
         values.extend(request);
         values.push(signal.into());
-        self.call_extension(extension, PROVIDERS, "stream", values)
-            .await
+        self.call_extension(extension, STREAM, values).await
     }
 
     /// Fetches the model list of a provider.
@@ -301,8 +295,7 @@ impl ExtensionManager {
         context: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), context];
-        self.call_extension(extension, PROVIDERS, "refreshModels", values)
-            .await
+        self.call_extension(extension, REFRESH_MODELS, values).await
     }
 
     /// Signs in to a provider. The host receives its prompts and notices under the signal ID.
@@ -313,8 +306,7 @@ impl ExtensionManager {
         signal: u64,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), signal.into()];
-        self.call_extension(extension, PROVIDERS, "signIn", values)
-            .await
+        self.call_extension(extension, SIGN_IN, values).await
     }
 
     /// Refreshes an expired OAuth credential.
@@ -325,14 +317,13 @@ impl ExtensionManager {
         credential: Value,
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), credential];
-        self.call_extension(extension, PROVIDERS, "refreshCredential", values)
+        self.call_extension(extension, REFRESH_CREDENTIAL, values)
             .await
     }
 
     /// Cancels the operation that was started with this signal ID.
     pub async fn abort(&self, signal: u64) -> Result<(), EngineError> {
-        self.call_all_hosts(SIGNALS, "abort", vec![signal.into()])
-            .await
+        self.call_all_hosts(ABORT, vec![signal.into()]).await
     }
 
     /// Returns the embedded engine.
@@ -343,15 +334,15 @@ impl ExtensionManager {
     async fn call_extension(
         &self,
         extension: &str,
-        module: &str,
-        function: &str,
+        function: JsFunction,
         values: Vec<Value>,
     ) -> Result<Value, EngineError> {
+        let JsFunction { module, name } = function;
         let options = CallOptions::for_extension(extension);
         if lock(&self.on_node).contains(extension) {
-            return self.node.call(module, function, values, options).await;
+            return self.node.call(module, name, values, options).await;
         }
-        self.engine.call(module, function, values, options).await
+        self.engine.call(module, name, values, options).await
     }
 
     /// Returns the embedded engine, or `None` if all extensions run on Node.
@@ -362,13 +353,13 @@ impl ExtensionManager {
     /// Calls a function on every running host.
     async fn call_all_hosts(
         &self,
-        module: &str,
-        function: &str,
+        function: JsFunction,
         values: Vec<Value>,
     ) -> Result<(), EngineError> {
+        let JsFunction { module, name } = function;
         if self.node.is_alive() {
             let options = CallOptions::default();
-            let called = self.node.call(module, function, values.clone(), options);
+            let called = self.node.call(module, name, values.clone(), options);
             match called.await {
                 // The exit of Node has already been reported as a fault.
                 Ok(_) | Err(EngineError::Node(_)) => {}
@@ -377,7 +368,7 @@ impl ExtensionManager {
         }
         if let Some(engine) = self.embedded() {
             let options = CallOptions::default();
-            engine.call(module, function, values, options).await?;
+            engine.call(module, name, values, options).await?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 use pi_rpc::{
     COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, RpcCommand, ServeOptions, serve,
 };
-use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime};
+use pi_runtime::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -114,12 +114,15 @@ async fn start() -> SessionRuntime {
     let provider = Registration::Provider(Arc::new(FauxProvider::echo()));
     models.register("faux", provider).unwrap();
     let agent = AgentDir::at(temp_files::dir().join("no-agent"));
-    let started = SessionRuntime::start(RuntimeOptions {
-        session: SessionChoice::InMemory { id: None },
+    let host = Host::new(HostOptions {
         settings: Some(SettingsStore::in_memory(Settings::default())),
         model_collection: Some(models),
         offline: true,
-        ..RuntimeOptions::new(agent, temp_files::dir(), env)
+        ..HostOptions::new(agent, env)
+    });
+    let started = host.start(SessionOptions {
+        session: SessionChoice::InMemory { id: None },
+        ..SessionOptions::new(temp_files::dir())
     });
     started.await.unwrap()
 }

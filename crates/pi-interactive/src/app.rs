@@ -227,7 +227,7 @@ impl App {
         }
     }
 
-    fn on_session(&mut self, event: pi_runtime::SessionEvent) {
+    fn on_session(&mut self, event: pi_protocol::SessionEvent) {
         let status = StatusMsg::of(&event);
         let now = Instant::now();
         self.display
@@ -271,7 +271,7 @@ impl App {
             match event {
                 PromptEvent::Submitted(text) => self.route(PromptMsg::Submitted {
                     text,
-                    delivery: pi_runtime::Delivery::Steer,
+                    delivery: pi_protocol::Delivery::Steer,
                 }),
                 PromptEvent::Changed => {
                     self.display.publish_prompt();

@@ -101,22 +101,22 @@ pub async fn run(
     runtime: SessionRuntime,
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
-    let services = runtime.services();
-    terminal::crash::install_panic_hook(services.agent_dir.path(), &options.version);
-    let settings = services.settings.settings();
-    let env = &services.env;
+    let workspace = runtime.workspace();
+    terminal::crash::install_panic_hook(workspace.agent_dir.path(), &options.version);
+    let settings = workspace.settings.settings();
+    let env = &workspace.env;
     let capabilities = setup::capabilities(&settings, env);
     let mode = setup::color_mode(capabilities, env);
     let mut themes = ThemeSelector::new(mode, setup::color_scheme(env), &settings);
-    themes.load(&settings, &services.resources.themes);
-    let (keys, problems) = setup::read_keys(&services.agent_dir, env);
+    themes.load(&settings, &workspace.resources.themes);
+    let (keys, problems) = setup::read_keys(&workspace.agent_dir, env);
     let chosen = themes.choose();
     let ui = UiTheme::new(setup::render_context(
         &settings,
         chosen.theme,
         keys.clone(),
         capabilities,
-        services.cwd.clone(),
+        workspace.cwd.clone(),
         env.home_dir(),
     ));
     let mut tui = Tui::new(setup::tui_options(&settings, env, keys));

@@ -66,7 +66,8 @@ impl Dock {
             below: dock.push(Widgets::new(ui.clone())),
             footer: dock.push(Footer::new(ui.clone())),
         };
-        tui.set_focus(Some(FocusTarget::Dock(slots.editor)));
+        tui.scene_mut()
+            .set_focus(Some(FocusTarget::Dock(slots.editor)));
         Self(slots)
     }
 }

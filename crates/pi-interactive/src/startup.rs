@@ -7,7 +7,7 @@ pub(crate) mod trust_prompter;
 use std::path::Path;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
-use pi_runtime::Services;
+use pi_runtime::Workspace;
 use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveOptions;
@@ -25,7 +25,7 @@ const NO_MODEL: &str = "No model configured. Run /login, or set ANTHROPIC_API_KE
 
 /// Returns the header of a session.
 pub(crate) fn header(
-    workspace: &Services,
+    workspace: &Workspace,
     options: &InteractiveOptions,
     home: Option<&Path>,
 ) -> HeaderData {

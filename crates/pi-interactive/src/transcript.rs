@@ -5,6 +5,7 @@
 
 mod assistant;
 mod costs;
+mod events;
 mod extension_rendering;
 mod history;
 mod message;
@@ -15,19 +16,13 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
-use pi_context::CompactionReason;
-use pi_core::AgentEvent;
-use pi_protocol::{AgentMessage, Usage};
-use pi_runtime::{CompactionOutcome, ComponentId, SessionEvent};
-use pi_session::{EntryBody, EntryId};
+use pi_protocol::EntryId;
+use pi_runtime::ComponentId;
 use pi_tui::{BlockId, Document, Liveness};
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::block::{BlockView, TranscriptBlock};
-use crate::blocks::{
-    BashExecutionBlock, CostBlock, CostNotice, CustomBlock, EarlierBlock, NoticeBlock, Summarized,
-    SummaryBlock, ToolCallBlock,
-};
+use crate::blocks::{BashExecutionBlock, EarlierBlock, NoticeBlock, ToolCallBlock};
 use crate::extensions::bridge::ExtensionUiBridge;
 use crate::session::history::SessionHistory;
 use costs::CostTracker;
@@ -190,74 +185,6 @@ impl Transcript {
         true
     }
 
-    /// Updates the blocks for a session event.
-    fn on_event(&mut self, document: &mut Document, event: &SessionEvent, now: Instant) {
-        match event {
-            SessionEvent::Agent(event) => self.on_agent_event(document, event, now),
-            SessionEvent::AgentEnd { .. } => {
-                self.assistant = None;
-                self.arriving.clear();
-            }
-            SessionEvent::EntryAppended { entry } => match &entry.body {
-                EntryBody::CustomMessage(custom) if custom.display => {
-                    let renderer =
-                        extension_rendering::for_message_entry(&self.bridge, entry, custom);
-                    let block = CustomBlock::new(&custom.custom_type, &custom.content);
-                    self.push(document, block.rendered_by(renderer));
-                }
-                EntryBody::Custom(custom) => {
-                    if let Some(renderer) =
-                        extension_rendering::for_entry(&self.bridge, entry, custom)
-                    {
-                        self.push(document, CustomBlock::drawn(renderer));
-                    }
-                }
-                EntryBody::Compaction(compaction) => {
-                    let (summary, usage) = (&compaction.summary, compaction.usage.as_ref());
-                    self.add_compaction(document, summary, compaction.tokens_before, usage);
-                }
-                EntryBody::BranchSummary(branch) => {
-                    let notice = self
-                        .costs
-                        .on_summary(Summarized::Branch, branch.usage.as_ref());
-                    self.add_cost_notices(document, notice);
-                }
-                _ => {}
-            },
-            SessionEvent::CompactionEnd {
-                reason,
-                result,
-                aborted,
-                error_message,
-                ..
-            } => {
-                let is_manual = *reason == CompactionReason::Manual;
-                let outcome = (result.as_ref(), *aborted, error_message.as_deref());
-                self.finish_compaction(document, is_manual, outcome);
-            }
-            SessionEvent::AutoRetryEnd {
-                success: false,
-                attempt,
-                final_error,
-                canceled,
-            } => {
-                if *canceled {
-                    let text = "Retry canceled.".to_owned();
-                    self.push_notice(document, NoticeLevel::Status, text);
-                    return;
-                }
-                let error = final_error.as_deref().unwrap_or("unknown");
-                let times = if *attempt == 1 { "retry" } else { "retries" };
-                let text = format!("Failed after {attempt} {times}: {error}");
-                self.push_notice(document, NoticeLevel::Error, text);
-            }
-            SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
-                self.push_notice(document, NoticeLevel::Error, error_message.clone());
-            }
-            _ => {}
-        }
-    }
-
     /// Adds a notice. A status replaces the previous status if that is still the last line.
     fn add_notice(&mut self, document: &mut Document, notice: &Notice) {
         let is_status = notice.level == NoticeLevel::Status;
@@ -309,113 +236,6 @@ impl Transcript {
             self.ticking.remove(&id);
             self.update_block::<ToolCallBlock>(document, Some(id), |block| block.tick(now));
             self.update_block::<BashExecutionBlock>(document, Some(id), |block| block.tick(now));
-        }
-    }
-
-    fn on_agent_event(&mut self, document: &mut Document, event: &AgentEvent, now: Instant) {
-        match event {
-            AgentEvent::MessageStart { message } => match &**message {
-                AgentMessage::Assistant(_) => {
-                    self.assistant = None;
-                    self.arriving.clear();
-                }
-                AgentMessage::ToolResult(_) => {}
-                other => {
-                    let mut history = HistoryBuilder::new(&self.ui, &self.bridge);
-                    history.add_message(other);
-                    self.push_history(document, history);
-                }
-            },
-            AgentEvent::MessageUpdate {
-                message,
-                assistant_message_event,
-                ..
-            } => self.assistant_updated(document, message, assistant_message_event),
-            AgentEvent::MessageEnd { message } => {
-                if let AgentMessage::Assistant(answer) = &**message {
-                    self.assistant_finished(document, answer);
-                    let notices = self.costs.on_answer(answer);
-                    self.add_cost_notices(document, notices);
-                }
-            }
-            AgentEvent::ToolExecutionStart {
-                tool_call_id,
-                tool_name,
-                args,
-            } => {
-                let id = self.call(document, tool_call_id, tool_name, args);
-                self.update_block::<ToolCallBlock>(document, Some(id), |block| block.begin(now));
-            }
-            AgentEvent::ToolExecutionUpdate {
-                tool_call_id,
-                partial_result,
-                ..
-            } => {
-                let id = self.calls.get(tool_call_id).copied();
-                self.update_block::<ToolCallBlock>(document, id, |block| {
-                    block.update(&partial_result.content, partial_result.details.as_ref());
-                });
-            }
-            AgentEvent::ToolExecutionEnd {
-                tool_call_id,
-                result,
-                is_error,
-                ..
-            } => {
-                let id = self.calls.remove(tool_call_id);
-                self.update_block::<ToolCallBlock>(document, id, |block| {
-                    let details = result.details.as_ref();
-                    block.end(&result.content, details, *is_error, Some(now));
-                });
-            }
-            _ => {}
-        }
-    }
-
-    fn finish_compaction(
-        &mut self,
-        document: &mut Document,
-        is_manual: bool,
-        outcome: (Option<&CompactionOutcome>, bool, Option<&str>),
-    ) {
-        match outcome {
-            (Some(result), ..) => {
-                let usage = result.usage.as_ref();
-                self.add_compaction(document, &result.summary, result.tokens_before, usage);
-            }
-            // A manual compaction reports its outcome.
-            _ if is_manual => {}
-            (None, true, _) => {
-                let text = "Compaction canceled".to_owned();
-                self.push_notice(document, NoticeLevel::Status, text);
-            }
-            (None, false, Some(error)) => {
-                self.push_notice(document, NoticeLevel::Error, error.to_owned());
-            }
-            (None, false, None) => {}
-        }
-    }
-
-    fn add_compaction(
-        &mut self,
-        document: &mut Document,
-        summary: &str,
-        tokens_before: u64,
-        usage: Option<&Usage>,
-    ) {
-        let summarized = Summarized::Compaction { tokens_before };
-        self.push(document, SummaryBlock::new(summarized, summary));
-        let notice = self.costs.on_summary(summarized, usage);
-        self.add_cost_notices(document, notice);
-    }
-
-    fn add_cost_notices(
-        &mut self,
-        document: &mut Document,
-        notices: impl IntoIterator<Item = CostNotice>,
-    ) {
-        for notice in notices {
-            self.push(document, CostBlock::new(notice));
         }
     }
 

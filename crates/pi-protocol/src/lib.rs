@@ -1,7 +1,8 @@
-//! Messages, content, usage, models and events: the data that all other crates exchange.
+//! Messages, entries, events and models: the data that all other crates exchange.
 //!
 //! Data only: types with their JSON, and pure functions over them. [`Message`] is what a model
-//! reads and writes, [`AgentMessage`] what a session stores. [`LiveMessage`] is a message that is
+//! reads and writes, [`AgentMessage`] what a session contains, [`Entry`] what it stores. Clients
+//! receive a [`SessionEvent`] in its [`Envelope`] and answer a [`Request`] with an [`Answer`]. [`LiveMessage`] is a message that is
 //! still being written, and [`AssistantMessageEvent`] describes each change to it. Everything that
 //! leaves the process as JSON goes through [`json`].
 //!
@@ -18,11 +19,15 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+mod agent_event;
 mod app_message;
+mod assistant_event;
 mod content;
+mod entry;
+mod envelope;
 mod error;
 pub mod estimate;
-mod event;
+mod id;
 mod interaction;
 pub mod json;
 mod live_message;
@@ -30,26 +35,39 @@ mod message;
 mod model;
 pub mod overflow;
 pub mod partial_json;
+mod queue;
 mod request_choice;
 pub mod retry;
+mod session_event;
+mod session_header;
 mod stop_reason;
 mod text_pattern;
 mod thinking;
+pub mod timestamp;
 pub mod tool_call_id;
+mod tool_output;
 mod tool_schema;
 pub mod transcript;
 mod usage;
 
+pub use agent_event::{AgentEvent, SharedMessage};
 pub use app_message::{
     AgentMessage, BashExecutionMessage, BranchSummaryMessage, CompactionSummaryMessage,
     CustomMessage,
 };
+pub use assistant_event::AssistantMessageEvent;
 pub use content::{
     AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
     ToolCall, join_text,
 };
+pub use entry::{
+    BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
+    CustomMessageEntry, Entry, EntryBody, EntryKind, LabelEntry, MessageRole, ModelChangeEntry,
+    SessionInfoEntry, ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
+};
+pub use envelope::{Cursor, Envelope};
 pub use error::{ErrorClass, ProviderError};
-pub use event::AssistantMessageEvent;
+pub use id::{EntryId, SessionId};
 pub use interaction::{Answer, Request, RequestId, RequestKind};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use message::{
@@ -60,8 +78,15 @@ pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
     PromptCacheLifetimes, TokenRates, api,
 };
+pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
+pub use session_event::{
+    CompactionOutcome, CompactionReason, ReplacementReason, SessionEvent, SummarySource,
+    UpdateFormat,
+};
+pub use session_header::SessionHeader;
 pub use stop_reason::StopReason;
 pub use thinking::{ThinkingBudgets, ThinkingLevel};
+pub use tool_output::ToolOutput;
 pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};
 pub use usage::{Cost, Usage};

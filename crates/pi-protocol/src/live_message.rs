@@ -15,10 +15,10 @@ use crate::partial_json;
 use crate::usage::Usage;
 
 /// A cheap handle to a message that is still being written.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct LiveMessage(Arc<Mutex<Draft>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Draft {
     message: AssistantMessage,
     /// JSON text of open tool calls, by block index.

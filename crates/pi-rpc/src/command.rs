@@ -3,8 +3,7 @@
 //! Parsing is as lenient as in the TypeScript pi: an `id` may be any JSON value, unknown fields are
 //! ignored, and `null` means absent. A line that is not a command still gets a response.
 
-use pi_core::QueueMode;
-use pi_protocol::ImageContent;
+use pi_protocol::{ImageContent, QueueMode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 

@@ -4,9 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_core::AgentEvent;
-use pi_protocol::{AssistantMessageEvent, Usage};
-use pi_runtime::{SessionEvent, SessionListener, UpdateFormat};
+use pi_protocol::{AgentEvent, AssistantMessageEvent, SessionEvent, UpdateFormat, Usage};
+use pi_runtime::SessionListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::line_sink::LineSink;
@@ -50,7 +49,8 @@ impl JsonEventWriter {
         }
     }
 
-    fn line(&self, event: &SessionEvent) -> serde_json::Result<String> {
+    /// Returns the line of an event; `None` if it is not part of the wire format.
+    fn line(&self, event: &SessionEvent) -> serde_json::Result<Option<String>> {
         match (event, self.format) {
             (
                 SessionEvent::Agent(AgentEvent::MessageUpdate {
@@ -59,12 +59,12 @@ impl JsonEventWriter {
                     ..
                 }),
                 UpdateFormat::Delta,
-            ) => self.update_line(usage, assistant_message_event),
-            _ => event.to_json(self.format),
+            ) => self.update_line(usage, assistant_message_event).map(Some),
+            _ => event.to_compatible_json(self.format),
         }
     }
 
-    /// Serializes a message update exactly as [`SessionEvent::to_json`] does, but faster: it is by
+    /// Serializes a message update exactly as [`SessionEvent::to_compatible_json`] does, but faster: it is by
     /// far the most frequent event.
     fn update_line(
         &self,
@@ -96,7 +96,8 @@ impl SessionListener for JsonEventWriter {
             return std::future::ready(()).boxed();
         }
         let line = match self.line(event) {
-            Ok(line) => line,
+            Ok(Some(line)) => line,
+            Ok(None) => return std::future::ready(()).boxed(),
             Err(error) => {
                 tracing::error!(%error, "cannot serialize event");
                 return std::future::ready(()).boxed();
@@ -128,7 +129,7 @@ mod tests {
     use crate::line_sink::LineWriter;
 
     #[tokio::test]
-    async fn a_message_update_serializes_like_to_json_with_the_current_usage() {
+    async fn a_message_update_serializes_like_other_events_with_the_current_usage() {
         let writer = LineWriter::start(tokio::io::sink());
         let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
         let mut builder = MessageBuilder::new(&FauxProvider::new().model(), 7);
@@ -145,7 +146,7 @@ mod tests {
                 },
             ));
             let line = events.line(&event).unwrap();
-            assert_eq!(line, event.to_json(UpdateFormat::Delta).unwrap());
+            assert_eq!(line, event.to_compatible_json(UpdateFormat::Delta).unwrap());
         }
     }
 

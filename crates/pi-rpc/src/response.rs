@@ -3,8 +3,7 @@
 //! Outgoing responses are built as text, since their data can be a complete session; incoming ones
 //! are parsed into [`RpcResponse`].
 
-use pi_core::QueueMode;
-use pi_protocol::{AgentMessage, Model, ThinkingLevel, Usage};
+use pi_protocol::{AgentMessage, Model, QueueMode, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -3,26 +3,26 @@
 use pi_config::ConfigScope;
 use pi_export::{ExportTheme, ReportedSession};
 
-use crate::services::Services;
 use crate::session::AgentSession;
+use crate::workspace::Workspace;
 
 impl AgentSession {
-    /// Returns what a [`BugReport`](pi_export::BugReport) contains about this session and its services.
-    pub fn reported(&self, services: &Services) -> ReportedSession {
+    /// Returns what a [`BugReport`](pi_export::BugReport) contains about this session and its workspace.
+    pub fn reported(&self, workspace: &Workspace) -> ReportedSession {
         let model = self.model();
         let settings = |scope| {
-            let settings = services.settings.scope(scope);
+            let settings = workspace.settings.scope(scope);
             serde_json::to_value(&*settings).unwrap_or_default()
         };
-        let extensions = services.resources.extensions.iter();
-        let diagnostics = services.diagnostics.iter();
-        let theme = services.settings.settings().theme.clone();
+        let extensions = workspace.resources.extensions.iter();
+        let diagnostics = workspace.diagnostics.iter();
+        let theme = workspace.settings.settings().theme.clone();
         ReportedSession {
-            cwd: services.cwd.clone(),
+            cwd: workspace.cwd.clone(),
             message_count: self.message_count(),
             authentication: model
                 .as_deref()
-                .and_then(|model| services.models.auth_status(&model.provider)),
+                .and_then(|model| workspace.models.auth_status(&model.provider)),
             model,
             thinking_level: self.thinking_level(),
             active_tools: self.active_tool_names(),
@@ -31,8 +31,8 @@ impl AgentSession {
             user_settings: settings(ConfigScope::User),
             project_settings: settings(ConfigScope::Project),
             diagnostics: diagnostics.map(|found| found.message.clone()).collect(),
-            theme: ExportTheme::from_setting(theme.as_deref(), &services.resources.themes),
-            env: services.env.clone(),
+            theme: ExportTheme::from_setting(theme.as_deref(), &workspace.resources.themes),
+            env: workspace.env.clone(),
         }
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
 use pi_env::env_vars;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{EntryKind, Model, ThinkingLevel};
 use pi_providers::{
     ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions, ScopedModel,
     builtin_providers, resolve_model, resolve_scope,
 };
-use pi_session::{ContextModel, EntryKind, Session, SessionError};
+use pi_session::{ContextModel, Session, SessionError};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -51,7 +51,7 @@ impl PriorChoice {
         if !path_has(session, shows_messages)? {
             return Ok(None);
         }
-        let settings = session.path_settings()?;
+        let settings = session.current_branch().settings()?;
         let is_level = |kind| kind == EntryKind::ThinkingLevelChange;
         let thinking_level = match ThinkingLevel::from_name(&settings.thinking_level) {
             // A session without a recorded level is indistinguishable from one with thinking turned
@@ -83,10 +83,14 @@ fn path_has(
 ) -> Result<bool, SessionError> {
     let mut next = session.leaf_id();
     while let Some(id) = next {
-        if session.kind(id.as_str()).is_some_and(&matches_kind) {
+        if session
+            .entries()
+            .kind(id.as_str())
+            .is_some_and(&matches_kind)
+        {
             return Ok(true);
         }
-        next = session.parent_id(id)?;
+        next = session.entries().parent_id(id)?;
     }
     Ok(false)
 }

@@ -20,7 +20,8 @@ use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
-use crate::runtime::{RuntimeOptions, SessionRuntime, StartError};
+use crate::host::{Host, HostOptions};
+use crate::runtime::{SessionOptions, StartError};
 use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
 use crate::toolset::{DefaultTools, RegisteredTool, ToolSelection};
@@ -49,12 +50,13 @@ pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError>
     }
     let tools = recorded_tools(&script);
     let model = Arc::new(RecordedModel::new(script));
-    let runtime = SessionRuntime::start(options(&model, tools, env)).await?;
+    let (host, options) = offline_session(&model, tools, env);
+    let runtime = host.start(options).await?;
     let session = runtime.session();
     model.use_session(session.clone());
     let reached = replay_prompts(&session, &model).await;
     let report = reached.and_then(|reached| {
-        let entries = session.with_session(pi_session::Session::branch_entries)?;
+        let entries = session.with_session(|session| session.current_branch().entries())?;
         Ok(model.script().compare(reached, &entries))
     });
     runtime.shutdown().await;
@@ -78,7 +80,12 @@ async fn replay_prompts(
     }
 }
 
-fn options(model: &Arc<RecordedModel>, tools: Vec<RegisteredTool>, env: &Env) -> RuntimeOptions {
+/// Returns a host and a session that use nothing but the record.
+fn offline_session(
+    model: &Arc<RecordedModel>,
+    tools: Vec<RegisteredTool>,
+    env: &Env,
+) -> (Host, SessionOptions) {
     let models = Models::new(ModelsOptions {
         env: Env::fixed::<&str, &str>([]),
         ..ModelsOptions::default()
@@ -97,9 +104,15 @@ fn options(model: &Arc<RecordedModel>, tools: Vec<RegisteredTool>, env: &Env) ->
     // An unpredictable name, since the temporary directory is shared between users.
     let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
     let nowhere = std::env::temp_dir().join(name);
-    RuntimeOptions {
-        session: SessionChoice::InMemory { id: None },
+    let host = Host::new(HostOptions {
         trust: Some(false),
+        offline: true,
+        settings: Some(SettingsStore::in_memory(settings)),
+        model_collection: Some(models),
+        ..HostOptions::new(AgentDir::at(&nowhere), env.clone())
+    });
+    let options = SessionOptions {
+        session: SessionChoice::InMemory { id: None },
         tools: ToolSelection {
             defaults: DefaultTools::NoBuiltin,
             ..ToolSelection::default()
@@ -113,11 +126,9 @@ fn options(model: &Arc<RecordedModel>, tools: Vec<RegisteredTool>, env: &Env) ->
             no_context_files: true,
             ..ResourceFlags::default()
         },
-        offline: true,
-        settings: Some(SettingsStore::in_memory(settings)),
-        model_collection: Some(models),
-        ..RuntimeOptions::new(AgentDir::at(&nowhere), nowhere, env.clone())
-    }
+        ..SessionOptions::new(nowhere)
+    };
+    (host, options)
 }
 
 /// Returns the prompt that sends a user message again.

@@ -1,23 +1,24 @@
 //! The current session of a program, and how it is replaced.
 //!
-//! [`SessionRuntime::start`] turns options into a session that accepts prompts. Its other
+//! [`Host::start`] turns options into a session that accepts prompts. The other
 //! operations replace the session: everything bound to the old session's directory ends before the
 //! new one starts, and there is never more than one. Operations within a session belong to
 //! [`AgentSession`].
 
 mod error;
 mod fallback;
-mod options;
 mod replace;
+mod session_options;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources, run_startup_migrations,
-    session_directory,
+    CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
+    run_startup_migrations, session_directory,
 };
+use pi_extensions::SessionExtensions;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
 use pi_session::{OpenReport, Session};
@@ -27,19 +28,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
-pub use options::{RuntimeOptions, SessionHooksFactory, StartNotification};
 pub use replace::ReplaceOutcome;
+pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification};
 
-use crate::commands::{CommandInfo, resource_commands};
-use crate::extensions::SessionExtensions;
-use crate::hooks::{HookChain, SessionShutdown, SessionStart, StartReason};
+use crate::extension_adapter;
+use crate::host::Host;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
-use crate::services::{
-    ProjectProbe, ServiceOptions, Services, describe_changes, find_project_changes, offline,
-    offline_variables, remember_changes,
-};
+use crate::participants::{Participants, SessionShutdown, SessionStart, StartReason};
 use crate::session::{AgentSession, SessionParts};
 use crate::session_choice::SessionResolver;
+use crate::workspace::{
+    ProjectProbe, Workspace, WorkspaceOptions, describe_changes, find_project_changes,
+    remember_changes,
+};
 
 /// Time limit for refreshing the model catalogs of all providers together.
 const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
@@ -49,8 +50,9 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct SessionRuntime(Arc<RuntimeInner>);
 
 struct RuntimeInner {
-    options: RuntimeOptions,
-    services: ServiceOptions,
+    host: Host,
+    options: SessionOptions,
+    workspace: WorkspaceOptions,
     /// Held while the session is being replaced.
     replacing: tokio::sync::Mutex<()>,
     current: Mutex<CurrentSession>,
@@ -66,7 +68,7 @@ struct CurrentSession {
     session: AgentSession,
     /// The directory of the session's file; `None` for a session in memory.
     directory: Option<PathBuf>,
-    services: Arc<Services>,
+    workspace: Arc<Workspace>,
     diagnostics: Vec<ConfigDiagnostic>,
     model_fallback: Option<String>,
     /// `None` if there are no extension files.
@@ -86,32 +88,29 @@ impl WeakRuntime {
 
 impl SessionRuntime {
     /// Opens the chosen session and everything it needs.
-    pub async fn start(options: RuntimeOptions) -> Result<Self, StartError> {
-        let mut options = options;
-        if options.offline {
-            options.env = offline(&options.env);
-            options.child_environment.extend(offline_variables());
-        }
-        let mut services = options.service_options();
-        let mut diagnostics = run_startup_migrations(&options.agent_dir);
-        let mut probe = ProjectProbe::read(&services, &options.cwd);
-        let session = open_session(&options, &probe, &mut diagnostics)?;
+    pub(crate) async fn start(host: Host, options: SessionOptions) -> Result<Self, StartError> {
+        let mut workspace = options.workspace_options();
+        let mut diagnostics = run_startup_migrations(&host.options().agent_dir);
+        let mut probe = ProjectProbe::read(&host, &options.cwd);
+        let session = open_session(&host, &options, &probe, &mut diagnostics)?;
         if session.cwd() != options.cwd {
-            services.resources = options.resources_for_other_directory();
-            probe = ProjectProbe::read(&services, session.cwd());
+            workspace.resources = options.resources_for_other_directory();
+            probe = ProjectProbe::read(&host, session.cwd());
         }
         let start = SessionStart {
             reason: StartReason::Startup,
             previous_session_file: None,
         };
+        let workspaces = host.workspaces();
+        let loaded = workspaces.get(&host, &workspace, probe).await;
         let choice = InitialModel::Resolve;
-        let building = build(&options, &services, probe, session, choice, diagnostics);
-        let mut current = building.await?;
+        let mut current = build(&host, &options, loaded, session, choice, diagnostics).await?;
         deduplicate(&mut current.diagnostics);
         let sessions = watch::Sender::new(current.session.clone());
         let runtime = Self(Arc::new(RuntimeInner {
+            host,
             options,
-            services,
+            workspace,
             replacing: tokio::sync::Mutex::default(),
             current: Mutex::new(current),
             deferred_start: Mutex::default(),
@@ -121,7 +120,9 @@ impl SessionRuntime {
         }));
         runtime.attach_extensions();
         match runtime.0.options.session_start {
-            StartNotification::Immediate => runtime.session().hooks().session_start(start).await,
+            StartNotification::Immediate => {
+                runtime.session().participants().session_start(start).await
+            }
             StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
         Ok(runtime)
@@ -135,7 +136,7 @@ impl SessionRuntime {
     pub async fn notify_session_start(&self) {
         let start = self.deferred_start().take();
         if let Some(start) = start {
-            self.session().hooks().session_start(start).await;
+            self.session().participants().session_start(start).await;
         }
     }
 
@@ -150,9 +151,14 @@ impl SessionRuntime {
         self.current().session.clone()
     }
 
-    /// Returns the services of the current session.
-    pub fn services(&self) -> Arc<Services> {
-        Arc::clone(&self.current().services)
+    /// Returns the host that this session belongs to.
+    pub fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    /// Returns the workspace of the current session.
+    pub fn workspace(&self) -> Arc<Workspace> {
+        Arc::clone(&self.current().workspace)
     }
 
     /// Returns problems the user should know about, found while the current session was built.
@@ -169,31 +175,30 @@ impl SessionRuntime {
     /// count as reported once the future resolves, and a second check does not find them. Nothing
     /// is checked with `--approve`, which trusts the files in their current state.
     pub fn project_changes(&self) -> impl Future<Output = Option<ConfigDiagnostic>> + Send + use<> {
-        let services = self.services();
-        let checking = self.check_project(&services);
+        let workspace = self.workspace();
+        let checking = self.check_project(&workspace);
         let runtime = self.clone();
         async move {
             let changes = checking?.await.ok().flatten()?;
-            let found = describe_changes(&changes, &services.cwd);
+            let found = describe_changes(&changes, &workspace.cwd);
             let saving = move || remember_changes(&changes);
             let saving = runtime.0.background.spawn_blocking(saving);
             saving.await.ok();
             let mut current = runtime.current();
-            if current.services.cwd == services.cwd {
+            if current.workspace.cwd == workspace.cwd {
                 current.diagnostics.push(found.clone());
             }
             Some(found)
         }
     }
 
-    fn check_project(&self, services: &Services) -> Option<JoinHandle<Option<ProjectChanges>>> {
-        let ServiceOptions {
-            trust, settings, ..
-        } = &self.0.services;
-        if trust.is_some() || settings.is_some() || !services.project.is_trusted() {
+    fn check_project(&self, workspace: &Workspace) -> Option<JoinHandle<Option<ProjectChanges>>> {
+        let options = self.0.host.options();
+        let is_given = options.trust.is_some() || options.settings.is_some();
+        if is_given || !workspace.project.is_trusted() {
             return None;
         }
-        let (agent_dir, cwd) = (services.agent_dir.clone(), services.cwd.clone());
+        let (agent_dir, cwd) = (workspace.agent_dir.clone(), workspace.cwd.clone());
         let checking = move || find_project_changes(&agent_dir, &cwd);
         Some(self.0.background.spawn_blocking(checking))
     }
@@ -218,14 +223,14 @@ impl SessionRuntime {
 
     /// Lists the slash commands of resources.
     pub(crate) fn resource_commands(&self) -> Vec<CommandInfo> {
-        resource_commands(&self.services().resources)
+        self.workspace().resources.commands()
     }
 
     /// Adds resources found by extensions; a resource with an existing name is skipped.
     pub(crate) fn extend_resources(&self, more: Resources) {
         let mut current = self.current();
-        let mut services = Services::clone(&current.services);
-        let mut resources = Resources::clone(&services.resources);
+        let mut workspace = Workspace::clone(&current.workspace);
+        let mut resources = Resources::clone(&workspace.resources);
         add_missing(&mut resources.skills, more.skills, |one, other| {
             one.name == other.name
         });
@@ -238,23 +243,23 @@ impl SessionRuntime {
             one.name == other.name
         });
         resources.diagnostics.extend(more.diagnostics);
-        services.resources = Arc::new(resources);
-        let expansion = Arc::clone(&services.resources) as _;
-        current.session.set_resources(services.prompt(), expansion);
-        current.services = Arc::new(services);
+        workspace.resources = Arc::new(resources);
+        let expansion = Arc::clone(&workspace.resources) as _;
+        current.session.set_resources(workspace.prompt(), expansion);
+        current.workspace = Arc::new(workspace);
     }
 
     /// Gives the extensions of the current session access to the runtime.
     fn attach_extensions(&self) {
         let extensions = self.current().extensions.clone();
         if let Some(extensions) = extensions {
-            extensions.attach(WeakRuntime(Arc::downgrade(&self.0)));
+            extensions.attach(Box::new(WeakRuntime(Arc::downgrade(&self.0))));
         }
     }
 
     /// Updates the model catalogs from their providers in the background.
     pub fn refresh_catalogs(&self) {
-        let models = self.services().models.clone();
+        let models = self.workspace().models.clone();
         let cancel = self.0.ended.child_token();
         self.0.background.spawn(async move {
             let refresh = models.refresh(RefreshOptions {
@@ -288,12 +293,12 @@ impl SessionRuntime {
         // Without a `session_start`, hooks get no `session_shutdown` either.
         let was_deferred = self.deferred_start().take().is_some();
         if !was_deferred {
-            session.hooks().session_shutdown(shutdown).await;
+            session.participants().session_shutdown(shutdown).await;
         }
         session.dispose().await;
         self.0.background.close();
         self.0.background.wait().await;
-        self.services()
+        self.workspace()
             .models
             .authenticator()
             .wait_for_refreshes()
@@ -318,16 +323,17 @@ impl std::fmt::Debug for SessionRuntime {
 
 /// Opens the chosen session before any other project file is read.
 fn open_session(
-    options: &RuntimeOptions,
+    host: &Host,
+    options: &SessionOptions,
     probe: &ProjectProbe,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Result<Session, StartError> {
     let resolver = SessionResolver {
-        agent_dir: options.agent_dir.clone(),
-        chosen: chosen_directory(options, probe),
+        agent_dir: host.options().agent_dir.clone(),
+        chosen: chosen_directory(host, options, probe),
         cwd: options.cwd.clone(),
         cwd_override: options.cwd_override.clone(),
-        env: options.env.clone(),
+        env: host.env().clone(),
     };
     let mut session = resolver.open(options.session.clone(), diagnostics)?;
     check_cwd(&session, &options.cwd)?;
@@ -345,10 +351,14 @@ fn open_session(
 
 /// Returns the configured session directory. Project settings apply only if the project is trusted,
 /// and the user is not prompted here: the session may belong to another project.
-fn chosen_directory(options: &RuntimeOptions, probe: &ProjectProbe) -> Option<PathBuf> {
+fn chosen_directory(
+    host: &Host,
+    options: &SessionOptions,
+    probe: &ProjectProbe,
+) -> Option<PathBuf> {
     session_directory(
         options.session_dir.as_deref(),
-        &options.env,
+        host.env(),
         &probe.settings().settings(),
         &options.cwd,
     )
@@ -442,20 +452,20 @@ impl InitialModel {
 
 /// Builds an [`AgentSession`] from a stored session.
 async fn build(
-    options: &RuntimeOptions,
-    service_options: &ServiceOptions,
-    probe: ProjectProbe,
+    host: &Host,
+    options: &SessionOptions,
+    workspace: Arc<Workspace>,
     session: Session,
     choice: InitialModel,
     mut diagnostics: Vec<ConfigDiagnostic>,
 ) -> Result<CurrentSession, StartError> {
-    let mut services = Services::load_probed(service_options, probe).await;
-    diagnostics.append(&mut services.diagnostics);
-    diagnostics.extend(services.resources.extension_errors.iter().cloned());
+    diagnostics.extend(workspace.diagnostics.iter().cloned());
+    diagnostics.extend(workspace.resources.extension_errors.iter().cloned());
+    let environment = extension_adapter::environment(&workspace);
     let extensions =
-        SessionExtensions::load(&services, &options.extensions, &mut diagnostics).await;
+        SessionExtensions::load(environment, &options.extensions, &mut diagnostics).await;
     let mut choice = match choice {
-        InitialModel::Resolve => choose(options, service_options, &services, &session)
+        InitialModel::Resolve => choose(host, options, &workspace, &session)
             .await
             .map_err(|error| error.after(&diagnostics))?,
         InitialModel::Keep {
@@ -470,41 +480,40 @@ async fn build(
         },
     };
     diagnostics.append(&mut choice.diagnostics);
-    let services = Arc::new(services);
     let mut custom_tools = extensions
         .as_ref()
-        .map_or_else(Vec::new, SessionExtensions::tools);
+        .map_or_else(Vec::new, extension_adapter::tools);
     custom_tools.extend(options.custom_tools.iter().cloned());
-    let tools = services.toolset(
+    let tools = workspace.toolset(
         options.tools.clone(),
         custom_tools,
-        &options.child_environment,
+        &host.options().child_environment,
     );
-    let program = options.hooks.create_hooks(&services).await;
-    let hooks = match &extensions {
-        Some(extensions) => Arc::new(HookChain::new(extensions.hooks(), program)),
-        None => program,
-    };
+    let extension_participants = extensions
+        .as_ref()
+        .map_or_else(Participants::default, extension_adapter::participants);
+    let program = options.participants.create_participants(&workspace).await;
+    let participants = extension_participants.then(program);
     let directory = session
         .path()
         .is_some()
         .then(|| session.directory().to_owned());
     let session = AgentSession::new(SessionParts {
         session,
-        settings: services.settings.clone(),
-        models: services.models.clone(),
+        settings: workspace.settings.clone(),
+        models: workspace.models.clone(),
         model: choice.model,
         thinking_level: choice.thinking_level,
         scoped_models: choice.scoped_models,
         tools,
-        prompt: services.prompt(),
-        resources: Arc::clone(&services.resources) as _,
-        cwd: services.cwd.clone(),
-        env: services.env.clone(),
-        hooks,
+        prompt: workspace.prompt(),
+        resources: Arc::clone(&workspace.resources) as _,
+        cwd: workspace.cwd.clone(),
+        env: workspace.env.clone(),
+        participants,
     })?;
     match (&extensions, options.extensions.ui.screen()) {
-        (Some(extensions), _) => extensions.bind(session.clone()),
+        (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
         (None, Some(screen)) => screen.connect(None),
         (None, None) => {}
     }
@@ -512,31 +521,31 @@ async fn build(
         extensions,
         session,
         directory,
-        services,
+        workspace,
         diagnostics,
         model_fallback: choice.fallback,
     })
 }
 
 async fn choose(
-    options: &RuntimeOptions,
-    service_options: &ServiceOptions,
-    services: &Services,
+    host: &Host,
+    options: &SessionOptions,
+    workspace: &Workspace,
     session: &Session,
 ) -> Result<ModelChoice, StartError> {
     let prior = PriorChoice::from_session(session)?;
     let flags = &options.models;
-    let settings = services.settings.settings();
-    let choice = choose_model(&services.models, &settings, flags, prior.as_ref()).await?;
+    let settings = workspace.settings.settings();
+    let choice = choose_model(&workspace.models, &settings, flags, prior.as_ref()).await?;
     if let Some(key) = &flags.api_key {
         let model = choice.model.as_ref();
         let provider = &model.ok_or(ModelChoiceError::KeyWithoutModel)?.provider;
-        service_options.keys.set(provider, key.clone());
+        host.keys().set(provider, key.clone());
         let refresh = RefreshOptions {
             providers: Some(vec![provider.clone()]),
             ..RefreshOptions::default()
         };
-        services.models.refresh(refresh).await;
+        workspace.models.refresh(refresh).await;
     }
     Ok(choice)
 }

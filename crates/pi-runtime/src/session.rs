@@ -1,7 +1,7 @@
 //! A session: a conversation, its file, and the operations on it.
 //!
 //! [`AgentSession`] connects the session machine with the session file, the settings, the tools and the
-//! [`SessionHooks`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
+//! [`Participants`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
 mod backend;
 mod bash;
@@ -25,6 +25,7 @@ mod tests;
 mod tools_and_prompt;
 mod transcript;
 mod turn_end_hooks;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,13 +34,16 @@ use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{
+    Model, ModelChangeEntry, ReplacementReason, SessionEvent, SessionId, ThinkingLevel,
+    ThinkingLevelChangeEntry,
+};
 use pi_providers::{Models, ScopedModel};
-use pi_session::{ContextModel, ModelChangeEntry, Session, SessionError, ThinkingLevelChangeEntry};
+use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
-use crate::hooks::SessionHooks;
+use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
 use publish::EventPublisher;
 use state::SessionState;
@@ -52,7 +56,7 @@ pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
-pub use status::{EntriesSince, ForkMessage, SessionStats, SessionStatus, ToolInfo};
+pub use status::{EntriesSince, ForkMessage, SessionStatus, ToolInfo};
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.
@@ -73,7 +77,8 @@ pub struct SessionParts {
     pub resources: Arc<dyn PromptExpansion>,
     pub cwd: PathBuf,
     pub env: Env,
-    pub hooks: Arc<dyn SessionHooks>,
+    /// Called in order: extensions, then the embedding program.
+    pub participants: Participants,
 }
 
 /// A session. Handles are cheap to clone and refer to the same session.
@@ -95,8 +100,10 @@ struct SessionCore {
     prompt_inputs: Mutex<PromptInputs>,
     cwd: PathBuf,
     env: Env,
-    hooks: Arc<dyn SessionHooks>,
+    participants: Participants,
     transcript: Mutex<Transcript>,
+    /// Held by whoever changes the transcript.
+    writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     /// Number of shell commands of the user in progress.
@@ -141,8 +148,9 @@ impl AgentSession {
             }),
             cwd: parts.cwd,
             env: parts.env,
-            hooks: parts.hooks,
+            participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
+            writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             bash_count: watch::Sender::new(0),
@@ -165,7 +173,7 @@ impl AgentSession {
     }
 
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
-        self.0.hooks.report(crate::hooks::HookFailure {
+        self.0.participants.report(HookFailure {
             event,
             origin,
             message: describe_error(error),
@@ -188,11 +196,27 @@ impl AgentSession {
     /// the session file; later prompts are rejected. A second call does nothing. Must not be awaited by
     /// a listener or a hook.
     pub async fn dispose(&self) {
+        self.close(None).await;
+    }
+
+    /// Like [`AgentSession::dispose`], for a session that another one replaces.
+    pub(crate) async fn dispose_replaced(&self, next: SessionId, reason: ReplacementReason) {
+        let replaced = SessionEvent::SessionReplaced {
+            session: next,
+            reason,
+        };
+        self.close(Some(replaced)).await;
+    }
+
+    async fn close(&self, last_event: Option<SessionEvent>) {
         self.0.control.interrupt(Input::Close);
         self.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.wait_for_bash().await;
+        if let Some(event) = last_event {
+            self.log_change(event);
+        }
         self.0.publisher.close();
         let transcript = self.transcript();
         if transcript.session().is_saved()
@@ -228,9 +252,8 @@ impl AgentSession {
         *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
     }
 
-    /// Hooks: extensions first, then the embedding program.
-    pub fn hooks(&self) -> &Arc<dyn SessionHooks> {
-        &self.0.hooks
+    pub(crate) fn participants(&self) -> &Participants {
+        &self.0.participants
     }
 
     pub fn cwd(&self) -> &Path {
@@ -259,8 +282,8 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
-    let is_new = session.context_outline()?.messages == 0;
-    let stored = session.path_settings()?;
+    let is_new = session.current_branch().context_outline()?.messages == 0;
+    let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {
         let same = |stored: &ContextModel| {
             stored.provider == model.provider && stored.model_id == model.id

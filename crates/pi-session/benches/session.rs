@@ -84,10 +84,10 @@ fn index_a_long_session(bencher: Bencher) {
 fn read_the_last_thousand_entries(bencher: Bencher) {
     let directory = TempDir::new().unwrap();
     let session = open(&long_session(directory.path()));
-    let ids = session.branch_ids();
+    let ids = session.current_branch().ids();
     bencher.bench(|| {
         for id in &ids[ids.len() - 1000..] {
-            divan::black_box(session.entry(id.as_str()).unwrap());
+            divan::black_box(session.entries().read(id.as_str()).unwrap());
         }
     });
 }
@@ -96,7 +96,7 @@ fn read_the_last_thousand_entries(bencher: Bencher) {
 fn read_the_full_conversation(bencher: Bencher) {
     let directory = TempDir::new().unwrap();
     let session = open(&long_session(directory.path()));
-    bencher.bench(|| session.projection().unwrap());
+    bencher.bench(|| session.current_branch().projection().unwrap());
 }
 
 #[divan::bench]

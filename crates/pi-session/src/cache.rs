@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::entry::Entry;
+use pi_protocol::Entry;
+
 use crate::index::EntrySlot;
 
 /// Below this size, dead references are not removed.
@@ -46,8 +47,9 @@ impl EntryCache {
 
 #[cfg(test)]
 mod tests {
+    use pi_protocol::{CustomEntry, EntryId};
+
     use super::*;
-    use crate::entry::{CustomEntry, EntryId};
 
     fn entry() -> Arc<Entry> {
         Arc::new(Entry {

@@ -16,11 +16,12 @@ use std::sync::Arc;
 
 use pi_protocol::json::JsonObject;
 use pi_protocol::transcript::{active_sections, current_system_message};
-use pi_protocol::{AgentMessage, Message, SystemMessage};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, Entry, EntryBody, EntryId, Message, SystemMessage,
+};
 
-use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 pub use entry_view::ContextEdits;
 use entry_view::{EntryView, shows_messages};
@@ -187,10 +188,10 @@ pub fn project<Source: EntrySource>(
     Ok(ContextSelection::read(source, leaf)?.projection())
 }
 
-impl Session {
-    /// Projects the path to the leaf: what the model sees now.
-    pub fn projection(&self) -> Result<Projection, SessionError> {
-        project(self, self.leaf_id())
+impl SessionBranch<'_> {
+    /// Projects the path: what the model sees at its leaf.
+    pub fn projection(self) -> Result<Projection, SessionError> {
+        project(self.source, self.leaf_id())
     }
 }
 

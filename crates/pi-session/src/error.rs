@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+use pi_protocol::EntryId;
 use thiserror::Error;
 
-use crate::entry::EntryId;
 use crate::log::AppendError;
 use crate::session_id::InvalidSessionId;
 

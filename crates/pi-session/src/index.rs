@@ -4,11 +4,10 @@
 
 use std::collections::HashMap;
 
-use crate::entry::{Entry, EntryBody, EntryId};
-use crate::kind::EntryKind;
+use pi_protocol::{Entry, EntryBody, EntryId, EntryKind, timestamp};
+
 use crate::reader::RawLine;
 use crate::scan::LineFields;
-use crate::timestamp;
 
 /// Position of an entry in file order.
 pub(crate) type EntrySlot = u32;

@@ -1,10 +1,12 @@
 //! Session storage: an append-only log of entries that form a tree.
 //!
-//! A session file contains JSON lines: a [`SessionHeader`], then one [`Entry`] per line. Entries
+//! A session file contains JSON lines: a [`SessionHeader`](pi_protocol::SessionHeader), then one
+//! [`Entry`](pi_protocol::Entry) per line. Entries
 //! point to their parents, so one file holds every branch of a conversation, and written records
 //! are never changed. [`SessionStore`] creates, lists, finds and forks the sessions of a working
-//! directory; [`Session`] opens one file, reads it, appends to it and moves in its tree;
-//! [`SessionCheck`] and [`SessionRepair`] deal with damaged files.
+//! directory; [`Session`] opens one file, appends to it and moves in its tree; [`SessionEntries`]
+//! reads all branches and [`SessionBranch`] one path; [`SessionCheck`] and [`SessionRepair`] deal
+//! with damaged files.
 //!
 //! A [`Projection`] is the part of a session that the model sees. It is read with the index of the
 //! file, so that only the entries after the last compaction are parsed. What to do when it grows too
@@ -13,7 +15,8 @@
 //! ```
 //! use std::path::Path;
 //!
-//! use pi_session::{NewSession, Session, SessionInfoEntry};
+//! use pi_protocol::SessionInfoEntry;
+//! use pi_session::{NewSession, Session};
 //!
 //! # fn main() -> Result<(), pi_session::SessionError> {
 //! let mut session = Session::in_memory(Path::new("/project"), NewSession::default())?;
@@ -30,12 +33,8 @@ mod cache;
 mod check;
 mod context;
 mod directory;
-mod entry;
 mod error;
-mod fork;
-mod header;
 mod index;
-mod kind;
 pub mod listing;
 mod load;
 mod log;
@@ -51,7 +50,6 @@ mod stats;
 mod storage;
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
-mod timestamp;
 mod tree;
 
 pub use check::SessionCheck;
@@ -61,22 +59,18 @@ pub use context::{
     PathSettings, PathStep, ProjectedEntry, Projection, project, project_path,
 };
 pub use directory::sessions_root;
-pub use entry::{
-    BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
-    CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry, ModelChangeEntry, SessionInfoEntry,
-    ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
-};
 pub use error::SessionError;
-pub use fork::{ForkPosition, ForkedSession};
-pub use header::{CURRENT_VERSION, SessionHeader};
-pub use kind::{EntryKind, MessageRole};
 pub use log::AppendError;
 pub use removal::{Removal, RemovalError, delete_session};
 pub use repair::{RepairError, SessionRepair};
 pub use session::append::AppendedEntries;
+pub use session::branch::SessionBranch;
+pub use session::entries::SessionEntries;
+pub use session::fork::{ForkPosition, ForkedSession};
+pub use session::navigation::BranchSummary;
 pub use session::{NewSession, OpenReport, OpenSession, Session};
 pub use session_id::{InvalidSessionId, check_session_id};
 pub use session_store::SessionStore;
 pub use stats::{ModelUsage, SessionTotals, TokenTotals};
 pub use storage::AccessMode;
-pub use tree::{BranchSummary, NodeLabel, SessionTree, TreeNode};
+pub use tree::{NodeLabel, SessionTree, TreeNode};

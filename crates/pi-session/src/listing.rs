@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pi_protocol::SessionHeader;
+
 use crate::directory::EXTENSION;
-use crate::header::SessionHeader;
 use crate::load::parse;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{ScannedLine, Scanner};
@@ -39,6 +40,16 @@ impl SearchScope<'_> {
             Self::AllProjects(root) => all_session_files(root),
             Self::Directory(directory) => session_files(directory),
         }
+    }
+
+    /// Finds the session with exactly this ID, in any working directory.
+    pub fn find_by_id(self, id: &str) -> Option<PathBuf> {
+        let has_id = |path: &PathBuf| read_header(path).is_some_and(|header| header.id == id);
+        let (named, others): (Vec<_>, Vec<_>) = self.files().into_iter().partition(|path| {
+            let name = path.file_stem().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.ends_with(id))
+        });
+        named.into_iter().chain(others).find(has_id)
     }
 }
 

@@ -4,7 +4,8 @@
 
 use std::io;
 
-use crate::header::SessionHeader;
+use pi_protocol::SessionHeader;
+
 use crate::index::{Index, ScannedEntry};
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{ScannedLine, Scanner};

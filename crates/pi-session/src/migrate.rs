@@ -5,11 +5,10 @@
 use std::path::Path;
 
 use pi_protocol::json::JsonObject;
+use pi_protocol::{EntryId, SessionHeader};
 use serde_json::Value;
 
-use crate::entry::EntryId;
 use crate::error::SessionError;
-use crate::header::CURRENT_VERSION;
 use crate::load::parse;
 use crate::log::{AppendLog, read_range};
 use crate::session::encode_record;
@@ -60,10 +59,10 @@ pub(crate) fn migrate_content(content: &[u8]) -> Result<Vec<u8>, SessionError> {
         .iter()
         .flatten()
         .find(|object| is_header(object))
-        .map_or(CURRENT_VERSION, |header| {
+        .map_or(SessionHeader::CURRENT_VERSION, |header| {
             header.get("version").and_then(Value::as_u64).unwrap_or(1)
         });
-    if version >= CURRENT_VERSION {
+    if version >= SessionHeader::CURRENT_VERSION {
         return Ok(content.to_vec());
     }
     if version < 2 {
@@ -154,7 +153,7 @@ fn rename_hook_messages(objects: &mut [Option<JsonObject>]) {
 
 /// Sets the current version in a header; a new field is placed after the type.
 fn set_current_version(header: &mut JsonObject) {
-    let version = Value::from(CURRENT_VERSION);
+    let version = Value::from(SessionHeader::CURRENT_VERSION);
     if header.contains_key("version") {
         header.insert("version".to_owned(), version);
         return;

@@ -1,49 +1,47 @@
-//! [`Session`]: creation, opening and reading. A session is a log of records plus an index; entries
-//! are read from the log on demand. A session without a file keeps its log in memory. Appending is
-//! in [`append`], opening in [`open`], tree navigation in [`crate::tree`], copies in
-//! [`crate::fork`].
+//! [`Session`]: creation and identity. A session without a file keeps its log in memory. Its entries
+//! are in [`entries`], the path to its leaf in [`branch`]; appending is in [`append`], opening in
+//! [`open`], moving the leaf in [`navigation`], copying in [`fork`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_protocol::{Entry, EntryId, SessionHeader, timestamp};
 
-use crate::cache::EntryCache;
 use crate::directory;
-use crate::entry::{Entry, EntryId};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
-use crate::index::{EntrySlot, Index, IndexRecord};
-use crate::kind::EntryKind;
+use crate::index::{EntrySlot, Index};
 use crate::load::load;
-use crate::log::{AppendLog, read_range};
-use crate::reader::read_text;
+use crate::log::{AppendError, AppendLog};
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
-use crate::timestamp;
 
 pub(crate) mod append;
+pub(crate) mod branch;
+pub(crate) mod entries;
+pub(crate) mod fork;
+pub(crate) mod navigation;
 pub(crate) mod open;
+mod validation;
+
+use branch::SessionBranch;
+use entries::SessionEntries;
 
 /// A conversation with all its branches. New entries are appended after the leaf and become the new
 /// leaf.
 #[derive(Debug)]
 pub struct Session {
-    pub(crate) storage: Arc<dyn LogStorage>,
-    pub(crate) env: Env,
-    pub(crate) location: SessionLocation,
+    storage: Arc<dyn LogStorage>,
+    env: Env,
+    location: SessionLocation,
     /// Where forks of this session are created.
-    pub(crate) directory: PathBuf,
-    pub(crate) cwd: PathBuf,
-    pub(crate) header: SessionHeader,
-    pub(crate) log: AppendLog,
-    pub(crate) index: Index,
-    pub(crate) leaf: Option<EntrySlot>,
-    pub(crate) cache: EntryCache,
-    pub(crate) open_report: OpenReport,
-    /// Offset up to which the index has read the file.
-    pub(crate) scanned_to: u64,
+    directory: PathBuf,
+    cwd: PathBuf,
+    header: SessionHeader,
+    entries: SessionEntries,
+    leaf: Option<EntrySlot>,
+    open_report: OpenReport,
 }
 
 /// Where a session is stored.
@@ -61,6 +59,21 @@ impl SessionLocation {
             Self::Memory => None,
             Self::Deferred(path) | Self::File(path) => Some(path),
         }
+    }
+
+    /// Returns the path for messages; empty for a session in memory.
+    fn path_or_empty(&self) -> PathBuf {
+        self.path().map(Path::to_owned).unwrap_or_default()
+    }
+
+    fn append_failed(&self, source: AppendError) -> SessionError {
+        let path = self.path_or_empty();
+        SessionError::AppendFailed { path, source }
+    }
+
+    fn unreadable(&self, source: io::Error) -> SessionError {
+        let path = self.path_or_empty();
+        SessionError::Unreadable { path, source }
     }
 }
 
@@ -184,15 +197,12 @@ impl Session {
             .and_then(Path::parent)
             .map(Path::to_owned)
             .unwrap_or_default();
-        let path = location.path().map(Path::to_owned).unwrap_or_default();
-        let unreadable = |source| SessionError::Unreadable {
-            path: path.clone(),
-            source,
-        };
         let file = Box::new(MemoryFile::new(content));
-        let log = AppendLog::new(file, None, AccessMode::Write).map_err(unreadable)?;
+        let log = AppendLog::new(file, None, AccessMode::Write)
+            .map_err(|error| location.unreadable(error))?;
         let mut index = Index::default();
-        load(log.file(), 0, log.length(), None, &mut index).map_err(unreadable)?;
+        load(log.file(), 0, log.length(), None, &mut index)
+            .map_err(|error| location.unreadable(error))?;
         Ok(Self {
             storage,
             env,
@@ -200,11 +210,8 @@ impl Session {
             directory,
             cwd,
             header,
-            scanned_to: log.length(),
-            log,
             leaf: index.last(),
-            index,
-            cache: EntryCache::default(),
+            entries: SessionEntries::new(log, index),
             open_report: OpenReport::default(),
         })
     }
@@ -243,41 +250,22 @@ impl Session {
 
     /// Returns the session name: the last one set, on any branch.
     pub fn name(&self) -> Option<&str> {
-        self.index.name()
+        self.entries.index.name()
     }
 
-    /// Returns the number of entries on all branches.
-    pub fn len(&self) -> usize {
-        self.index.records().len()
+    /// Returns the entries of all branches.
+    pub fn entries(&self) -> &SessionEntries {
+        &self.entries
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.index.records().is_empty()
+    /// Returns the ID of the leaf; `None` before the first entry.
+    pub fn leaf_id(&self) -> Option<&EntryId> {
+        self.current_branch().leaf_id()
     }
 
-    pub fn contains(&self, id: &str) -> bool {
-        self.index.find(id).is_some()
-    }
-
-    /// Returns the kind of an entry without reading its body.
-    pub fn kind(&self, id: &str) -> Option<EntryKind> {
-        let slot = self.index.find(id)?;
-        Some(self.index.record(slot)?.kind)
-    }
-
-    /// Reads an entry, or returns the shared copy if one is still in use.
-    pub fn entry(&self, id: &str) -> Result<Arc<Entry>, SessionError> {
-        self.entry_at(self.slot(id)?)
-    }
-
-    /// Returns the JSON of an entry exactly as stored in the file.
-    pub fn entry_json(&self, id: &str) -> Result<String, SessionError> {
-        self.line_at(self.slot(id)?)
-    }
-
-    /// Reads all entries in file order, one at a time.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Arc<Entry>, SessionError>> + '_ {
-        (0..).take(self.len()).map(|slot| self.entry_at(slot))
+    /// Returns the path from the root to the leaf.
+    pub fn current_branch(&self) -> SessionBranch<'_> {
+        SessionBranch::new(&self.entries, self.leaf)
     }
 
     /// Fails if the working directory of the session does not exist.
@@ -287,96 +275,17 @@ impl Session {
         }
         Err(SessionError::MissingCwd {
             cwd: self.cwd.clone(),
-            path: self.path().map(Path::to_owned).unwrap_or_default(),
+            path: self.location.path_or_empty(),
         })
     }
 
     /// Flushes the file to disk. Appending alone leaves that to the operating system.
     pub fn sync(&self) -> Result<(), SessionError> {
-        self.log.sync().map_err(|source| SessionError::Unwritable {
-            path: self.path().map(Path::to_owned).unwrap_or_default(),
+        let synced = self.entries.log.sync();
+        synced.map_err(|source| SessionError::Unwritable {
+            path: self.location.path_or_empty(),
             source,
         })
-    }
-
-    pub(crate) fn slot(&self, id: &str) -> Result<EntrySlot, SessionError> {
-        let unknown = || SessionError::UnknownEntry {
-            id: EntryId::from(id),
-        };
-        self.index.find(id).ok_or_else(unknown)
-    }
-
-    pub(crate) fn record(&self, slot: EntrySlot) -> Result<&IndexRecord, SessionError> {
-        let unknown = || SessionError::UnknownEntry {
-            id: EntryId::from(slot.to_string()),
-        };
-        self.index.record(slot).ok_or_else(unknown)
-    }
-
-    pub(crate) fn entry_at(&self, slot: EntrySlot) -> Result<Arc<Entry>, SessionError> {
-        if let Some(entry) = self.cache.get(slot) {
-            return Ok(entry);
-        }
-        let record = self.record(slot)?;
-        let text = self.line_at(slot)?;
-        let entry = Entry::read(&text, record.kind)
-            .map_err(|error| unreadable_entry(record, io::Error::other(error)))?;
-        if entry.id != record.id {
-            let changed = io::Error::other("another process modified the file in place");
-            return Err(unreadable_entry(record, changed));
-        }
-        let entry = Arc::new(entry);
-        self.cache.put(slot, &entry);
-        Ok(entry)
-    }
-
-    /// Visits the lines of consecutive entries starting at a slot with a single read: as many as
-    /// fit in `max_bytes`, but at least one.
-    pub(crate) fn each_line_from(
-        &self,
-        first: EntrySlot,
-        max_bytes: u64,
-        mut visit: impl FnMut(EntrySlot, &[u8]) -> Result<(), SessionError>,
-    ) -> Result<(), SessionError> {
-        let records = self.index.records().get(first as usize..);
-        let records = records.unwrap_or_default();
-        let Some(start) = records.first() else {
-            return Ok(());
-        };
-        let mut end = start.offset;
-        let batch = records.iter().take_while(|record| {
-            let line_end = record.offset + u64::from(record.length);
-            let fits = end == start.offset || line_end - start.offset <= max_bytes;
-            let follows = record.offset >= end;
-            if fits && follows {
-                end = line_end;
-            }
-            fits && follows
-        });
-        let batch: Vec<_> = batch.collect();
-        let bytes = read_range(self.log.file(), start.offset, end)
-            .map_err(|source| unreadable_entry(start, source))?;
-        for (slot, record) in (first..).zip(batch) {
-            let begin = usize::try_from(record.offset - start.offset).unwrap_or(usize::MAX);
-            let line = bytes.get(begin..).unwrap_or_default();
-            let line = line.get(..record.length as usize).unwrap_or_default();
-            visit(slot, line)?;
-        }
-        Ok(())
-    }
-
-    /// Reads the line of an entry exactly as stored.
-    pub(crate) fn line_at(&self, slot: EntrySlot) -> Result<String, SessionError> {
-        let record = self.record(slot)?;
-        read_text(self.log.file(), record.offset, record.length)
-            .map_err(|source| unreadable_entry(record, source))
-    }
-}
-
-fn unreadable_entry(record: &IndexRecord, source: io::Error) -> SessionError {
-    SessionError::UnreadableEntry {
-        id: record.id.clone(),
-        source,
     }
 }
 

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::entry::EntryId;
+use pi_protocol::EntryId;
 
 /// How many short entry IDs are tried before a long one is used.
 const SHORT_ID_ATTEMPTS: usize = 100;

@@ -6,17 +6,16 @@ use std::path::{Path, PathBuf};
 
 use pi_env::Env;
 use pi_fs::private;
+use pi_protocol::{SessionHeader, timestamp};
 
 use crate::directory::{directory_name, file_name, resolve, sessions_root};
 use crate::error::SessionError;
-use crate::header::SessionHeader;
 use crate::session::append::write_new_file;
 use crate::session::{
     NewSession, OpenSession, Session, SessionLocation, create_directory, encode_record,
 };
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{AccessMode, DiskStorage};
-use crate::timestamp;
 
 /// The sessions of one working directory.
 ///
@@ -174,8 +173,8 @@ fn entry_lines(path: &Path) -> Result<Vec<u8>, SessionError> {
         },
     )?;
     let mut lines = Vec::new();
-    for slot in (0..).take(source.len()) {
-        lines.extend_from_slice(source.line_at(slot)?.as_bytes());
+    for slot in (0..).take(source.entries().len()) {
+        lines.extend_from_slice(source.entries().line_at(slot)?.as_bytes());
         lines.push(b'\n');
     }
     Ok(lines)

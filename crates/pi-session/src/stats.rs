@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use pi_protocol::{Entry, EntryKind, MessageRole};
 use serde::Serialize;
 
-use crate::entry::Entry;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
-use crate::kind::{EntryKind, MessageRole};
-use crate::session::Session;
+use crate::session::entries::SessionEntries;
 use usage_record::{TokenSpend, UsageRecord};
 
 mod usage_record;
@@ -118,6 +117,22 @@ impl SessionTotals {
         model.cost += spent.cost;
     }
 
+    /// Counts the next batch of entries that are not counted yet, in file order, parsing only the
+    /// relevant fields. Returns whether all entries are counted.
+    pub fn count_more(&mut self, entries: &SessionEntries) -> Result<bool, SessionError> {
+        let Ok(first) = EntrySlot::try_from(self.entries) else {
+            return Ok(true);
+        };
+        entries.each_line_from(first, COUNT_CHUNK_BYTES, |slot, line| {
+            match UsageRecord::read(line) {
+                Some(record) => self.add_record(record),
+                None => self.add(&*entries.entry_at(slot)?),
+            }
+            Ok(())
+        })?;
+        Ok(self.entries >= entries.len())
+    }
+
     /// Returns the usage by model, most expensive first; models without usage are left out.
     pub fn by_model(&self) -> Vec<&ModelUsage> {
         let used = self.by_model.values();
@@ -129,24 +144,6 @@ impl SessionTotals {
             by_cost.then(left.order.cmp(&right.order))
         });
         used
-    }
-}
-
-impl Session {
-    /// Counts the next batch of entries missing from `totals`, in file order, parsing only the
-    /// relevant fields. Returns whether all entries are counted.
-    pub fn count_more(&self, totals: &mut SessionTotals) -> Result<bool, SessionError> {
-        let Ok(first) = EntrySlot::try_from(totals.entries) else {
-            return Ok(true);
-        };
-        self.each_line_from(first, COUNT_CHUNK_BYTES, |slot, line| {
-            match UsageRecord::read(line) {
-                Some(record) => totals.add_record(record),
-                None => totals.add(&*self.entry_at(slot)?),
-            }
-            Ok(())
-        })?;
-        Ok(totals.entries >= self.len())
     }
 }
 

@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, Model};
+use pi_protocol::timestamp::to_iso;
+use pi_protocol::{AgentMessage, Entry, EntryId, Model};
 use serde_json::{Value, json};
 
 use crate::context::{Projection, project_path};
-use crate::entry::{Entry, EntryId};
-use crate::timestamp::to_iso;
 
 /// Timestamp of the first entry; each following one is a second later.
 pub const START_MS: i64 = 1_767_225_600_000;

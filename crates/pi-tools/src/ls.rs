@@ -3,9 +3,9 @@
 mod order;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_protocol::Tool as ToolDeclaration;
+use pi_core::{Tool, ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -8,9 +8,9 @@ mod window;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration};
+use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;

@@ -1,6 +1,6 @@
 //! Search results: lines, truncated to the limits, and notices about what is missing.
 
-use pi_core::ToolOutput;
+use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 

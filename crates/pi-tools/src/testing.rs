@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
-use pi_protocol::InputBlock;
+use pi_core::{Tool, ToolError, UpdateSink, validate_arguments};
+use pi_protocol::{InputBlock, ToolOutput};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

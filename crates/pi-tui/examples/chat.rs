@@ -92,7 +92,7 @@ pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
         }
     });
     let prompt = tui.dock_mut().push(editor);
-    tui.set_focus(Some(FocusTarget::Dock(prompt)));
+    tui.scene_mut().set_focus(Some(FocusTarget::Dock(prompt)));
     (tui, prompt, sent)
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn ui() -> (Tui, BlockId, Receiver<String>) {
         ..TuiOptions::default()
     });
     let id = tui.dock_mut().push_live(editor);
-    tui.set_focus(Some(FocusTarget::Dock(id)));
+    tui.scene_mut().set_focus(Some(FocusTarget::Dock(id)));
     (tui, id, sent)
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn show(tui: &mut Tui, anchor: OverlayAnchor) -> OverlayId {
         margin: OverlayMargin::all(1),
         ..OverlayOptions::default()
     };
-    tui.show_overlay(card(&format!("{anchor:?}")), options)
+    tui.scene_mut()
+        .show_overlay(card(&format!("{anchor:?}")), options)
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -79,14 +80,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 let tui = runner.tui_mut();
                 if key.is(KeyId::new(Key::Escape)) {
-                    tui.remove_last_overlay();
+                    tui.scene_mut().remove_last_overlay();
                 }
                 for (digit, anchor) in ANCHORS {
                     if key.text() != Some(digit) {
                         continue;
                     }
                     if let Some(id) = shown.remove(&digit)
-                        && tui.remove_overlay(id).is_some()
+                        && tui.scene_mut().remove_overlay(id).is_some()
                     {
                         continue;
                     }

@@ -81,4 +81,4 @@ pub use text::{
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
 };
-pub use tui::{EventResponse, FrameUrgency, ListenerId, ListenerOutcome, Tui, TuiOptions};
+pub use tui::{EventResponse, FrameUrgency, ListenerId, ListenerOutcome, Scene, Tui, TuiOptions};

@@ -5,25 +5,31 @@
 
 use std::time::Instant;
 
-use crate::component::{Component, InputContext, InputOutcome};
-use crate::focus::{Focus, FocusContext, FocusTarget};
-use crate::input::{InputEvent, Keybindings, TerminalReply};
+use crate::component::{InputContext, InputOutcome};
+use crate::input::{FocusChange, InputEvent, Keybindings, TerminalReply};
 use crate::line::Line;
-use crate::overlay::{OverlayId, OverlayStack};
 use crate::render::{
-    ActiveScreen, ComposeFn, Document, ExitBehavior, MainScreen, RenderError, RenderOptions,
-    ScreenContent, ScreenMode,
+    ComposeFn, Document, ExitBehavior, RenderError, RenderOptions, ScreenMode, SwitchableScreen,
 };
-use crate::terminal::{CellSize, Size};
+use crate::terminal::Size;
 
 mod flash;
 mod gesture;
 mod listener;
-mod overlays;
+mod pointer_surface;
+mod scene;
 mod scrolling;
+mod search;
 mod search_panel;
 
 pub use listener::{ListenerId, ListenerOutcome};
+pub use scene::Scene;
+
+use flash::Flashes;
+use gesture::Gesture;
+use listener::Listeners;
+use pointer_surface::PointerOptions;
+use search::SearchControl;
 
 #[derive(Clone, Debug, Default)]
 pub struct TuiOptions {
@@ -78,32 +84,21 @@ impl EventResponse {
 }
 
 pub struct Tui {
-    content: ScreenContent,
-    overlays: OverlayStack,
-    focus: Focus,
-    /// Component that last received `set_focused(true)`.
-    notified_focus: Option<FocusTarget>,
-    screen: ActiveScreen,
-    /// State of the main screen when full-screen mode began. The terminal saves its contents.
-    saved_main_screen: Option<MainScreen>,
-    size: Size,
-    cell_size: CellSize,
+    scene: Scene,
+    screen: SwitchableScreen,
     keybindings: Keybindings,
-    render: RenderOptions,
-    wheel_lines: usize,
-    copy_on_select: bool,
-    gesture: gesture::Gesture,
-    flashes: flash::Flashes,
-    listeners: listener::Listeners,
-    search_overlay: Option<OverlayId>,
+    pointer: PointerOptions,
+    gesture: Gesture,
+    flashes: Flashes,
+    listeners: Listeners,
+    search: SearchControl,
 }
 
 impl std::fmt::Debug for Tui {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
             .debug_struct("Tui")
-            .field("content", &self.content)
-            .field("size", &self.size)
+            .field("scene", &self.scene)
             .finish_non_exhaustive()
     }
 }
@@ -112,45 +107,49 @@ impl Tui {
     /// Returns a UI without content.
     pub fn new(options: TuiOptions) -> Self {
         Self {
-            content: ScreenContent::default(),
-            overlays: OverlayStack::default(),
-            focus: Focus::default(),
-            notified_focus: None,
-            screen: ActiveScreen::new(options.mode),
-            saved_main_screen: None,
-            size: Size::default(),
-            cell_size: CellSize::default(),
+            scene: Scene::default(),
+            screen: SwitchableScreen::new(options.mode, options.render),
             keybindings: options.keybindings,
-            render: options.render,
-            wheel_lines: options.wheel_lines.max(1),
-            copy_on_select: options.copy_on_select,
-            gesture: gesture::Gesture::default(),
-            flashes: flash::Flashes::default(),
-            listeners: listener::Listeners::default(),
-            search_overlay: None,
+            pointer: PointerOptions {
+                wheel_lines: options.wheel_lines.max(1),
+                copy_on_select: options.copy_on_select,
+            },
+            gesture: Gesture::default(),
+            flashes: Flashes::default(),
+            listeners: Listeners::default(),
+            search: SearchControl::default(),
         }
+    }
+
+    /// Returns the components, their overlays and the focus.
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    pub fn scene_mut(&mut self) -> &mut Scene {
+        &mut self.scene
     }
 
     /// Returns the blocks that scroll.
     pub fn transcript(&self) -> &Document {
-        &self.content.transcript
+        &self.scene.content.transcript
     }
 
     pub fn transcript_mut(&mut self) -> &mut Document {
-        &mut self.content.transcript
+        &mut self.scene.content.transcript
     }
 
     /// Returns the blocks pinned to the bottom.
     pub fn dock(&self) -> &Document {
-        &self.content.dock
+        &self.scene.content.dock
     }
 
     pub fn dock_mut(&mut self) -> &mut Document {
-        &mut self.content.dock
+        &mut self.scene.content.dock
     }
 
     pub fn render_options_mut(&mut self) -> &mut RenderOptions {
-        &mut self.render
+        &mut self.screen.options
     }
 
     pub fn keybindings(&self) -> &Keybindings {
@@ -162,66 +161,35 @@ impl Tui {
     }
 
     pub fn size(&self) -> Size {
-        self.size
+        self.scene.size
     }
 
     pub fn set_size(&mut self, size: Size) {
-        self.size = size.at_least_one_cell();
-    }
-
-    /// Returns the cell size in pixels, as the terminal reported it.
-    pub fn cell_size(&self) -> CellSize {
-        self.cell_size
+        self.scene.size = size.at_least_one_cell();
     }
 
     pub fn mode(&self) -> ScreenMode {
-        match self.screen {
-            ActiveScreen::Main(_) => ScreenMode::Main,
-            ActiveScreen::Full(_) => ScreenMode::Full,
-        }
+        self.screen.mode()
     }
 
     /// Returns the bytes that prepare the screen for the first frame.
     pub fn start(&mut self) -> String {
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => {
-                screen.forget();
-                String::new()
-            }
-            ActiveScreen::Full(screen) => screen.enter(self.render.mouse),
-        }
+        self.screen.start()
     }
 
     /// Returns the bytes that hand the screen back to the shell.
     pub fn stop(&mut self, exit: ExitBehavior) -> String {
+        let size = self.scene.size;
         let mut output = String::new();
-        if matches!(self.screen, ActiveScreen::Full(_)) && self.saved_main_screen.is_some() {
+        if self.screen.covers_main() {
             output = self.set_mode(ScreenMode::Main);
             if exit == ExitBehavior::PrintTranscript {
-                output.push_str(&self.last_frame());
+                output.push_str(&self.screen.last_frame(&mut self.scene.content, size));
             }
         }
-        self.close_search();
-        // Repaint so that blocks and overlays removed since the last frame do not stay on screen.
-        if matches!(&self.screen, ActiveScreen::Main(screen) if screen.is_painted()) {
-            output.push_str(&self.last_frame());
-        }
-        let last = match &mut self.screen {
-            ActiveScreen::Main(screen) => screen.finish(),
-            ActiveScreen::Full(screen) => screen.leave(&mut self.content, exit),
-        };
-        output + &last
-    }
-
-    /// Paints the content without overlays, which must not end up in the scrollback.
-    fn last_frame(&mut self) -> String {
-        let (size, options) = (self.size, self.render);
-        self.screen
-            .frame(&mut self.content, size, options, None)
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, "cannot paint the final frame");
-                String::new()
-            })
+        self.search.close(&mut self.scene, self.screen.full_mut());
+        let content = &mut self.scene.content;
+        output + &self.screen.finish(content, size, exit)
     }
 
     /// Switches the screen mode while running and returns the bytes to write.
@@ -231,34 +199,21 @@ impl Tui {
         if self.mode() == mode {
             return String::new();
         }
-        self.close_search();
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => {
-                self.saved_main_screen = Some(std::mem::take(screen));
-                self.screen = ActiveScreen::new(mode);
-                self.start()
-            }
-            ActiveScreen::Full(screen) => {
-                let output = screen.leave(&mut self.content, ExitBehavior::RestoreScreen);
-                let mut main = self.saved_main_screen.take().unwrap_or_default();
-                main.cursor_was_shown();
-                self.screen = ActiveScreen::Main(main);
-                output
-            }
-        }
+        self.search.close(&mut self.scene, self.screen.full_mut());
+        self.screen.switch(&mut self.scene.content)
     }
 
     /// Switches to full-screen mode, scrolled to the lines that most recently left the main screen,
     /// and returns the bytes to write. Use [`Tui::set_mode`] to switch back.
     pub fn view_scrollback(&mut self) -> String {
-        let ActiveScreen::Main(screen) = &self.screen else {
+        let Some(screen) = self.screen.main() else {
             return String::new();
         };
-        let dock = self.content.dock.line_count();
-        let height = self.size.rows.saturating_sub(dock).max(1);
+        let dock = self.scene.content.dock.line_count();
+        let height = self.scene.size.rows.saturating_sub(dock).max(1);
         let first = screen.lines_above().saturating_sub(height);
         let output = self.set_mode(ScreenMode::Full);
-        if let ActiveScreen::Full(screen) = &mut self.screen {
+        if let Some(screen) = self.screen.full_mut() {
             screen.viewport.begin_at(first);
         }
         output
@@ -268,18 +223,20 @@ impl Tui {
     pub fn frame(&mut self) -> Result<String, RenderError> {
         let mut output = self.paint()?;
         // Painting may change the match count shown in the search panel.
-        if self.update_search_result() {
+        if let Some(screen) = self.screen.full()
+            && self.search.update_result(&mut self.scene, screen)
+        {
             output.push_str(&self.paint()?);
         }
         Ok(output)
     }
 
     fn paint(&mut self) -> Result<String, RenderError> {
-        self.resolve_focus();
-        let size = self.size;
+        self.scene.resolve_focus();
+        let size = self.scene.size;
         let flashes = &self.flashes;
-        let flashing = flashes.is_active() && matches!(self.screen, ActiveScreen::Full(_));
-        let overlays = &mut self.overlays;
+        let flashing = flashes.is_active() && self.screen.full().is_some();
+        let overlays = &mut self.scene.overlays;
         let has_overlays = flashing || overlays.any_visible(size);
         let mut compose = |screen: &mut Vec<Line>| {
             overlays.compose(screen, size);
@@ -292,27 +249,14 @@ impl Tui {
         } else {
             None
         };
-        let output = self
-            .screen
-            .frame(&mut self.content, size, self.render, overlay);
-        if let ActiveScreen::Full(screen) = &mut self.screen {
-            // Keep the saved main screen in step with changes to the transcript.
-            let changes = screen.take_changes();
-            if let Some(saved_main_screen) = &mut self.saved_main_screen {
-                saved_main_screen.apply_changes(&changes);
-            }
-        }
-        output
+        self.screen.frame(&mut self.scene.content, size, overlay)
     }
 
     /// Makes the next frame clear the terminal, scrollback included, and print everything.
     ///
     /// Used when switching sessions; nothing else clears the scrollback.
     pub fn clear_terminal(&mut self) {
-        match &mut self.screen {
-            ActiveScreen::Main(screen) => screen.request_clear(),
-            ActiveScreen::Full(screen) => screen.request_repaint(),
-        }
+        self.screen.request_clear();
     }
 
     /// Makes the next frame rewrite every visible row.
@@ -322,17 +266,27 @@ impl Tui {
 
     /// Makes every component drop its cached lines, for example after a theme change.
     pub fn invalidate(&mut self) {
-        self.content.transcript.invalidate();
-        self.content.dock.invalidate();
-        self.overlays.invalidate();
+        self.scene.invalidate();
     }
 
     /// Dispatches an event to listeners, the screen or the focused component.
     pub fn handle(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
         match event {
-            InputEvent::Reply(reply) => self.handle_reply(reply),
+            InputEvent::Reply(TerminalReply::CellSize { width, height })
+                if *width > 0 && *height > 0 =>
+            {
+                // Images depend on the size of a cell.
+                self.invalidate();
+                EventResponse::consumed(FrameUrgency::Soon)
+            }
+            InputEvent::Reply(_) => EventResponse::ignored(),
             InputEvent::Mouse(report) => self.handle_mouse(*report, now),
-            InputEvent::Focus(change) => self.handle_window_focus(*change),
+            InputEvent::Focus(change) => {
+                if *change == FocusChange::Lost {
+                    self.gesture = Gesture::default();
+                }
+                EventResponse::consumed(FrameUrgency::None)
+            }
             InputEvent::Key(_) | InputEvent::Paste(_) | InputEvent::Unknown(_) => {
                 if self.listeners.is_empty() {
                     return self.handle_typed(event, now);
@@ -364,30 +318,15 @@ impl Tui {
         }
     }
 
-    fn handle_reply(&mut self, reply: &TerminalReply) -> EventResponse {
-        if let TerminalReply::CellSize { width, height } = *reply
-            && width > 0
-            && height > 0
-        {
-            self.cell_size = CellSize {
-                width: u32::from(width),
-                height: u32::from(height),
-            };
-            self.invalidate();
-            return EventResponse::consumed(FrameUrgency::Soon);
-        }
-        EventResponse::ignored()
-    }
-
     fn handle_focused(&mut self, event: &InputEvent, now: Instant) -> EventResponse {
-        self.resolve_focus();
+        self.scene.resolve_focus();
         let context = InputContext {
             keybindings: &self.keybindings,
             now,
-            rows: self.size.rows,
+            rows: self.scene.size.rows,
         };
-        let target = self.focus.current();
-        let Some(component) = component_of(&mut self.content, &mut self.overlays, target) else {
+        let target = self.scene.focused();
+        let Some(component) = target.and_then(|target| self.scene.component(target)) else {
             return EventResponse::ignored();
         };
         if let InputEvent::Key(key) = event
@@ -398,62 +337,14 @@ impl Tui {
         }
         match component.handle_input(event, &context) {
             InputOutcome::Consumed => {
-                if self.search_overlay.map(FocusTarget::Overlay) == target {
-                    self.follow_search_query();
+                if let Some(screen) = self.screen.full_mut()
+                    && self.search.is_focused(&self.scene)
+                {
+                    self.search.follow_query(&mut self.scene, screen);
                 }
                 EventResponse::consumed(FrameUrgency::Now)
             }
             InputOutcome::Ignored => EventResponse::ignored(),
         }
-    }
-
-    pub fn focused(&self) -> Option<FocusTarget> {
-        self.focus.current()
-    }
-
-    /// Moves keyboard focus to `target`, or clears it.
-    pub fn set_focus(&mut self, target: Option<FocusTarget>) {
-        self.update_focus(|focus, context| focus.set(target, context));
-    }
-
-    fn resolve_focus(&mut self) {
-        self.update_focus(Focus::resolve);
-    }
-
-    /// Changes focus and notifies the components that gained or lost it.
-    fn update_focus(&mut self, change: impl FnOnce(&mut Focus, &FocusContext<'_>)) {
-        let (content, overlays) = (&self.content, &self.overlays);
-        let focus_context = FocusContext {
-            overlays,
-            size: self.size,
-            is_mounted: &|target| match target {
-                FocusTarget::Transcript(id) => content.transcript.contains(id),
-                FocusTarget::Dock(id) => content.dock.contains(id),
-                FocusTarget::Overlay(id) => overlays.get(id).is_some(),
-            },
-        };
-        change(&mut self.focus, &focus_context);
-        let current = self.focus.current();
-        if self.notified_focus == current {
-            return;
-        }
-        for (target, focused) in [(self.notified_focus, false), (current, true)] {
-            if let Some(component) = component_of(&mut self.content, &mut self.overlays, target) {
-                component.set_focused(focused);
-            }
-        }
-        self.notified_focus = current;
-    }
-}
-
-fn component_of<'a>(
-    content: &'a mut ScreenContent,
-    overlays: &'a mut OverlayStack,
-    target: Option<FocusTarget>,
-) -> Option<&'a mut dyn Component> {
-    match target? {
-        FocusTarget::Transcript(id) => content.transcript.get_mut(id),
-        FocusTarget::Dock(id) => content.dock.get_mut(id),
-        FocusTarget::Overlay(id) => Some(overlays.get_mut(id)?.component.as_mut()),
     }
 }

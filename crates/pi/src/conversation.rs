@@ -37,7 +37,7 @@ pub(crate) async fn converse(
 
 /// Explains why there is no model: unreadable credentials are reported differently from missing ones.
 async fn explain_missing_model(runtime: &SessionRuntime) -> Failure {
-    let credentials = AuthFile::new(runtime.services().agent_dir.auth_file());
+    let credentials = AuthFile::new(runtime.workspace().agent_dir.auth_file());
     match credentials.read_all().await {
         Ok(_readable) => no_model(),
         Err(error) => Failure::from_chain(&error),

@@ -16,7 +16,7 @@ use pi_env::Env;
 use pi_protocol::ThinkingLevel;
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_runtime::{
-    AgentSession, InputSource, NoExpansion, NoSessionHooks, Prompt, SessionParts, Toolset,
+    AgentSession, InputSource, NoExpansion, Participants, Prompt, SessionParts, Toolset,
     ToolsetOptions, no_model_hints,
 };
 use pi_session::{NewSession, Session};
@@ -148,7 +148,7 @@ fn session(directory: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<Ag
         resources: Arc::new(NoExpansion),
         cwd: project,
         env: env.clone(),
-        hooks: Arc::new(NoSessionHooks),
+        participants: Participants::default(),
     };
     Ok(AgentSession::new(parts)?)
 }

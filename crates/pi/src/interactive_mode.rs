@@ -7,7 +7,7 @@ use pi_env::Env;
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
-use pi_runtime::{AgentSession, Prompt, Services};
+use pi_runtime::{AgentSession, Prompt, Workspace};
 
 use crate::args::Args;
 use crate::docs_command::joined;
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         trust: Some(trust),
         extensions,
         first_start,
-        startup_notices: Some(StartupNotices::new(startup_news(runtime.services()))),
+        startup_notices: Some(StartupNotices::new(startup_news(runtime.workspace()))),
     };
     match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
         Ok(ExitReason::Quit) => {
@@ -71,9 +71,9 @@ fn changelog() -> String {
 }
 
 /// Checks for newer releases of pi and of installed packages, unless disabled.
-async fn startup_news(services: Arc<Services>) -> Vec<String> {
+async fn startup_news(workspace: Arc<Workspace>) -> Vec<String> {
     let mut news = Vec::new();
-    let (settings, env) = (&services.settings, &services.env);
+    let (settings, env) = (&workspace.settings, &workspace.env);
     if let Some(release) = newer_release(settings, env).await {
         news.push(format!(
             "pi {} is available. Run pi update to install it.",
@@ -81,7 +81,7 @@ async fn startup_news(services: Arc<Services>) -> Vec<String> {
         ));
     }
     let used = used_packages(settings);
-    let installer = installer(&services.agent_dir, &services.cwd, env, settings);
+    let installer = installer(&workspace.agent_dir, &workspace.cwd, env, settings);
     let outdated = installer.outdated(&used).await;
     if !outdated.is_empty() {
         let names: Vec<String> = outdated

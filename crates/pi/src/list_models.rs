@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_config::{AgentDir, DiagnosticLevel};
 use pi_env::Env;
 use pi_protocol::{Modality, Model};
-use pi_runtime::{ServiceOptions, Services, fetch_local_models};
+use pi_runtime::{Host, HostOptions, Workspace, WorkspaceOptions, fetch_local_models};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};
@@ -22,19 +22,22 @@ pub(crate) async fn run(args: &Args, filter: &ListModels, env: Env) -> Exit {
         Ok(cwd) => cwd,
         Err(failure) => return failure.report(),
     };
-    let options = ServiceOptions {
+    let host = Host::new(HostOptions {
         trust: args.trust,
+        ..HostOptions::new(AgentDir::from_env(&env), env)
+    });
+    let options = WorkspaceOptions {
         resources: args.resources.clone(),
-        ..ServiceOptions::new(AgentDir::from_env(&env), env)
+        ..WorkspaceOptions::default()
     };
-    let services = Services::load(&options, &cwd).await;
-    let trouble = fetch_local_models(&services.models).await;
-    for diagnostic in services.diagnostics.iter().chain(&trouble) {
+    let workspace = Workspace::load(&host, &options, &cwd).await;
+    let trouble = fetch_local_models(&workspace.models).await;
+    for diagnostic in workspace.diagnostics.iter().chain(&trouble) {
         if diagnostic.level > DiagnosticLevel::Info {
             warn(&diagnostic.message);
         }
     }
-    let models = services.models.available();
+    let models = workspace.models.available();
     if models.is_empty() {
         // An empty list is not a failure.
         no_model().warn();

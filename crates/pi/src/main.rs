@@ -33,12 +33,14 @@ mod version;
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_protocol::UpdateFormat;
 use pi_rpc::RpcExtensionUi;
-use pi_runtime::{ExtensionMode, ExtensionUi, UpdateFormat};
+use pi_runtime::{ExtensionMode, ExtensionUi};
 
 use crate::args::{Args, Problem};
 use crate::extension_failures::PrintedFailures;
@@ -191,9 +193,14 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
 }
 
-/// Runs the async part of the program on one thread.
+/// Threads for sessions; more would cost memory and gain nothing for one user.
+const MAX_WORKERS: usize = 4;
+
+/// Runs the front end on this thread; sessions run on others, so that neither delays the other.
 fn block_on(work: impl Future<Output = Exit>) -> Exit {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores.min(MAX_WORKERS))
         .enable_all()
         .build();
     let runtime = match runtime {

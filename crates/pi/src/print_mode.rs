@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, SharedMessage};
-use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, StopReason};
-use pi_runtime::{SessionEvent, SessionListener, SessionRuntime};
+use pi_protocol::{
+    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, SessionEvent,
+    SharedMessage, StopReason,
+};
+use pi_runtime::{SessionListener, SessionRuntime};
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, print_untrusted};
@@ -83,9 +85,8 @@ impl SessionListener for LastAnswer {
                 let message = Some(SharedMessage::clone(message));
                 *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
             }
-            SessionEvent::Agent(AgentEvent::MessageUpdate { message, .. }) => {
-                let live = Some(message.clone());
-                *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
+            SessionEvent::Agent(AgentEvent::MessageUpdate { live, .. }) => {
+                *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live.clone();
             }
             _ => {}
         }

@@ -8,9 +8,9 @@ use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_env::Env;
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_runtime::{
-    ExtensionFlag, ExtensionOptions, ExtensionUi, ModelFlags, RuntimeOptions, SessionChoice,
-    SessionChoiceError, SessionRuntime, StartError, StartNotification, no_model_hints,
-    read_attachments,
+    ExtensionFlag, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags, SessionChoice,
+    SessionChoiceError, SessionOptions, SessionRuntime, StartError, StartNotification,
+    no_model_hints, read_attachments,
 };
 
 use crate::args::{Args, ModelArgs};
@@ -35,14 +35,12 @@ pub(crate) async fn prepare(
     let cwd = working_directory()?;
     let (files, messages) = (args.prompt.files.clone(), args.prompt.messages.clone());
     let flags = extension_flags(&args);
-    let mut options = RuntimeOptions {
-        // One broken extension ends the program, before the others start.
-        session_start: StartNotification::Deferred,
-        ..runtime_options(args, &cwd, &env)?
-    };
+    let (host, mut options) = split_options(args, &cwd, &env)?;
+    // One broken extension ends the program, before the others start.
+    options.session_start = StartNotification::Deferred;
     options.extensions.ui = extension_ui;
     options.extensions.flags = flags;
-    let runtime = start(options).await?;
+    let runtime = start(&Host::new(host), options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => {
             runtime.notify_session_start().await;
@@ -70,16 +68,14 @@ pub(crate) async fn prepare_interactive(
     args.session.selection.resume = false;
     let flags = extension_flags(&args);
     let installer = Arc::new(StartupInstaller::new(AgentDir::from_env(&env), env.clone()));
-    let mut options = RuntimeOptions {
-        trust_prompt: Some(Arc::new(trust)),
-        packages: Some(installer.clone()),
-        // Extensions may open dialogs at session start, which needs a screen.
-        session_start: StartNotification::Deferred,
-        ..runtime_options(args, &cwd, &env)?
-    };
+    let (mut host, mut options) = split_options(args, &cwd, &env)?;
+    host.trust_prompt = Some(Arc::new(trust));
+    host.packages = Some(installer.clone());
+    // Extensions may open dialogs at session start, which needs a screen.
+    options.session_start = StartNotification::Deferred;
     options.extensions.ui = Arc::new(extensions);
     options.extensions.flags = flags;
-    let runtime = start(options).await?;
+    let runtime = start(&Host::new(host), options).await?;
     installer.silence();
     if let Err(failure) = report(&extension_failures(&runtime)) {
         runtime.shutdown().await;
@@ -101,9 +97,9 @@ fn extension_flags(args: &Args) -> Vec<ExtensionFlag> {
 
 /// Returns extension load errors, and flags that no extension registers (these have no file).
 fn extension_failures(runtime: &SessionRuntime) -> Vec<ConfigDiagnostic> {
-    let services = runtime.services();
+    let workspace = runtime.workspace();
     let is_extension = |path: &PathBuf| {
-        let mut extensions = services.resources.extensions.iter();
+        let mut extensions = workspace.resources.extensions.iter();
         extensions.any(|extension| extension.path == *path)
     };
     let diagnostics = runtime.diagnostics().into_iter();
@@ -189,7 +185,12 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
             .is_some_and(is_code)
 }
 
-fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, Failure> {
+/// Returns the options for the process and for its session.
+fn split_options(
+    args: Args,
+    cwd: &Path,
+    env: &Env,
+) -> Result<(HostOptions, SessionOptions), Failure> {
     let run_settings = args.run_settings();
     let session = args.session.selection.choice()?.ok_or_else(|| {
         Failure::new("--resume is only available in interactive mode")
@@ -202,23 +203,25 @@ fn runtime_options(args: Args, cwd: &Path, env: &Env) -> Result<RuntimeOptions, 
         engine: args.extension_host,
         ..ExtensionOptions::default()
     };
-    Ok(RuntimeOptions {
+    let installer = StartupInstaller::new(agent_dir.clone(), env.clone());
+    let host = HostOptions {
+        run_settings,
+        trust: args.trust,
+        packages: Some(Arc::new(installer)),
+        offline: args.offline,
+        ..HostOptions::new(agent_dir, env.clone())
+    };
+    let options = SessionOptions {
         extensions,
         session,
-        run_settings,
         session_dir: args.session.directory,
         name: args.session.name,
-        trust: args.trust,
         models: model_flags(args.model),
         tools: args.tools,
         resources: args.resources,
-        packages: Some(Arc::new(StartupInstaller::new(
-            agent_dir.clone(),
-            env.clone(),
-        ))),
-        offline: args.offline,
-        ..RuntimeOptions::new(agent_dir, cwd, env.clone())
-    })
+        ..SessionOptions::new(cwd)
+    };
+    Ok((host, options))
 }
 
 fn model_flags(args: ModelArgs) -> ModelFlags {
@@ -235,8 +238,8 @@ fn model_flags(args: ModelArgs) -> ModelFlags {
 }
 
 /// Starts the session. A session of another project is copied into this one if the user agrees.
-async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
-    let error = match SessionRuntime::start(options.clone()).await {
+async fn start(host: &Host, options: SessionOptions) -> Result<SessionRuntime, Failure> {
+    let error = match host.start(options.clone()).await {
         Ok(runtime) => return Ok(runtime),
         Err(error) => error,
     };
@@ -247,7 +250,7 @@ async fn start(options: RuntimeOptions) -> Result<SessionRuntime, Failure> {
             source: path.to_string_lossy().into_owned(),
             id: None,
         };
-        let again = SessionRuntime::start(RuntimeOptions { session, ..options }).await;
+        let again = host.start(SessionOptions { session, ..options }).await;
         return again.map_err(|error| start_failure(&error));
     }
     Err(start_failure(&error))

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 25] = [
+const LAYERS: [(&str, &[&str]); 27] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -27,8 +27,8 @@ const LAYERS: [(&str, &[&str]); 25] = [
     ),
     ("pi-tui", &[]),
     ("pi-markdown", &["pi-tui"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools may use pi-core, which
-    // defines the `Tool` trait.
+    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools and pi-extensions may use
+    // pi-core, which defines the `Tool` trait.
     (
         "pi-config",
         &[
@@ -71,6 +71,23 @@ const LAYERS: [(&str, &[&str]); 25] = [
             "pi-auth",
             "pi-env",
             "pi-fs",
+            "pi-protocol",
+        ],
+    ),
+    // Between a session and the JavaScript host; knows a session only through its traits.
+    (
+        "pi-extensions",
+        &[
+            "pi-ext",
+            "pi-tools",
+            "pi-core",
+            "pi-config",
+            "pi-context",
+            "pi-session",
+            "pi-providers",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
             "pi-protocol",
         ],
     ),
@@ -169,7 +186,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-config",
     "pi-context",
     "pi-export",
-    "pi-ext",
+    "pi-extensions",
     "pi-fs",
     "pi-session",
     "pi-tools",
@@ -367,7 +384,7 @@ mod tests {
         let members = [
             member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
             member("pi-config", &["pi-auth"], &[]),
-            member("pi-runtime", &["pi-core", "pi-tools", "pi-ext"], &[]),
+            member("pi-runtime", &["pi-core", "pi-tools", "pi-extensions"], &[]),
             member("pi-tui", &["crossterm"], &[]),
             member("xtask", &["anyhow", "pi-providers"], &[]),
         ];

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pi_protocol::AgentMessage;
-use pi_session::{EntryBody, EntryId, ProjectedEntry};
+use pi_protocol::{AgentMessage, EntryBody, EntryId};
+use pi_session::ProjectedEntry;
 
 use crate::estimate::message_tokens;
 

@@ -3,32 +3,14 @@
 //! first check if the run ends with its batch of tools and nothing is queued.
 
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
-use pi_protocol::{AgentMessage, AssistantMessage, Model, StopReason};
-use pi_session::{EntryBody, EntryId, Projection};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionReason, EntryBody, EntryId, Model, StopReason,
+};
+use pi_session::Projection;
 use thiserror::Error;
 
 use super::settings::CompactionSettings;
 use crate::estimate::{context_tokens, context_tokens_despite_changes, last_report};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompactionReason {
-    Manual,
-    /// The context exceeds the threshold.
-    Threshold,
-    /// The context was too large for the model.
-    Overflow,
-}
-
-impl CompactionReason {
-    /// Returns the reason as used in events.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Threshold => "threshold",
-            Self::Overflow => "overflow",
-        }
-    }
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompactionDecision {
@@ -221,7 +203,7 @@ impl CompactionCheck<'_> {
         self.position().is_some() && !is_omitted
     }
 
-    fn edits_after_response(&self) -> impl Iterator<Item = &pi_session::ContextEditEntry> {
+    fn edits_after_response(&self) -> impl Iterator<Item = &pi_protocol::ContextEditEntry> {
         let first = self.position().map_or(usize::MAX, |position| position + 1);
         let entries = self.projection.entries().iter().skip(first);
         entries.filter_map(|entry| match &entry.entry().body {

@@ -2,8 +2,8 @@
 //! everything before it, so if nothing later changed the context, a long conversation need not be
 //! read.
 
-use pi_protocol::AgentMessage;
-use pi_session::{ContextEdits, EntryId, EntryKind, EntrySource};
+use pi_protocol::{AgentMessage, EntryId, EntryKind};
+use pi_session::{ContextEdits, EntrySource};
 
 use super::{message_tokens, reported_tokens};
 

@@ -7,8 +7,8 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, NavigationTarget,
     Summarizer, SummaryAuthor, SummaryInstructions, SummaryRequest,
 };
-use pi_protocol::{AgentMessage, AssistantMessage, Model, ThinkingLevel};
-use pi_session::{Entry, EntryBody, OpenSession, Session, project_path};
+use pi_protocol::{AgentMessage, AssistantMessage, Entry, EntryBody, Model, ThinkingLevel};
+use pi_session::{OpenSession, Session, project_path};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -59,7 +59,7 @@ fn read_summary(request: &SummaryRequest, text: &str) -> pi_context::Summary {
 }
 
 fn context_texts(session: &Session) -> Vec<String> {
-    let projection = session.projection().unwrap();
+    let projection = session.current_branch().projection().unwrap();
     let messages = pi_context::to_model_messages(projection.messages());
     let texts = messages.iter().map(|message| {
         let value = serde_json::to_value(message).unwrap();
@@ -81,7 +81,7 @@ fn a_session_continues_from_its_compaction_after_reopening() {
     append(&mut session, user(&"recent ".repeat(20)));
     append(&mut session, response("two"));
 
-    let projection = session.projection().unwrap();
+    let projection = session.current_branch().projection().unwrap();
     let plan = CompactionPlan::new(&projection, &SETTINGS).unwrap();
     let model = model();
     let summarizer = Summarizer {
@@ -111,10 +111,10 @@ fn a_session_continues_from_its_compaction_after_reopening() {
     assert!(texts[1].starts_with("recent "));
     assert_eq!(texts[2..], ["two", "next"]);
     assert_eq!(
-        session.projection().unwrap(),
-        project_path(&session.branch_entries().unwrap())
+        session.current_branch().projection().unwrap(),
+        project_path(&session.current_branch().entries().unwrap())
     );
-    let settings = session.path_settings().unwrap();
+    let settings = session.current_branch().settings().unwrap();
     assert_eq!(settings.model.unwrap().model_id, "alpha");
 }
 
@@ -127,7 +127,8 @@ fn an_abandoned_branch_is_summarized_at_the_navigation_target() {
     let target = append(&mut session, user("second"));
     let old_leaf = append(&mut session, response("two"));
 
-    let abandoned = AbandonedBranch::collect(&session, session.leaf_id(), &target.id).unwrap();
+    let abandoned =
+        AbandonedBranch::collect(session.entries(), session.leaf_id(), &target.id).unwrap();
     assert_eq!(
         abandoned.entries.as_slice(),
         std::slice::from_ref(&old_leaf)

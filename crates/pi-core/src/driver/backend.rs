@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::control::Control;
 use crate::error::HookError;
-use crate::event::SharedMessage;
 use crate::machine::{
     CompactionJob, ContextCheck, ConversationTail, OmitTarget, PromptInput, Rejection, RunFailure,
 };
 use crate::prompt::Prompt;
-use crate::session_event::SessionEvent;
 use crate::tool::Tool;
 use crate::tool_call::{FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use crate::turn::{FinishedTurn, TurnDecision};

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use futures_util::future::select_all;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{RequestId, RequestKind, ToolCall};
+use pi_protocol::{RequestId, RequestKind, ToolCall, ToolOutput};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
-use crate::tool::{Tool, ToolError, ToolOutput, UpdateSink};
+use crate::tool::{Tool, ToolError, UpdateSink};
 use crate::tool_call::{Decision, FinishedToolCall, PendingToolCall, ReviewedToolCall};
 
 /// Result of a call that a hook blocked without giving a reason.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, StopReason};
+use pi_protocol::{AgentMessage, SharedMessage, StopReason};
 
 use super::compaction::{CompactionEnd, ContextCompaction};
 use super::context::Context;
@@ -10,8 +10,7 @@ use super::effect::{ContextCheck, Effect, OmitTarget, RunFailure};
 use super::input::{ConversationTail, Outcome};
 use super::run::{RunFlags, take_queued};
 use super::turns::{LoopEnd, TurnLoop};
-use crate::event::SharedMessage;
-use crate::session_event::RetryEnd;
+use crate::retry_end::RetryEnd;
 
 #[derive(Debug)]
 pub(super) struct AfterLoop {

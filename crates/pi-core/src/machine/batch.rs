@@ -5,7 +5,7 @@
 
 mod call;
 
-use pi_protocol::{Answer, Request, RequestId, ToolCall};
+use pi_protocol::{AgentEvent, Answer, Request, RequestId, SessionEvent, ToolCall, ToolOutput};
 use serde_json::Value;
 
 pub use call::CallOutcome;
@@ -14,9 +14,7 @@ use call::{CallState, end_event, start_event};
 
 use super::effect::{AnswerError, Effect};
 use super::input::PreflightOutcome;
-use crate::event::AgentEvent;
-use crate::session_event::SessionEvent;
-use crate::tool::{ExecutionMode, ToolOutput};
+use crate::tool::ExecutionMode;
 
 /// Result of calls of a run that failed before they ended.
 const ABANDONED_CALL: &str = "The run failed before this call ended";

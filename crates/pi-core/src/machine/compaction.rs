@@ -2,12 +2,13 @@
 //!
 //! The same steps run before a prompt, between two turns, after a run, and on request.
 
-use pi_context::{CompactionDecision, CompactionReason, RecoveryState};
+use pi_context::{CompactionDecision, RecoveryState};
+
+use pi_protocol::{CompactionReason, SessionEvent};
 
 use super::context::Context;
 use super::effect::{CompactionJob, ContextCheck, Effect, OmitTarget};
 use super::input::Outcome;
-use crate::session_event::SessionEvent;
 
 #[derive(Debug)]
 pub(super) struct ContextCompaction(CompactionStep);

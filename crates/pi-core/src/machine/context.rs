@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pi_context::RecoveryState;
-use pi_protocol::{AgentMessage, BashExecutionMessage, Model, ThinkingLevel};
+use pi_protocol::{
+    AgentEvent, AgentMessage, BashExecutionMessage, Delivery, Model, SessionEvent, SharedMessage,
+    ThinkingLevel,
+};
 use pi_providers::ScopedModel;
 
 use super::effect::{Effect, Rejection, Reply};
 use super::retry::RetryState;
-use crate::event::{AgentEvent, SharedMessage};
 use crate::prompt::Prompt;
-use crate::queue::{Delivery, MessageQueue, QueuedTexts};
-use crate::session_event::{RetryEnd, SessionEvent};
+use crate::queue::{MessageQueue, queued_texts};
+use crate::retry_end::RetryEnd;
 use crate::tool::ExecutionMode;
 use crate::turn::ActivityOutcome;
 
@@ -114,7 +116,7 @@ impl Context {
     pub(super) fn clear_queue(&mut self) {
         let cleared = self.queue.clear();
         self.push(Effect::PublishQueue);
-        self.reply(Reply::Cleared(QueuedTexts::of(cleared.iter())));
+        self.reply(Reply::Cleared(queued_texts(cleared.iter())));
     }
 
     /// Returns queued messages that were taken but not stored.

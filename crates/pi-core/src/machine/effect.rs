@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use pi_context::{CompactionReason, RecoveryFailure, RecoveryState};
+use pi_context::{RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, ImageContent, Request, RequestId, ToolCall};
-use pi_session::EntryId;
+use pi_protocol::{
+    AgentMessage, CompactionReason, EntryId, ImageContent, QueuedTexts, Request, RequestId,
+    SessionEvent, SharedMessage, ToolCall,
+};
 
 use super::input::Input;
-use crate::event::SharedMessage;
 use crate::prompt::Prompt;
-use crate::queue::QueuedTexts;
-use crate::session_event::SessionEvent;
 use crate::turn::FinishedTurn;
 
 /// An action for the driver.

@@ -3,15 +3,12 @@
 use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, ImageContent, Request,
-    RequestId,
+    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, Delivery, ImageContent,
+    Request, RequestId, SharedMessage, ToolOutput,
 };
 
 use super::batch::CallOutcome;
-use crate::event::SharedMessage;
 use crate::prompt::{InputSource, Prompt};
-use crate::queue::Delivery;
-use crate::tool::ToolOutput;
 use crate::turn::TurnDecision;
 
 /// An event fed into the machine: a request of a client, or the outcome of an effect.

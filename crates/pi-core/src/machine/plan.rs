@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pi_context::RecoveryState;
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentEvent, AgentMessage, QueueId, SharedMessage};
 
 use super::context::Context;
 use super::effect::Effect;
-use crate::event::{AgentEvent, SharedMessage};
-use crate::queue::{QueueId, Queued};
+use crate::queue::Queued;
 
 #[derive(Debug, Default)]
 pub(super) struct Plan {

@@ -1,6 +1,6 @@
 //! Requests of clients that add work.
 
-use pi_protocol::{AgentMessage, Answer, BashExecutionMessage, RequestId};
+use pi_protocol::{AgentMessage, Answer, BashExecutionMessage, Delivery, RequestId};
 
 use super::Machine;
 use super::activity::Activity;
@@ -11,7 +11,6 @@ use super::input::{CustomDelivery, CustomInput, Input, PromptInput};
 use super::preparation::Preparation;
 use super::run::Run;
 use crate::prompt::Prompt;
-use crate::queue::Delivery;
 
 impl Machine {
     pub(super) fn prompt(&mut self, prompt: PromptInput) {

@@ -1,13 +1,11 @@
 //! Attempts to repeat a failed request.
 
+use crate::retry_end::RetryEnd;
 use std::time::Duration;
 
-use pi_protocol::AgentMessage;
 use pi_protocol::overflow::is_context_overflow;
 use pi_protocol::retry::{RetryPolicy, is_retryable};
-
-use crate::event::SharedMessage;
-use crate::session_event::{RetryEnd, SessionEvent};
+use pi_protocol::{AgentMessage, SessionEvent, SharedMessage};
 
 #[derive(Debug, Default)]
 pub(super) struct RetryState {
@@ -50,7 +48,7 @@ impl RetryState {
     /// Returns the event that ends the attempts; `None` if there was none.
     pub(super) fn end(&mut self, end: RetryEnd) -> Option<SessionEvent> {
         let attempt = std::mem::take(&mut self.attempt);
-        (attempt > 0).then(|| SessionEvent::retry_ended(attempt, end))
+        (attempt > 0).then(|| end.into_event(attempt))
     }
 }
 

@@ -7,7 +7,10 @@ mod requests;
 use std::sync::Arc;
 
 use pi_context::RecoveryState;
-use pi_protocol::{AgentMessage, AssistantMessage, LiveMessage, StopReason};
+use pi_protocol::{
+    AgentEvent, AgentMessage, AssistantMessage, LiveMessage, SessionEvent, SharedMessage,
+    StopReason,
+};
 
 use super::batch::Batch;
 use super::compaction::ContextCompaction;
@@ -16,8 +19,7 @@ use super::effect::Effect;
 use super::input::Outcome;
 use super::plan::{Plan, PlanItem};
 use super::run::RunFlags;
-use crate::event::{AgentEvent, SharedMessage};
-use crate::session_event::{RetryEnd, SessionEvent};
+use crate::retry_end::RetryEnd;
 use crate::turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 
 /// From `agent_start` to `agent_end`. A run may consist of several loops.

@@ -8,11 +8,13 @@ use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, SessionEvent, SharedMessage,
-    Tool, ToolResultUpdate, TurnDecision,
+    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, Tool, ToolResultUpdate,
+    TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, ImageContent, Message, SystemMessage, UserMessage};
+use pi_protocol::{
+    AgentMessage, ImageContent, Message, SessionEvent, SharedMessage, SystemMessage, UserMessage,
+};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 

@@ -1,10 +1,9 @@
 //! Requests of a client, and what it sees of a session.
 
 use pi_core::{
-    Backend as _, CustomInput, CustomMessageOptions, Delivery, Input, Prompt, Reply,
-    SessionActivity,
+    Backend as _, CustomInput, CustomMessageOptions, Input, Prompt, Reply, SessionActivity,
 };
-use pi_protocol::{AgentMessage, CustomMessage};
+use pi_protocol::{AgentMessage, CustomMessage, Delivery};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

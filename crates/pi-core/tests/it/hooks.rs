@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use pi_core::{
     Backend as _, DenialReason, FinishedToolCall, HookError, Input, PendingToolCall, Rejection,
-    Reply, ReviewedToolCall, SharedMessage, ToolResultUpdate, TurnDecision,
+    Reply, ReviewedToolCall, ToolResultUpdate, TurnDecision,
 };
-use pi_protocol::{AgentMessage, InputBlock, Message, UserMessage};
+use pi_protocol::{AgentMessage, InputBlock, Message, SharedMessage, UserMessage};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
 

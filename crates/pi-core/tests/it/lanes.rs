@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{
-    Backend as _, Delivery, Input, Outcome, Rejection, Reply, SessionActivity, ToolOutput, submit,
-};
+use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, SessionActivity, submit};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use pi_protocol::{Delivery, ToolOutput};
 
 use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input};
 use crate::panics::PanickingHooks;

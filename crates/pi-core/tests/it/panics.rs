@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, Delivery, HookError, Input, PendingToolCall, Rejection, Reply, ReviewedToolCall,
-    SessionActivity, SessionEvent, SharedMessage, TurnDecision, submit,
+    Backend as _, HookError, Input, PendingToolCall, Rejection, Reply, ReviewedToolCall,
+    SessionActivity, TurnDecision, submit,
 };
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Delivery, SessionEvent, SharedMessage};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

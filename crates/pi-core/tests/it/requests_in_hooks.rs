@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, CustomDelivery, CustomMessageOptions, Delivery, HookError, Input,
-    PendingToolCall, Rejection, Reply, ReviewedToolCall, SessionEvent,
+    Backend as _, CustomDelivery, CustomMessageOptions, HookError, Input, PendingToolCall,
+    Rejection, Reply, ReviewedToolCall,
 };
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
+
+use pi_protocol::{Delivery, SessionEvent};
 
 use crate::backend::{TestBackend, TestHooks, prompt_input};
 use crate::script::{ScriptedModel, ScriptedResponse, TestTool};

@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{Tool, ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall};
+use pi_protocol::{
+    Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput,
+};
 use pi_providers::{AssistantStream, StreamWriter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pi_core::{ToolError, ToolOutput};
+use pi_core::ToolError;
+use pi_protocol::ToolOutput;
 use pretty_assertions::assert_eq;
 use tokio::sync::{Barrier, Notify};
 

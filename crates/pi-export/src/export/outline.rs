@@ -4,9 +4,10 @@
 //! browser when it becomes visible.
 
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, InputBlock, StopReason, ToolResultMessage,
+    AgentMessage, AssistantBlock, AssistantMessage, Entry, EntryBody, EntryId, InputBlock,
+    StopReason, ToolResultMessage,
 };
-use pi_session::{Entry, EntryBody, EntryId, TreeNode};
+use pi_session::TreeNode;
 use serde::Serialize;
 
 use crate::redaction::Redactor;

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pi_protocol::Tool;
-use pi_session::{Session, SessionError, SessionHeader, SessionTotals, TokenTotals};
+use pi_protocol::{SessionHeader, Tool};
+use pi_session::{Session, SessionError, SessionTotals, TokenTotals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -150,7 +150,7 @@ fn write_data(
     options: &HtmlOptions,
 ) -> Result<(), PageError> {
     let mut json = ScriptJson::new(&options.redaction);
-    let tree = session.tree();
+    let tree = session.entries().tree();
     let leaf = session.leaf_id();
     let leaf = leaf.and_then(|leaf| tree.nodes.iter().rposition(|node| node.id == *leaf));
     let mut totals = SessionTotals::default();
@@ -158,7 +158,7 @@ fn write_data(
     let mut block = 0;
     for (position, node) in tree.nodes.into_iter().enumerate() {
         // A line damaged by another program must not prevent the rest from being exported.
-        let entry = session.entry(node.id.as_str()).ok();
+        let entry = session.entries().read(node.id.as_str()).ok();
         let separator = match (position, block) {
             (0, _) => "<script type=\"application/json\" class=\"entries\">[\n",
             (_, block) if block > BLOCK_SIZE => {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use pi_env::Env;
-use pi_protocol::AgentMessage;
-use pi_session::{NewSession, Session, SessionInfoEntry};
+use pi_protocol::{AgentMessage, SessionInfoEntry};
+use pi_session::{NewSession, Session};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -87,7 +87,7 @@ fn entries(page: &str) -> Vec<Value> {
 fn a_page_contains_all_branches_and_their_cost() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
-    let first = session.branch_ids().remove(0);
+    let first = session.current_branch().ids().remove(0);
     session.branch(&first).unwrap();
     session.append(response("another answer")).unwrap();
     session
@@ -222,7 +222,7 @@ fn exports_contain_no_stored_secrets() {
 fn json_lines_contain_only_the_current_branch() {
     let home = TempDir::new().unwrap();
     let mut session = saved_session(&home);
-    let first = session.branch_ids().remove(0);
+    let first = session.current_branch().ids().remove(0);
     session.branch(&first).unwrap();
     session.append(response("another answer")).unwrap();
     let output = home.path().join("new/folder/out.jsonl");
@@ -233,8 +233,8 @@ fn json_lines_contain_only_the_current_branch() {
     };
     assert_eq!(export_jsonl(&session, &options).unwrap(), output);
     let copy = Session::open(&output, OpenSession::default()).unwrap();
-    assert_eq!(copy.branch_ids(), session.branch_ids());
-    assert_eq!(copy.len(), 2);
+    assert_eq!(copy.current_branch().ids(), session.current_branch().ids());
+    assert_eq!(copy.entries().len(), 2);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
-use pi_session::{Entry, EntryBody};
+use pi_protocol::{AgentMessage, Entry, EntryBody};
 use serde_json::Value;
 
 use super::ReplayDifference;

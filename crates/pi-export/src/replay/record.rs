@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use pi_env::Env;
 use pi_fs::private::PrivateTempDir;
-use pi_protocol::AgentMessage;
-use pi_session::{AccessMode, EntryBody, OpenSession, Session, SessionError};
+use pi_protocol::{AgentMessage, EntryBody};
+use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use thiserror::Error;
 
 use super::comparison::message_of;
@@ -83,7 +83,7 @@ impl RecordedConversation {
                 ..OpenSession::default()
             },
         )?;
-        let entries = session.branch_entries()?;
+        let entries = session.current_branch().entries()?;
         let mut record = Self {
             messages: Vec::new(),
             after_extension: Vec::new(),

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_env::Env;
-use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, ToolResultMessage, UserMessage};
-use pi_session::Entry;
+use pi_protocol::{
+    AgentMessage, AssistantBlock, AssistantMessage, Entry, ToolResultMessage, UserMessage,
+};
 
 use super::ReplayReport;
 use super::comparison::{first_difference, replayed_messages};

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use pi_export::{ExportTheme, HtmlOptions, export_html};
-use pi_protocol::AgentMessage;
-use pi_session::{
-    BranchSummary, CompactionEntry, CustomMessageEntry, EntryId, LabelEntry, ModelChangeEntry,
-    NewSession, Session, SessionInfoEntry,
+use pi_protocol::{
+    AgentMessage, CompactionEntry, CustomMessageEntry, EntryId, LabelEntry, ModelChangeEntry,
+    SessionInfoEntry,
 };
+use pi_session::{BranchSummary, NewSession, Session};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -319,7 +319,7 @@ fn check_inert(main: &str) {
 }
 
 fn ids(session: &Session) -> Vec<EntryId> {
-    let nodes = session.tree().nodes.into_iter();
+    let nodes = session.entries().tree().nodes.into_iter();
     nodes.map(|node| node.id).collect()
 }
 

@@ -42,13 +42,13 @@ export const streamSimpleOpenAIResponses = streamOnWire;
 export function registerBuiltInApiProviders() {}
 
 export function isContextOverflow(message, contextWindow) {
-  return call("messages.overflows", { message, contextWindow: contextWindow ?? 0 });
+  return call("messages.isOverflow", { message, contextWindow: contextWindow ?? 0 });
 }
 export function isRecoverableLength(message, model) {
-  return call("messages.recovers", { message, model });
+  return call("messages.isRecoverable", { message, model });
 }
 export function findEnvKeys(provider, env = process.env) {
-  const found = call("models.envKeys", { provider }).filter((name) => env[name]);
+  const found = call("models.environmentKeys", { provider }).filter((name) => env[name]);
   return found.length > 0 ? found : undefined;
 }
 export function getEnvApiKey(provider, env = process.env) {
@@ -56,7 +56,7 @@ export function getEnvApiKey(provider, env = process.env) {
   return name && env[name];
 }
 export function parseStreamingJson(text) {
-  return call("messages.partialJson", { text: text ?? "" });
+  return call("messages.parsePartialJson", { text: text ?? "" });
 }
 export function hasApi(model, api) {
   return model.api === api;

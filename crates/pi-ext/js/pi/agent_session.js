@@ -16,14 +16,14 @@ export class AgentSession {
     this.#sessionManager = sessionManager;
     this.#resourceLoader = resourceLoader;
   }
-  #get(name, args) {
-    return call(`agent.${name}`, { ...args, agent: this.#agent });
+  #call(method, args) {
+    return call(method, { ...args, agent: this.#agent });
   }
-  #do(method, args) {
-    return request(`agent.${method}`, { ...args, agent: this.#agent });
+  #request(method, args) {
+    return request(method, { ...args, agent: this.#agent });
   }
   #state(name) {
-    return optional(this.#get("state")[name]);
+    return optional(this.#call("agent.state")[name]);
   }
 
   // Called with every event of the agent.
@@ -37,7 +37,7 @@ export class AgentSession {
 
   prompt(text, options = {}) {
     const { images, streamingBehavior, expandPromptTemplates } = options;
-    return this.#do("prompt", { text, images: images ?? [], streamingBehavior, expandPromptTemplates });
+    return this.#request("agent.prompt", { text, images: images ?? [], streamingBehavior, expandPromptTemplates });
   }
   steer(text, images) {
     return this.prompt(text, { images, streamingBehavior: "steer" });
@@ -46,54 +46,54 @@ export class AgentSession {
     return this.prompt(text, { images, streamingBehavior: "followUp" });
   }
   sendUserMessage(content, options = {}) {
-    return this.#do("sendUser", { content, options });
+    return this.#request("agent.sendUserMessage", { content, options });
   }
   sendCustomMessage(message, options = {}) {
-    return this.#do("send", { message, options });
+    return this.#request("agent.sendMessage", { message, options });
   }
   clearQueue() {
-    return this.#do("clearQueue");
+    return this.#request("agent.clearQueue");
   }
   abort() {
-    return this.#do("abort");
+    return this.#request("agent.abort");
   }
   waitForIdle() {
-    return this.#do("idle");
+    return this.#request("agent.waitForIdle");
   }
   compact(customInstructions) {
-    return this.#do("compact", { customInstructions });
+    return this.#request("agent.compact", { customInstructions });
   }
   setModel(model) {
-    return this.#do("setModel", { provider: model.provider, id: model.id });
+    return this.#request("agent.setModel", { provider: model.provider, id: model.id });
   }
   setThinkingLevel(level) {
-    return this.#do("setThinking", { level });
+    return this.#request("agent.setThinkingLevel", { level });
   }
   setSessionName(name) {
-    return this.#do("setName", { name });
+    return this.#request("agent.setSessionName", { name });
   }
   setAutoCompactionEnabled(enabled) {
-    this.#get("setAutoCompaction", { enabled });
+    this.#call("agent.setAutoCompaction", { enabled });
   }
   executeBash(command, onChunk, options = {}) {
-    return this.#do("bash", { command, exclude: options.excludeFromContext });
+    return this.#request("agent.runBash", { command, excludeFromContext: options.excludeFromContext });
   }
   abortBash() {
-    this.#get("abortBash");
+    this.#call("agent.abortBash");
   }
   // Extensions apply only to the live session.
   async bindExtensions() {}
   dispose() {
     this.#listeners.clear();
     unregister(this.#agent);
-    return this.#do("dispose");
+    return this.#request("agent.dispose");
   }
 
   get messages() {
-    return this.#get("messages");
+    return this.#call("agent.messages");
   }
   get state() {
-    const { model, thinkingLevel, isStreaming } = this.#get("state");
+    const { model, thinkingLevel, isStreaming } = this.#call("agent.state");
     return { systemPrompt: this.systemPrompt, model: optional(model), thinkingLevel, tools: this.getAllTools(), messages: this.messages, isStreaming };
   }
   get agent() {
@@ -108,7 +108,7 @@ export class AgentSession {
     };
   }
   get systemPrompt() {
-    return this.#get("systemPrompt");
+    return this.#call("agent.systemPrompt");
   }
   get model() {
     return this.#state("model");
@@ -162,19 +162,19 @@ export class AgentSession {
     return this.#state("activeTools");
   }
   getAllTools() {
-    return this.#get("tools");
+    return this.#call("agent.tools");
   }
   setActiveToolsByName(names) {
-    this.#get("setTools", { names: [...names] });
+    this.#call("agent.setActiveTools", { names: [...names] });
   }
   getSessionStats() {
-    return this.#get("stats");
+    return this.#call("agent.stats");
   }
   getContextUsage() {
-    return optional(this.#get("usage"));
+    return optional(this.#call("agent.contextUsage"));
   }
   getLastAssistantText() {
-    return optional(this.#get("lastText"));
+    return optional(this.#call("agent.lastAssistantText"));
   }
 }
 
@@ -202,7 +202,7 @@ export async function createAgentSession(options = {}) {
   let session;
   const execute = async ({ name, callId, arguments: args }, signal, signalId) => {
     const tool = customTools.find((candidate) => candidate.name === name);
-    const onUpdate = (partial) => void call("tool.update", { signalId, partial });
+    const onUpdate = (partial) => void call("job.toolUpdate", { signalId, partial });
     const { content = [], details, usage, terminate } = (await tool.execute(callId, args, signal, onUpdate)) ?? {};
     return { content, details, usage, terminate };
   };

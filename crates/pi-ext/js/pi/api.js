@@ -36,17 +36,17 @@ export function createApi(extension) {
         throw new TypeError(`parameters of tool ${tool.name} must be an object schema`);
       }
       extension.tools.set(tool.name, tool);
-      if (extension.isBound) call("tool.register", { extension: extension.path, tool: describeTool(tool) });
+      if (extension.isBound) call("registration.tool", { extension: extension.path, tool: describeTool(tool) });
     },
     registerCommand(name, command) {
       requireNonEmpty(name, "command name");
       extension.commands.set(name, command);
-      if (extension.isBound) call("command.register", { extension: extension.path, command: describeCommand(name, command) });
+      if (extension.isBound) call("registration.command", { extension: extension.path, command: describeCommand(name, command) });
     },
     registerShortcut(key, shortcut) {
       requireNonEmpty(key, "shortcut key");
       extension.shortcuts.set(key, shortcut);
-      if (extension.isBound) call("shortcut.register", { extension: extension.path, shortcut: { key, description: shortcut.description } });
+      if (extension.isBound) call("registration.shortcut", { extension: extension.path, shortcut: { key, description: shortcut.description } });
     },
     registerFlag(name, flag) {
       requireNonEmpty(name, "flag name");
@@ -57,35 +57,35 @@ export function createApi(extension) {
     },
     registerMessageRenderer(customType, renderer) {
       extension.messageRenderers.set(customType, renderer);
-      if (extension.isBound) call("renderer.register", { kind: "message", type: customType });
+      if (extension.isBound) call("registration.renderer", { kind: "message", customType });
     },
     registerEntryRenderer(customType, renderer) {
       extension.entryRenderers.set(customType, renderer);
-      if (extension.isBound) call("renderer.register", { kind: "entry", type: customType });
+      if (extension.isBound) call("registration.renderer", { kind: "entry", customType });
     },
     registerMarkdownTransformer(transformer) {
       extension.markdownTransformer = transformer;
-      if (extension.isBound) call("renderer.register", { kind: "markdown", type: "" });
+      if (extension.isBound) call("registration.renderer", { kind: "markdown" });
     },
     registerProvider(nameOrProvider, config) {
       const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config ?? {}] : [nameOrProvider.id, nameOrProvider];
       requireNonEmpty(name, "provider name");
       extension.providers = [...extension.providers.filter((known) => known.name !== name), { name, config: settings }];
-      if (extension.isBound) call("provider.register", { extension: extension.path, provider: describeProvider(name, settings) });
+      if (extension.isBound) call("registration.provider", { extension: extension.path, provider: describeProvider(name, settings) });
     },
     unregisterProvider(name) {
       extension.providers = extension.providers.filter((known) => known.name !== name);
-      if (extension.isBound) call("provider.unregister", { name });
+      if (extension.isBound) call("registration.removeProvider", { name });
     },
 
     sendMessage(message, options) {
-      call("message.send", { message, options: options ?? {} });
+      call("run.sendMessage", { message, options: options ?? {} });
     },
     sendUserMessage(content, options) {
-      call("message.sendUser", { content, options: options ?? {} });
+      call("run.sendUserMessage", { content, options: options ?? {} });
     },
     appendEntry(customType, data) {
-      call("entry.append", { customType, data });
+      call("session.appendEntry", { customType, data });
     },
     setSessionName(name) {
       call("session.setName", { name });
@@ -94,11 +94,11 @@ export function createApi(extension) {
       return call("session.name") ?? undefined;
     },
     setLabel(entryId, label) {
-      call("entry.label", { entryId, label });
+      call("session.setLabel", { entryId, label });
     },
     exec(command, args, options) {
       // Loaded lazily, since child processes depend on many Node modules.
-      return requireModule("pi:pi/exec").exec(command, args, { ...options, cwd: options?.cwd ?? call("context").cwd });
+      return requireModule("pi:pi/exec").exec(command, args, { ...options, cwd: options?.cwd ?? call("program.context").cwd });
     },
     getActiveTools() {
       return call("tools.active");
@@ -110,7 +110,7 @@ export function createApi(extension) {
       call("tools.setActive", { names: [...names] });
     },
     getCommands() {
-      return call("commands");
+      return call("program.commands");
     },
     setModel(model) {
       return request("model.set", { provider: model.provider, id: model.id });

@@ -58,7 +58,7 @@ export function createDefinition(name, cwd, options = {}) {
     ...described,
     promptSnippet,
     promptGuidelines,
-    prepareArguments: (args) => call("builtin.prepare", { name, arguments: args ?? {} }),
+    prepareArguments: (args) => call("builtin.prepareArguments", { name, arguments: args ?? {} }),
     execute: (callId, args, signal, onUpdate) => run(callId, args, signal, onUpdate),
   };
 }
@@ -75,7 +75,7 @@ export function createLocalOperations(shell, options = {}) {
     async exec(command, cwd, { onData, signal, timeout, env } = {}) {
       const output = (data) => void onData?.(Buffer.from(data, "base64"));
       const run = { command, cwd, timeout, env: env ?? { ...process.env }, shell, shellPath: options.shellPath };
-      return requestWithCallbacks("builtin.shell", run, { output }, signal);
+      return requestWithCallbacks("builtin.runShell", run, { output }, signal);
     },
   };
 }

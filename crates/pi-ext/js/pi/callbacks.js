@@ -18,7 +18,7 @@ export function unregister(number) {
 // Requests a host operation with callbacks. An abort cancels it; the operation decides how it then completes.
 export async function requestWithCallbacks(method, args, handlers = {}, signal = undefined) {
   const number = register(handlers);
-  const cancel = () => call("work.cancel", { number });
+  const cancel = () => call("job.cancel", { number });
   try {
     const done = request(method, { ...args, number });
     if (signal?.aborted) cancel();

@@ -7,15 +7,15 @@ const builtIn = {
   triggerCharacters: [],
   async getSuggestions(lines, cursorLine, cursorCol, options) {
     if (options?.signal?.aborted) return null;
-    const found = await request("ui.complete", { lines, line: cursorLine, column: cursorCol, force: options?.force === true });
+    const found = await request("screen.complete", { lines, line: cursorLine, column: cursorCol, force: options?.force === true });
     return options?.signal?.aborted ? null : found;
   },
   applyCompletion(lines, cursorLine, cursorCol, item, prefix) {
-    const applied = call("ui.applyCompletion", { line: lines[cursorLine] ?? "", column: cursorCol, item, prefix });
+    const applied = call("screen.applyCompletion", { line: lines[cursorLine] ?? "", column: cursorCol, item, prefix });
     return { lines: lines.map((line, index) => (index === cursorLine ? applied.line : line)), cursorLine, cursorCol: applied.column };
   },
   shouldTriggerFileCompletion(lines, cursorLine, cursorCol) {
-    return call("ui.completesPath", { lines, line: cursorLine, column: cursorCol });
+    return call("screen.completesPath", { lines, line: cursorLine, column: cursorCol, force: false });
   },
 };
 
@@ -31,7 +31,7 @@ export function provider(listener) {
 // Wraps the current provider.
 export function wrapProvider(factory) {
   current = factory(current);
-  call("ui.change", { kind: "completion", triggers: (current.triggerCharacters ?? []).map(String) });
+  call("screen.change", { kind: "completion", triggers: (current.triggerCharacters ?? []).map(String) });
   for (const listener of listeners) guarded("addAutocompleteProvider", () => listener(current));
 }
 

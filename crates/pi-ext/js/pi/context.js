@@ -12,7 +12,7 @@ const modelRegistry = createModelRegistry();
 const ui = createUi();
 
 function compact(options = {}) {
-  request("compact", { customInstructions: options.customInstructions }).then(
+  request("run.compact", { customInstructions: options.customInstructions }).then(
     (result) => options.onComplete?.(result),
     (error) => (options.onError ? options.onError(error) : reportError(undefined, "compact", error)),
   );
@@ -22,27 +22,27 @@ function compact(options = {}) {
 export function createContext(signalId) {
   return {
     get ui() {
-      call("context");
+      call("program.context");
       return ui;
     },
     get mode() {
-      return call("context").mode;
+      return call("program.context").mode;
     },
     get hasUI() {
-      return call("context").hasUI;
+      return call("program.context").hasUI;
     },
     get cwd() {
-      return call("context").cwd;
+      return call("program.context").cwd;
     },
     get sessionManager() {
-      call("context");
+      call("program.context");
       return sessionView;
     },
     get modelRegistry() {
       return modelRegistry;
     },
     get model() {
-      return call("model") ?? undefined;
+      return call("model.current") ?? undefined;
     },
     get scopedModels() {
       return call("model.scoped");
@@ -53,20 +53,20 @@ export function createContext(signalId) {
     get signal() {
       return signalOf(signalId);
     },
-    isIdle: () => call("idle"),
-    isProjectTrusted: () => call("context").trusted,
-    abort: () => void call("abort"),
-    hasPendingMessages: () => call("pending"),
-    shutdown: () => void call("shutdown"),
-    getContextUsage: () => call("usage") ?? undefined,
+    isIdle: () => call("run.isIdle"),
+    isProjectTrusted: () => call("program.context").trusted,
+    abort: () => void call("run.abort"),
+    hasPendingMessages: () => call("run.hasPendingMessages"),
+    shutdown: () => void call("program.shutdown"),
+    getContextUsage: () => call("run.contextUsage") ?? undefined,
     compact,
-    getSystemPrompt: () => call("systemPrompt"),
+    getSystemPrompt: () => call("run.systemPrompt"),
   };
 }
 
 async function runWithSession(result, options) {
   if (!result.cancelled && options?.withSession) {
-    call("replacement.adopt");
+    call("replacement.bind");
     try {
       await options.withSession(createReplacementContext());
     } finally {
@@ -79,13 +79,13 @@ async function runWithSession(result, options) {
 // Actions that are available only to commands, such as replacing the session.
 function sessionActions() {
   return {
-    getSystemPromptOptions: () => call("systemPrompt.options"),
-    waitForIdle: () => request("idle"),
-    newSession: async (options) => runWithSession(await request("session.new", { parentSession: options?.parentSession }), options),
-    fork: async (entryId, options) => runWithSession(await request("session.fork", { entryId, position: options?.position }), options),
+    getSystemPromptOptions: () => call("run.systemPromptOptions"),
+    waitForIdle: () => request("run.waitForIdle"),
+    newSession: async (options) => runWithSession(await request("replacement.newSession", { parentSession: options?.parentSession }), options),
+    fork: async (entryId, options) => runWithSession(await request("replacement.fork", { entryId, position: options?.position }), options),
     navigateTree: (targetId, options) => request("session.navigate", { targetId, ...options }),
-    switchSession: async (path, options) => runWithSession(await request("session.switch", { path }), options),
-    reload: () => request("session.reload"),
+    switchSession: async (path, options) => runWithSession(await request("replacement.switchSession", { path }), options),
+    reload: () => request("replacement.reload"),
   };
 }
 
@@ -101,14 +101,14 @@ export function createCommandContext() {
 // Creates the context of the session that replaced the one a command started in.
 function createReplacementContext() {
   return withLiveMembers(createCommandContext(), {
-    sendMessage: (message, options) => request("message.send", { message, options: options ?? {} }),
-    sendUserMessage: (content, options) => request("message.sendUser", { content, options: options ?? {} }),
+    sendMessage: (message, options) => request("run.deliverMessage", { message, options: options ?? {} }),
+    sendUserMessage: (content, options) => request("run.deliverUserMessage", { content, options: options ?? {} }),
   });
 }
 
 // Creates the context of `project_trust` handlers, which run before a session exists.
 export function createTrustContext() {
-  const { cwd, mode } = call("context");
+  const { cwd, mode } = call("program.context");
   // Only the terminal UI can show dialogs before the session starts.
   const hasUI = mode === "tui";
   const noUi = { select: async () => undefined, confirm: async () => false, input: async () => undefined, notify: ui.notify };

@@ -3,11 +3,11 @@ import { call } from "pi:host";
 import { theme } from "pi:pi/theme";
 
 export function generateDiffString(before, after) {
-  const { diff, firstChangedLine } = call("convert.change", { before, after });
+  const { diff, firstChangedLine } = call("utility.diff", { before, after });
   return { diff, firstChangedLine: firstChangedLine ?? undefined };
 }
 export function generateUnifiedPatch(path, before, after) {
-  return call("convert.change", { before, after, path }).patch;
+  return call("utility.diff", { before, after, path }).patch;
 }
 
 const SIGNS = { "+": "toolDiffAdded", "-": "toolDiffRemoved" };

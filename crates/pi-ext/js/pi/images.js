@@ -9,7 +9,7 @@ const HEAD = 4100;
 // Resizes an image to the limits of models. Returns null if it cannot be decoded or made small enough.
 export async function resizeImage(bytes, mimeType, options = {}) {
   const data = Buffer.from(bytes).toString("base64");
-  const resized = await request("convert.image", { data, mimeType, ...options });
+  const resized = await request("utility.resizeImage", { data, mimeType, ...options });
   if (!resized) return null;
   const before = getImageDimensions(data) ?? { widthPx: 0, heightPx: 0 };
   const after = getImageDimensions(resized.data) ?? before;
@@ -27,7 +27,7 @@ export async function resizeImage(bytes, mimeType, options = {}) {
 // Converts a base64-encoded image to PNG. Returns null if it cannot be decoded.
 export async function convertToPng(data, mimeType) {
   if (mimeType === "image/png") return { data, mimeType };
-  const png = await request("convert.png", { data });
+  const png = await request("utility.convertToPng", { data });
   return png ? { data: png, mimeType: "image/png" } : null;
 }
 
@@ -44,7 +44,7 @@ export async function detectSupportedImageMimeTypeFromFile(path) {
   const file = openSync(path, "r");
   try {
     const length = readSync(file, head, 0, HEAD, 0);
-    return call("convert.sniff", { head: head.subarray(0, length).toString("base64") });
+    return call("utility.imageType", { head: head.subarray(0, length).toString("base64") });
   } finally {
     closeSync(file);
   }

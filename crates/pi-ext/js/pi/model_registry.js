@@ -26,26 +26,26 @@ export class ModelRegistry {
     return call("models.find", { provider, id }) ?? undefined;
   }
   hasConfiguredAuth(model) {
-    return call("models.hasAuth", { provider: model.provider });
+    return call("models.isAuthenticated", { provider: model.provider });
   }
   async getApiKeyAndHeaders(model) {
-    const { isOAuth, apiKey, headers, baseUrl, env, ...auth } = await request("models.auth", { provider: model.provider, id: model.id });
+    const { isOAuth, apiKey, headers, baseUrl, env, ...auth } = await request("models.requestAuth", { provider: model.provider, id: model.id });
     if (!auth.ok) return auth;
     const present = Object.entries({ apiKey, headers, baseUrl, env }).filter(([, value]) => value !== null && value !== undefined);
     return { ok: true, ...Object.fromEntries(present) };
   }
   async getApiKey(model) {
-    return (await request("models.auth", { provider: model.provider, id: model.id })).apiKey ?? undefined;
+    return (await request("models.requestAuth", { provider: model.provider, id: model.id })).apiKey ?? undefined;
   }
   async getApiKeyForProvider(provider) {
-    return (await request("models.auth", { provider })).apiKey ?? undefined;
+    return (await request("models.requestAuth", { provider })).apiKey ?? undefined;
   }
   async getProviderAuth(provider) {
-    const { ok, isOAuth, error, ...auth } = await request("models.auth", { provider });
-    return ok ? { auth, source: call("models.status", { provider }).source } : undefined;
+    const { ok, isOAuth, error, ...auth } = await request("models.requestAuth", { provider });
+    return ok ? { auth, source: call("models.authStatus", { provider }).source } : undefined;
   }
   getProviderAuthStatus(provider) {
-    const { configured, source } = call("models.status", { provider });
+    const { configured, source } = call("models.authStatus", { provider });
     return configured ? { configured, source } : { configured };
   }
   getProvider(provider) {
@@ -62,7 +62,7 @@ export class ModelRegistry {
     return call("models.providerName", { provider });
   }
   isUsingOAuth(model) {
-    return call("models.status", { provider: model.provider }).isOAuth;
+    return call("models.authStatus", { provider: model.provider }).isOAuth;
   }
   stream(model, context, options) {
     return streams().streamModel(model, context, options);
@@ -81,11 +81,11 @@ export class ModelRegistry {
     const extension = ownerOfCall();
     extension.providers = [...extension.providers.filter((known) => known.name !== name), { name, config: settings }];
     registered.set(name, settings);
-    call("provider.register", { extension: extension.path, provider: describeProvider(name, settings) });
+    call("registration.provider", { extension: extension.path, provider: describeProvider(name, settings) });
   }
   unregisterProvider(name) {
     registered.delete(name);
-    call("provider.unregister", { name });
+    call("registration.removeProvider", { name });
   }
   getRegisteredProviderConfig(name) {
     return registered.get(name);

@@ -10,7 +10,7 @@ let lastId = FIRST_ID;
 let redrawRequested = false;
 
 function change(kind, values) {
-  call("ui.change", { kind, ...values });
+  call("screen.change", { kind, ...values });
 }
 
 // Requests a redraw of all mounted components.
@@ -26,7 +26,7 @@ export function mount(component, placement) {
   const id = ++lastId;
   mounts.set(id, { component, target: undefined, isFocused: false, takesWheel: false });
   idByComponent.set(component, id);
-  change("mount", { id, place: placement, keyRelease: component.wantsKeyRelease === true });
+  change("mount", { id, placement, keyRelease: component.wantsKeyRelease === true });
   return id;
 }
 

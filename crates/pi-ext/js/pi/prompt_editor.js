@@ -9,11 +9,11 @@ import { getEditorTheme, theme } from "pi:pi/theme";
 
 let active;
 
-const change = (kind, values) => void call("ui.change", { kind, ...values });
+const change = (kind, values) => void call("screen.change", { kind, ...values });
 
 // Runs the extension shortcut bound to a key. Returns whether there is one.
 function runShortcut(data) {
-  for (const { extension, key } of call("ui.shortcuts")) {
+  for (const { extension, key } of call("screen.shortcuts")) {
     if (!matchesKey(data, key)) continue;
     change("shortcut", { extension, key });
     return true;
@@ -24,8 +24,8 @@ function runShortcut(data) {
 function connect(editor) {
   editor.onSubmit = (text) => change("editorSubmitted", { text: String(text) });
   editor.onChange = (text) => change("editorChanged", { text: String(text) });
-  const { padding, completions, border, actions } = call("ui.editor");
-  if (editor.borderColor !== undefined) editor.borderColor = (text) => theme.fg(call("ui.editor").border ?? border, text);
+  const { padding, completions, border, actions } = call("screen.editor");
+  if (editor.borderColor !== undefined) editor.borderColor = (text) => theme.fg(call("screen.editor").border ?? border, text);
   editor.setPaddingX?.(padding);
   editor.setAutocompleteMaxVisible?.(completions);
   editor.setAutocompleteProvider?.(provider((wrapped) => active?.editor === editor && editor.setAutocompleteProvider(wrapped)));
@@ -84,6 +84,6 @@ export function insertText(text) {
 }
 
 // Called by the program to add a submitted text to the history.
-export function remember(text) {
+export function addToHistory(text) {
   guarded("addToHistory", () => active?.editor.addToHistory?.(text));
 }

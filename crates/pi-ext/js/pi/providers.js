@@ -20,7 +20,7 @@ export async function stream(path, name, model, context, options, signalId) {
     for await (const event of events) {
       if (event.type === "done") final = event.message;
       else if (event.type === "error") final = event.error;
-      else call("provider.event", { signalId, event: withoutPartial(event) });
+      else call("job.providerEvent", { signalId, event: withoutPartial(event) });
     }
     return final ?? (await events.result?.());
   } finally {
@@ -54,8 +54,8 @@ export async function refreshModels(path, name, { credential, apiKey, allowNetwo
 // Signs in. Prompts and notices are shown by the program.
 export async function signIn(path, name, signalId) {
   const { oauth } = configOf(path, name);
-  const show = (shown) => void call("signIn.show", { signalId, shown });
-  const ask = (asked) => request("signIn.ask", { signalId, asked });
+  const show = (notice) => void call("signIn.notify", { signalId, notice });
+  const ask = (prompt) => request("signIn.prompt", { signalId, prompt });
   try {
     return await oauth.login({
       onAuth: ({ url, instructions }) => show({ kind: "address", url, instructions }),

@@ -86,7 +86,7 @@ export function extensionOf(path) {
 
 // Returns the extension whose code is running, for registrations outside its `pi` object.
 export function ownerOfCall() {
-  const path = call("owner");
+  const path = call("program.currentExtension");
   const owner = path ? extensionOf(path) : extensions.at(-1);
   if (!owner) throw new Error("no extension is loaded");
   return owner;
@@ -103,7 +103,7 @@ function subscribedEvents() {
 
 // Sends the subscribed events to the program. Before `bind`, they are part of the load result.
 export function publishSubscriptions(extension) {
-  if (extension.isBound) call("subscriptions", subscribedEvents());
+  if (extension.isBound) call("registration.events", { events: subscribedEvents() });
 }
 
 // Returns the serializable description of a tool.

@@ -9,5 +9,5 @@ export function messageOf(error) {
 
 // Reports an error in an extension's code.
 export function reportError(extensionPath, event, error) {
-  call("error", { extensionPath, event, error: messageOf(error), stack: error?.stack });
+  call("program.reportError", { extensionPath, event, error: messageOf(error), stack: error?.stack });
 }

@@ -15,7 +15,7 @@ export class DefaultResourceLoader {
   async reload() {
     const { cwd = process.cwd(), agentDir = getAgentDir(), systemPrompt, appendSystemPrompt } = this.#options;
     const { additionalSkillPaths = [], additionalPromptTemplatePaths = [], noSkills, noPromptTemplates, noContextFiles } = this.#options;
-    this.#found = call("convert.resources", {
+    this.#found = call("utility.loadResources", {
       cwd,
       agentDir,
       systemPrompt,
@@ -57,5 +57,5 @@ export class DefaultResourceLoader {
 
 // Returns the context files of a project.
 export function loadProjectContextFiles({ cwd, agentDir } = {}) {
-  return call("convert.resources", { cwd, agentDir, noSkills: true, noPromptTemplates: true }).agentsFiles;
+  return call("utility.loadResources", { cwd, agentDir, noSkills: true, noPromptTemplates: true }).agentsFiles;
 }

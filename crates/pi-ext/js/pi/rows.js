@@ -51,7 +51,7 @@ export function renderTool(id, width, data) {
     cwd,
     state: row.state,
     lastComponent,
-    invalidate: () => void call("ui.change", { kind: "rowChanged", id }),
+    invalidate: () => void call("screen.change", { kind: "rowChanged", id }),
   });
   const rendered = { call: null, result: null };
   if (tool.renderCall) {

@@ -3,9 +3,9 @@ import { call } from "pi:host";
 import { componentOf, guarded, invalidateAll, isFocused, mount, requestRedraw, setFocus, unmount } from "pi:pi/mount";
 import { refreshTheme } from "pi:pi/theme";
 
-const change = (kind, values) => void call("ui.change", { kind, ...values });
+const change = (kind, values) => void call("screen.change", { kind, ...values });
 // The state of the screen, with defaults if there is none.
-const screenState = () => call("ui.screen") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
+const screenState = () => call("screen.info") ?? { columns: 80, rows: 24, fullscreen: false, expanded: false, statuses: [], providers: 0 };
 
 export const terminal = {
   get columns() {
@@ -18,7 +18,7 @@ export const terminal = {
     return screenState().kitty === true;
   },
   write: (data) => change("write", { data: String(data) }),
-  setTitle: (title) => void call("ui.tell", { kind: "title", title: String(title) }),
+  setTitle: (title) => void call("ui.notify", { kind: "title", title: String(title) }),
   setProgress: (active) => change("progress", { active: Boolean(active) }),
   // Only the program moves the cursor and clears lines; clearing requests a redraw.
   start() {},
@@ -58,11 +58,11 @@ export function showOverlay(component, options) {
     isHidden: () => overlay.isHidden,
     focus: () => change("focus", { id }),
     unfocus(next) {
-      const target = next && (next.target === null ? { heir: null } : { heir: overlayIdOf(next.target) });
-      change("overlayReleased", { id, usual: next === undefined, ...target });
+      const target = next && (next.target === null ? { nextFocus: null } : { nextFocus: overlayIdOf(next.target) });
+      change("overlayReleased", { id, restoreDefault: next === undefined, ...target });
     },
     isFocused: () => isFocused(id),
-    getBounds: () => call("ui.overlayBounds", { id }) ?? undefined,
+    getBounds: () => call("screen.overlayBounds", { id }) ?? undefined,
   };
 }
 

@@ -3,7 +3,7 @@ import { call, request } from "pi:host";
 import { resolve } from "node:path";
 
 const optional = (value) => value ?? undefined;
-const finalizers = new FinalizationRegistry((session) => call("shelf.close", { session }));
+const finalizers = new FinalizationRegistry((session) => call("sessionFile.close", { session }));
 
 // Builds the tree of all entries.
 export function treeOf(entries, labelOf) {
@@ -40,30 +40,30 @@ export class SessionManager {
     return new SessionManager({ kind: "fork", path: resolve(path), cwd, sessionDir, id: options.id });
   }
   static findById(cwd, id, sessionDir) {
-    return optional(call("shelf.find", { cwd, id, sessionDir }));
+    return optional(call("sessionFile.find", { cwd, id, sessionDir }));
   }
   static async list(cwd, sessionDir) {
-    return (await request("shelf.list", { cwd, sessionDir })).map(withDates);
+    return (await request("sessionFile.list", { cwd, sessionDir })).map(withDates);
   }
   static async listAll(sessionDir) {
-    return (await request("shelf.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(withDates);
+    return (await request("sessionFile.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(withDates);
   }
 
   #open(options) {
     const before = this.#session;
-    this.#session = call("shelf.open", options);
+    this.#session = call("sessionFile.open", options);
     this.#openOptions = options;
     if (before !== undefined) {
       finalizers.unregister(this);
-      call("shelf.close", { session: before });
+      call("sessionFile.close", { session: before });
     }
     finalizers.register(this, this.#session, this);
   }
   #call(method, args) {
-    return call(`shelf.${method}`, { ...args, session: this.#session });
+    return call(method, { ...args, session: this.#session });
   }
   #append(entry) {
-    return this.#call("append", { entry }).id;
+    return this.#call("sessionFile.append", { entry }).id;
   }
 
   // Describes this session for `createAgentSession`.
@@ -80,66 +80,66 @@ export class SessionManager {
   }
 
   isPersisted() {
-    return this.#call("info").file !== null;
+    return this.#call("sessionFile.info").file !== null;
   }
   getCwd() {
-    return this.#call("cwd");
+    return this.#call("sessionFile.cwd");
   }
   getSessionDir() {
-    return this.#call("info").directory;
+    return this.#call("sessionFile.info").directory;
   }
   usesDefaultSessionDir() {
     return this.#openOptions.sessionDir === undefined;
   }
   getSessionId() {
-    return this.#call("info").id;
+    return this.#call("sessionFile.info").id;
   }
   getSessionFile() {
-    return optional(this.#call("info").file);
+    return optional(this.#call("sessionFile.info").file);
   }
   getSessionName() {
-    return optional(this.#call("name"));
+    return optional(this.#call("sessionFile.name"));
   }
   getHeader() {
-    return this.#call("header");
+    return this.#call("sessionFile.header");
   }
   getLeafId() {
-    return this.#call("info").leafId;
+    return this.#call("sessionFile.info").leafId;
   }
   getLeafEntry() {
     return this.getEntry(this.getLeafId());
   }
   getEntry(id) {
-    return optional(this.#call("entry", { id }));
+    return optional(this.#call("sessionFile.entry", { id }));
   }
   getEntries() {
-    return this.#call("entries");
+    return this.#call("sessionFile.entries");
   }
   getChildren(parentId) {
     return this.getEntries().filter((entry) => entry.parentId === parentId);
   }
   getLabel(id) {
-    return optional(this.#call("label", { id }));
+    return optional(this.#call("sessionFile.label", { id }));
   }
   getBranch(fromId) {
-    return this.#call("branch", { fromId });
+    return this.#call("sessionFile.branch", { fromId });
   }
   getTree() {
     return treeOf(this.getEntries(), (id) => this.getLabel(id));
   }
   buildSessionContext() {
-    const { messages, thinkingLevel, model } = this.#call("context");
+    const { messages, thinkingLevel, model } = this.#call("sessionFile.context");
     return { messages, thinkingLevel, model };
   }
   buildSessionProjection() {
-    return this.#call("context");
+    return this.#call("sessionFile.context");
   }
   buildContextEntries() {
-    return this.#call("context").entries.map(({ sourceEntry }) => sourceEntry);
+    return this.#call("sessionFile.context").entries.map(({ sourceEntry }) => sourceEntry);
   }
 
   appendMessage(message) {
-    return this.#call("appendMessage", { message }).id;
+    return this.#call("sessionFile.appendMessage", { message }).id;
   }
   appendThinkingLevelChange(thinkingLevel) {
     return this.#append({ type: "thinking_level_change", thinkingLevel });
@@ -148,7 +148,7 @@ export class SessionManager {
     return this.#append({ type: "model_change", provider, modelId });
   }
   appendUsage(kind, provider, model, usage, note) {
-    return this.#call("append", { entry: { type: "usage", kind, provider, model, usage, note } });
+    return this.#call("sessionFile.append", { entry: { type: "usage", kind, provider, model, usage, note } });
   }
   appendCompaction(summary, firstKeptEntryId, tokensBefore, details, fromHook, usage) {
     return this.#append({ type: "compaction", summary, firstKeptEntryId, tokensBefore, details, fromHook, usage });
@@ -157,7 +157,7 @@ export class SessionManager {
     return this.#append({ type: "custom", customType, data });
   }
   appendSessionInfo(name) {
-    return this.#call("setName", { name }).id;
+    return this.#call("sessionFile.setName", { name }).id;
   }
   appendCustomMessageEntry(customType, content, display, details) {
     return this.#append({ type: "custom_message", customType, content, display, details });
@@ -166,19 +166,19 @@ export class SessionManager {
     return this.#append({ type: "context_edit", targetId, replacement });
   }
   appendLabelChange(targetId, label) {
-    return this.#call("setLabel", { targetId, label }).id;
+    return this.#call("sessionFile.setLabel", { targetId, label }).id;
   }
   branch(id) {
-    this.#call("branchAt", { id });
+    this.#call("sessionFile.setLeaf", { id });
   }
   resetLeaf() {
-    this.#call("resetLeaf");
+    this.#call("sessionFile.resetLeaf");
   }
   branchWithSummary(fromId, summary, details, fromHook, usage) {
-    return this.#call("branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
+    return this.#call("sessionFile.branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
   }
   createBranchedSession(leafId) {
-    return optional(this.#call("branched", { leafId }));
+    return optional(this.#call("sessionFile.extractBranch", { leafId }));
   }
 }
 
@@ -220,14 +220,14 @@ export function buildSessionContext(entries, leafId) {
   const model = path.findLast((entry) => entry.type === "model_change" || entry.message?.role === "assistant");
   const thinking = path.findLast((entry) => entry.type === "thinking_level_change");
   return {
-    messages: call("shelf.project", { entries: path }).messages,
+    messages: call("sessionFile.project", { entries: path }).messages,
     thinkingLevel: thinking?.thinkingLevel ?? "off",
     model: model ? { provider: model.provider ?? model.message.provider, modelId: model.modelId ?? model.message.model } : null,
   };
 }
 export function buildContextEntries(entries, leafId) {
-  return call("shelf.project", { entries: pathTo(entries, leafId) }).entries;
+  return call("sessionFile.project", { entries: pathTo(entries, leafId) }).entries;
 }
 export function sessionEntryToContextMessages(entry) {
-  return call("shelf.project", { entries: [{ ...entry, parentId: null }] }).messages;
+  return call("sessionFile.project", { entries: [{ ...entry, parentId: null }] }).messages;
 }

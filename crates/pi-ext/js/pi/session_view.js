@@ -7,7 +7,7 @@ const optional = (value) => value ?? undefined;
 // Creates a view that always reads the current session.
 export function createSessionView() {
   return {
-    getCwd: () => call("context").cwd,
+    getCwd: () => call("program.context").cwd,
     getSessionDir: () => call("session.info").directory,
     getSessionId: () => call("session.info").id,
     getSessionFile: () => optional(call("session.info").file),

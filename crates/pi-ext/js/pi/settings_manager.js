@@ -47,7 +47,7 @@ export class SettingsManager {
     });
   }
   static create(cwd, agentDir) {
-    return new SettingsManager(() => call("convert.settings", { cwd, agentDir }));
+    return new SettingsManager(() => call("utility.loadSettings", { cwd, agentDir }));
   }
   static inMemory(settings = {}) {
     return new SettingsManager(() => settings);

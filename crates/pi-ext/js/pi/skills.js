@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { call } from "pi:host";
 
 function load(lookup) {
-  const { skills, diagnostics } = call("convert.resources", { noPromptTemplates: true, noContextFiles: true, ...lookup });
+  const { skills, diagnostics } = call("utility.loadResources", { noPromptTemplates: true, noContextFiles: true, ...lookup });
   return { skills, diagnostics };
 }
 

@@ -13,7 +13,7 @@ export function serializeConversation(messages) {
   return call("messages.serialize", { messages });
 }
 export function estimateTokens(message) {
-  return call("convert.tokens", { message });
+  return call("utility.estimateTokens", { message });
 }
 export function calculateContextTokens(usage) {
   return usage.totalTokens || usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
@@ -23,14 +23,14 @@ export function getLastAssistantUsage(entries) {
   return entries.findLast((entry) => entry.type === "message" && isComplete(entry) && entry.message.usage)?.message.usage;
 }
 export function shouldCompact(tokens, contextWindow, settings) {
-  return settings.enabled && call("convert.needsRoom", { tokens, contextWindow, reserveTokens: settings.reserveTokens });
+  return settings.enabled && call("utility.exceedsThreshold", { tokens, contextWindow, reserveTokens: settings.reserveTokens });
 }
 
 // Generates the summary for a prepared compaction.
 export async function compact(preparation, model, apiKey, headers, customInstructions, signal, thinkingLevel) {
   const { messagesToSummarize, turnPrefixMessages = [], previousSummary, firstKeptEntryId, tokensBefore, settings } = preparation;
   const { text, usage, ...result } = await requestWithCallbacks(
-    "summary.compact",
+    "utility.summarizeCompaction",
     {
       model, apiKey, headers, customInstructions, thinkingLevel, previousSummary, firstKeptEntryId, tokensBefore,
       messages: messagesToSummarize,
@@ -45,7 +45,7 @@ export async function compact(preparation, model, apiKey, headers, customInstruc
 
 export async function generateSummaryWithUsage(messages, model, reserveTokens, apiKey, headers, signal, customInstructions, previousSummary, thinkingLevel) {
   const parameters = { model, apiKey, headers, customInstructions, previousSummary, thinkingLevel, messages, reserveTokens };
-  const { text, usage } = await requestWithCallbacks("summary.compact", parameters, {}, signal);
+  const { text, usage } = await requestWithCallbacks("utility.summarizeCompaction", parameters, {}, signal);
   return { text, usage };
 }
 export async function generateSummary(...args) {
@@ -56,7 +56,7 @@ export async function generateSummary(...args) {
 export async function generateBranchSummary(entries, { model, apiKey, headers, signal, customInstructions, replaceInstructions, reserveTokens }) {
   try {
     const parameters = { model, apiKey, headers, customInstructions, replaceInstructions, entries, reserveTokens };
-    return await requestWithCallbacks("summary.branch", parameters, {}, signal);
+    return await requestWithCallbacks("utility.summarizeBranch", parameters, {}, signal);
   } catch (error) {
     return signal?.aborted ? { aborted: true } : { error: error.message };
   }

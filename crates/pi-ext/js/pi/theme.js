@@ -103,7 +103,7 @@ export class Theme {
 }
 
 const PLAIN = { name: "dark", mode: "truecolor", colors: undefined };
-const current = Theme.current(() => call("ui.theme", {}) ?? PLAIN);
+const current = Theme.current(() => call("screen.theme", {}) ?? PLAIN);
 
 // The current theme.
 export const theme = current.theme;
@@ -115,7 +115,7 @@ export function refreshTheme() {
 
 // Returns a theme by name.
 export function themeNamed(name) {
-  const data = call("ui.theme", { name });
+  const data = call("screen.theme", { name });
   return data ? Theme.of(data) : undefined;
 }
 

@@ -30,7 +30,7 @@ export function fileHandlers(operations) {
 export function shellHandlers(operations) {
   return {
     async exec({ command, cwd, timeout, env }, signal, signalId) {
-      const onData = (data) => void call("work.output", { signalId, event: toText(data) });
+      const onData = (data) => void call("job.output", { signalId, data: toText(data) });
       const { exitCode } = await operations.exec(command, cwd, { onData, signal, timeout: timeout ?? undefined, env });
       return { exitCode };
     },

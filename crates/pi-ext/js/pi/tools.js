@@ -17,7 +17,7 @@ export function prepareArguments(path, name, args) {
 
 // Runs a tool. `signalId` also identifies the call for partial results.
 export async function execute(path, name, callId, args, signalId) {
-  const onUpdate = (partial) => void call("tool.update", { signalId, partial });
+  const onUpdate = (partial) => void call("job.toolUpdate", { signalId, partial });
   try {
     const result = await toolOf(path, name).execute(callId, args, signalOf(signalId), onUpdate, createContext(signalId));
     const { content, details, usage, terminate } = result ?? {};

@@ -7,7 +7,7 @@ import { theme, themeNamed, Theme } from "pi:pi/theme";
 
 // Terminal modules are loaded on first use.
 const terminalModule = (name) => requireModule(`pi:pi/${name}`);
-const hasTerminal = () => call("context").mode === "tui";
+const hasTerminal = () => call("program.context").mode === "tui";
 
 // The user's keybindings, for components.
 const keybindings = () => requireModule("pi:tui/keybindings").getKeybindings();
@@ -16,7 +16,7 @@ const keybindings = () => requireModule("pi:tui/keybindings").getKeybindings();
 function prompt(kind, dialog, options = {}, fallback = undefined) {
   const { signal, timeout } = options;
   if (signal?.aborted) return Promise.resolve(fallback);
-  const { promise, abort } = startAbortable("host", "ui.ask", { kind, ...dialog, timeout });
+  const { promise, abort } = startAbortable("host", "ui.showDialog", { kind, ...dialog, timeout });
   const dismiss = () => abort(signal.reason);
   signal?.addEventListener("abort", dismiss, { once: true });
   return promise
@@ -31,7 +31,7 @@ function prompt(kind, dialog, options = {}, fallback = undefined) {
 }
 
 function notifyHost(kind, values) {
-  call("ui.tell", { kind, ...values });
+  call("ui.notify", { kind, ...values });
 }
 
 // Mounted component IDs by slot, such as the footer or a widget's key.
@@ -56,8 +56,8 @@ function setWidget(key, content, options) {
 
 // Marks a dialog as open, which other extensions can observe, until `work` is done.
 async function asDialog(work) {
-  if (!call("context").hasUI) return undefined;
-  const { promise, abort } = startAbortable("host", "ui.hold");
+  if (!call("program.context").hasUI) return undefined;
+  const { promise, abort } = startAbortable("host", "ui.holdDialog");
   promise.catch(() => {});
   try {
     return await work();
@@ -101,7 +101,7 @@ async function show(factory, options = {}) {
 function setTheme(nameOrTheme) {
   const name = nameOrTheme instanceof Theme ? nameOrTheme.name : nameOrTheme;
   if (typeof name !== "string") return { success: false, error: "the theme has no name" };
-  return call("ui.setTheme", { name });
+  return call("screen.setTheme", { name });
 }
 
 export function createUi() {
@@ -139,12 +139,12 @@ export function createUi() {
     get theme() {
       return theme;
     },
-    getAllThemes: () => call("ui.themes"),
+    getAllThemes: () => call("screen.themes"),
     getTheme: (name) => themeNamed(name),
     setTheme,
-    getToolsExpanded: () => call("ui.screen")?.expanded === true,
+    getToolsExpanded: () => call("screen.info")?.expanded === true,
     setToolsExpanded(expanded) {
-      if (hasTerminal()) call("ui.change", { kind: "expanded", expanded: Boolean(expanded) });
+      if (hasTerminal()) call("screen.change", { kind: "expanded", expanded: Boolean(expanded) });
     },
   };
 }

@@ -196,7 +196,7 @@ export class ThinkingSelectorComponent extends Selector {
 
 export class ThemeSelectorComponent extends Selector {
   constructor(currentTheme, onSelect, onCancel, onPreview) {
-    const names = (call("ui.themes") ?? []).map(({ name }) => name);
+    const names = (call("screen.themes") ?? []).map(({ name }) => name);
     super(names.map((name) => ({ value: name, label: name, description: name === currentTheme ? "(current)" : undefined })), currentTheme, 10, onSelect, onCancel, onPreview);
   }
 }

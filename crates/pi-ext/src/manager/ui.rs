@@ -2,86 +2,76 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::functions::{JsFunction, UiCall};
 use super::{ExtensionManager, lock};
 use crate::engine::CallOptions;
 use crate::error::EngineError;
 use crate::host_router::ExtensionHost;
 use crate::node_host;
 
-/// A function of the JavaScript UI modules, with its time slice.
-struct UiCall<'a> {
-    module: &'a str,
-    function: &'a str,
-    slice: Option<Duration>,
-}
-
 impl ExtensionManager {
-    /// Calls a function of a UI module (`js/pi/<part>.js`). `slice` overrides the time slice of the
-    /// engine.
+    /// Calls the terminal UI of extensions. `slice` overrides the time slice of the engine.
     pub async fn call_ui(
         &self,
-        part: &str,
-        function: &str,
-        values: Vec<Value>,
+        call: UiCall,
         slice: Option<Duration>,
     ) -> Result<Value, EngineError> {
-        let module = format!("pi:pi/{part}");
-        let ui_call = UiCall {
-            module: &module,
-            function,
-            slice,
-        };
         if !self.node.is_alive() {
-            return self
-                .call_on(&ui_call, values, ExtensionHost::Embedded)
-                .await;
+            return self.call_on(ExtensionHost::Embedded, call, slice).await;
         }
-        match (part, function) {
-            ("mount", _) => {
-                let id = values.first().and_then(Value::as_u64).unwrap_or_default();
+        match call {
+            UiCall::Render { id, .. }
+            | UiCall::Input { id, .. }
+            | UiCall::Mouse { id, .. }
+            | UiCall::FocusChanged { id, .. } => {
                 let host = if id >= node_host::FIRST_NODE_ID {
                     ExtensionHost::Node
                 } else {
                     ExtensionHost::Embedded
                 };
-                self.call_on(&ui_call, values, host).await
+                self.call_on(host, call, slice).await
             }
-            ("rows", "renderTool") => {
-                let extension = values.get(2).and_then(|data| data.get("extension"));
-                let host = self.host_of(extension);
-                self.call_on(&ui_call, values, host).await
+            UiCall::RenderTool { ref data, .. } => {
+                let host = self.host_of(data.get("extension"));
+                self.call_on(host, call, slice).await
             }
-            ("rows", "renderCustom") => {
-                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
+            UiCall::RenderCustom { .. } => {
+                let first = self.call_on(ExtensionHost::Embedded, call.clone(), slice);
                 match first.await? {
-                    Value::Null => self.call_on(&ui_call, values, ExtensionHost::Node).await,
+                    Value::Null => self.call_on(ExtensionHost::Node, call, slice).await,
                     rendered => Ok(rendered),
                 }
             }
-            ("rows", "transformMarkdown") => self.transform_markdown(&ui_call, values).await,
-            ("screen", "rawInput") => {
-                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
+            UiCall::TransformMarkdown { parts, shared } => {
+                self.transform_markdown(parts, shared, slice).await
+            }
+            UiCall::RawInput { .. } => {
+                let first = self.call_on(ExtensionHost::Embedded, call.clone(), slice);
                 match (first.await?, self.embedded().is_some()) {
                     (Value::Null, true) => Ok(Value::Null),
-                    (Value::Null, false) => {
-                        self.call_on(&ui_call, values, ExtensionHost::Node).await
+                    (Value::String(data), true) => {
+                        let call = UiCall::RawInput { data };
+                        self.call_on(ExtensionHost::Node, call, slice).await
                     }
-                    (input, _) => {
-                        self.call_on(&ui_call, vec![input], ExtensionHost::Node)
-                            .await
-                    }
+                    _ => self.call_on(ExtensionHost::Node, call, slice).await,
                 }
             }
-            ("completion", _) => {
+            UiCall::Suggest { .. } => {
                 let host = lock(&self.subscriptions).completion();
-                self.call_on(&ui_call, values, host).await
+                self.call_on(host, call, slice).await
             }
-            _ => {
-                let first = self.call_on(&ui_call, values.clone(), ExtensionHost::Embedded);
+            UiCall::ForgetRows { .. }
+            | UiCall::Resized
+            | UiCall::ThemeChanged { .. }
+            | UiCall::BranchChanged
+            | UiCall::SetEditorText { .. }
+            | UiCall::InsertEditorText { .. }
+            | UiCall::AddEditorHistory { .. } => {
+                let first = self.call_on(ExtensionHost::Embedded, call.clone(), slice);
                 first.await?;
-                self.call_on(&ui_call, values, ExtensionHost::Node).await
+                self.call_on(ExtensionHost::Node, call, slice).await
             }
         }
     }
@@ -89,21 +79,20 @@ impl ExtensionManager {
     /// Calls a function on one host. Returns `null` if that host is not running.
     async fn call_on(
         &self,
-        ui_call: &UiCall<'_>,
-        values: Vec<Value>,
         host: ExtensionHost,
+        call: UiCall,
+        slice: Option<Duration>,
     ) -> Result<Value, EngineError> {
         let options = CallOptions {
-            slice: ui_call.slice,
+            slice,
             ..CallOptions::default()
         };
-        let UiCall {
-            module, function, ..
-        } = ui_call;
+        let JsFunction { module, name } = call.function();
+        let values = call.into_values();
         match host {
-            ExtensionHost::Node => self.node.call(module, function, values, options).await,
+            ExtensionHost::Node => self.node.call(module, name, values, options).await,
             ExtensionHost::Embedded => match self.embedded() {
-                Some(engine) => engine.call(module, function, values, options).await,
+                Some(engine) => engine.call(module, name, values, options).await,
                 None => Ok(Value::Null),
             },
         }
@@ -121,20 +110,23 @@ impl ExtensionManager {
     /// Runs the transforms of the embedded engine, then those on Node on the result.
     async fn transform_markdown(
         &self,
-        ui_call: &UiCall<'_>,
-        values: Vec<Value>,
+        mut parts: Value,
+        shared: Value,
+        slice: Option<Duration>,
     ) -> Result<Value, EngineError> {
-        let mut values = values;
-        let first = self.call_on(ui_call, values.clone(), ExtensionHost::Embedded);
-        let texts = first.await?;
-        let parts = values.first_mut().and_then(Value::as_array_mut);
-        if let (Some(parts), Some(texts)) = (parts, texts.as_array()) {
+        let call = UiCall::TransformMarkdown {
+            parts: parts.clone(),
+            shared: shared.clone(),
+        };
+        let texts = self.call_on(ExtensionHost::Embedded, call, slice).await?;
+        if let (Some(parts), Some(texts)) = (parts.as_array_mut(), texts.as_array()) {
             for (part, text) in parts.iter_mut().zip(texts) {
                 if let Value::Object(part) = part {
-                    part.insert("text".to_owned(), json!(text));
+                    part.insert("text".to_owned(), text.clone());
                 }
             }
         }
-        self.call_on(ui_call, values, ExtensionHost::Node).await
+        let call = UiCall::TransformMarkdown { parts, shared };
+        self.call_on(ExtensionHost::Node, call, slice).await
     }
 }

@@ -36,7 +36,7 @@ impl EngineHost for RecordingHost {
         let call = (method.to_owned(), arguments);
         self.calls.lock().unwrap().push(call);
         match method {
-            "context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
+            "program.context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
             "tools.active" => Err(HostError::new("stale context")),
             _ => Ok(Value::Null),
         }
@@ -135,7 +135,7 @@ async fn results_chain_and_failing_handlers_are_reported_and_skipped() {
     env.load("third.js", second).await.unwrap();
     let result = env.emit(json!({"type": "input", "text": "x"})).await;
     assert_eq!(result, json!({"action": "transform", "text": "x!!"}));
-    let errors = env.host.calls("error");
+    let errors = env.host.calls("program.reportError");
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0]["error"], "broken");
     assert_eq!(errors[0]["event"], "input");
@@ -167,7 +167,10 @@ async fn host_errors_are_thrown_at_the_call_site() {
     let source = "export default (pi) => { pi.on('turn_start', () => { pi.getActiveTools(); }); }";
     env.load("stale.js", source).await.unwrap();
     env.emit(json!({"type": "turn_start"})).await;
-    assert_eq!(env.host.calls("error")[0]["error"], "stale context");
+    assert_eq!(
+        env.host.calls("program.reportError")[0]["error"],
+        "stale context"
+    );
 }
 
 #[tokio::test]

@@ -61,13 +61,13 @@ impl EngineHost for NodeTestHost {
         let call = (method.to_owned(), arguments);
         self.calls.lock().unwrap().push(call);
         match method {
-            "context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
+            "program.context" => Ok(json!({"mode": "print", "hasUI": false, "cwd": "/project"})),
             _ => Ok(Value::Null),
         }
     }
 
     fn request(&self, _: Option<&str>, method: &str, arguments: Value) -> HostFuture {
-        let is_select = method == "ui.ask" && arguments["kind"] == "select";
+        let is_select = method == "ui.showDialog" && arguments["kind"] == "select";
         if is_select {
             Box::pin(std::future::ready(Ok(json!("b"))))
         } else {
@@ -157,7 +157,7 @@ async fn an_extension_on_node_can_use_webassembly() {
             "flag": true,
         })
     );
-    let update = env.calls("tool.update");
+    let update = env.calls("job.toolUpdate");
     assert_eq!(update[0]["signalId"], 7);
     assert_eq!(update[0]["partial"]["content"][0]["text"], "adding");
 }
@@ -172,7 +172,7 @@ async fn dialogs_can_be_aborted_and_console_output_is_attributed() {
     env.extensions.bind(json!({})).await.unwrap();
     env.command("ask").await.unwrap();
     assert_eq!(
-        env.calls("entry.append"),
+        env.calls("session.appendEntry"),
         [json!({
             "customType": "answers",
             "data": { "answer": "b", "withdrawn": false, "half": "\u{fffd}" },
@@ -222,7 +222,7 @@ async fn uncaught_errors_are_reported_and_the_extension_keeps_running() {
     let stack = fault.stack.unwrap();
     assert!(stack.contains("worker.ts:45"), "{stack}");
     env.command("leave").await.unwrap();
-    let errors = env.calls("error");
+    let errors = env.calls("program.reportError");
     let message = errors[0]["error"].as_str().unwrap();
     assert!(message.starts_with("process.exit()"), "{message}");
     env.command("ask").await.unwrap();

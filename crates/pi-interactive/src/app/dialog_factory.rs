@@ -9,8 +9,8 @@ use pi_config::{
     ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
 };
 use pi_markdown::{Markdown, MarkdownTheme};
+use pi_protocol::EntryId;
 use pi_providers::{Models, resolve_scope};
-use pi_session::EntryId;
 use pi_views::dialogs::{
     DialogContents, EnabledModel, LoginOption, ModelDialogOptions, SettingsDialogOptions,
     SummaryQuestion, TreeDialogOptions,

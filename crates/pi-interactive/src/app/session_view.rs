@@ -1,8 +1,7 @@
 //! Shows a session: the first one, and each one that replaces it.
 
-use pi_protocol::AgentMessage;
-use pi_runtime::CommandSource;
-use pi_session::{EntryBody, EntryKind, MessageRole};
+use pi_config::CommandSource;
+use pi_protocol::{AgentMessage, EntryBody, EntryKind, MessageRole};
 use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;

@@ -221,7 +221,7 @@ impl ExtensionController {
                 display(ExtensionDisplay::EditorText(String::new())),
                 AppCommand::send(PromptMsg::Submitted {
                     text,
-                    delivery: pi_runtime::Delivery::Steer,
+                    delivery: pi_protocol::Delivery::Steer,
                 }),
             ],
             ScreenChange::EditorChanged { text } => vec![

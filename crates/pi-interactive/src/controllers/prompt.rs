@@ -1,13 +1,15 @@
 //! The prompt: submitted text, queued messages, shell commands, and the keys that interrupt.
 
+mod shell;
 #[cfg(test)]
 mod tests;
 
 use pi_config::DoubleEscapeAction;
-use pi_protocol::ThinkingLevel;
-use pi_runtime::{Delivery, Prompt};
+use pi_protocol::{Delivery, ThinkingLevel};
+use pi_runtime::Prompt;
 use pi_tui::ColorToken;
 
+use self::shell::{ShellLine, ShellPrompt};
 use super::terminal::TerminalMsg;
 use crate::ExitReason;
 use crate::app::command::AppCommand;
@@ -17,7 +19,7 @@ use crate::prompt::double_press::DoublePress;
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::session::outcome::{PromptRefusal, RefusalReason};
 use crate::slash;
-use crate::transcript::{BashOutcome, NoticeLevel, TranscriptMsg};
+use crate::transcript::{BashOutcome, NoticeLevel};
 
 #[derive(Debug)]
 pub(crate) enum PromptMsg {
@@ -69,15 +71,6 @@ pub(crate) enum PromptMsg {
     CompletionsArrived,
 }
 
-/// A shell command that the user typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct ShellLine {
-    typed: String,
-    command: String,
-    /// Whether it is excluded from the context (`!!`).
-    excluded: bool,
-}
-
 /// The state of the prompt besides the text in its editor.
 #[derive(Debug, Default)]
 pub(crate) struct PromptController {
@@ -87,9 +80,7 @@ pub(crate) struct PromptController {
     escape_key: DoublePress,
     /// Whether the text in the prompt is a shell command.
     is_bash_mode: bool,
-    /// Whether a user's shell command is running, or its end has not reached the screen yet.
-    shell_running: bool,
-    next_shell: Option<ShellLine>,
+    shell: ShellPrompt,
     /// Messages typed during a compaction, sent when it finishes.
     held: Vec<(String, Delivery)>,
     /// A prompt that could not be sent because no model is configured; restored once one is.
@@ -155,7 +146,7 @@ impl PromptController {
             PromptMsg::QueueTaken { texts, interrupted } => {
                 self.queue_taken(texts, interrupted, ctx)
             }
-            PromptMsg::ShellEnded(outcome) => self.shell_ended(outcome, ctx),
+            PromptMsg::ShellEnded(outcome) => self.shell.ended(outcome, ctx),
             PromptMsg::QueueChanged => vec![self.show_queue(ctx)],
             PromptMsg::SendHeld => self.send_held(ctx),
             PromptMsg::ModelReady => match self.unsent.take() {
@@ -190,7 +181,7 @@ impl PromptController {
             return commands;
         }
         if let Some(line) = ShellLine::parse(text) {
-            commands.extend(self.run_shell(line, ctx));
+            commands.extend(self.shell.run(line, ctx));
             return commands;
         }
         commands.push(remember(text));
@@ -336,64 +327,6 @@ impl PromptController {
         ));
         self.unsent = Some(text);
         commands
-    }
-
-    fn run_shell(&mut self, line: ShellLine, ctx: &AppContext<'_>) -> Vec<AppCommand> {
-        if self.shell_running && !ctx.session.activity.shell {
-            // The previous command has ended, but its block has not been updated yet.
-            self.next_shell = Some(line);
-            return Vec::new();
-        }
-        if self.shell_running {
-            let stop = ctx.ui.context().key(pi_views::keys::INTERRUPT);
-            let text = format!("A command is already running. Press {stop} to stop it.");
-            return vec![
-                AppCommand::notify(NoticeLevel::Warning, text),
-                set_prompt(line.typed),
-            ];
-        }
-        self.shell_running = true;
-        let ShellLine {
-            typed,
-            command,
-            excluded,
-        } = line;
-        vec![
-            remember(&typed),
-            set_prompt(""),
-            AppCommand::send(TranscriptMsg::BashStarted {
-                command: command.clone(),
-                excluded,
-            }),
-            AppCommand::Session(SessionCommand::RunShell { command, excluded }),
-        ]
-    }
-
-    fn shell_ended(&mut self, outcome: BashOutcome, ctx: &AppContext<'_>) -> Vec<AppCommand> {
-        self.shell_running = false;
-        let mut commands = vec![
-            AppCommand::send(TranscriptMsg::BashEnded(outcome)),
-            AppCommand::send(super::status::StatusMsg::Refresh),
-        ];
-        if let Some(line) = self.next_shell.take() {
-            commands.extend(self.run_shell(line, ctx));
-        }
-        commands
-    }
-}
-
-impl ShellLine {
-    fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix('!')?;
-        let (command, excluded) = match rest.strip_prefix('!') {
-            Some(command) => (command.trim(), true),
-            None => (rest.trim(), false),
-        };
-        (!command.is_empty()).then(|| Self {
-            typed: text.to_owned(),
-            command: command.to_owned(),
-            excluded,
-        })
     }
 }
 

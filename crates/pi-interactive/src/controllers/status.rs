@@ -5,10 +5,8 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use pi_context::CompactionReason;
-use pi_core::AgentEvent;
+use pi_protocol::{AgentEvent, CompactionReason, SessionEvent};
 use pi_providers::StreamPhase;
-use pi_runtime::SessionEvent;
 
 use super::extensions::ExtensionMsg;
 use super::prompt::PromptMsg;

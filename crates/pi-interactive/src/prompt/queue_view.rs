@@ -1,6 +1,6 @@
 //! Queued steering and follow-up messages, shown above the editor.
 
-use pi_runtime::QueuedTexts;
+use pi_protocol::QueuedTexts;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 use pi_views::keys;
 use pi_views::theme::ui_theme::UiTheme;

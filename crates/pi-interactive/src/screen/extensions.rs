@@ -108,9 +108,11 @@ impl AppScreen {
     pub(crate) fn mount_overlay(&mut self, view: ExtensionView, placement: &OverlayPlacement) {
         let component = view.id();
         let tui = self.runner.tui_mut();
-        let overlay = tui.show_overlay(view, overlay_options(placement));
+        let overlay = tui
+            .scene_mut()
+            .show_overlay(view, overlay_options(placement));
         if !placement.is_visible {
-            tui.set_overlay_hidden(overlay, true);
+            tui.scene_mut().set_overlay_hidden(overlay, true);
         }
         self.extensions.overlays.push(ExtensionOverlay {
             component,
@@ -128,7 +130,7 @@ impl AppScreen {
 
     pub(crate) fn unmount(&mut self, id: ComponentId) {
         if let Some(overlay) = self.extensions.overlay(id) {
-            self.runner.tui_mut().remove_overlay(overlay);
+            self.runner.tui_mut().scene_mut().remove_overlay(overlay);
             self.extensions.overlays.retain(|it| it.component != id);
         }
         if let Some(block) = self.extensions.block(id) {
@@ -170,7 +172,7 @@ impl AppScreen {
         change: impl FnOnce(&mut ExtensionView) -> R,
     ) -> Option<R> {
         if let Some(overlay) = self.extensions.overlay(id) {
-            let component = self.runner.tui_mut().overlay_mut(overlay)?;
+            let component = self.runner.tui_mut().scene_mut().overlay_mut(overlay)?;
             let view = (component as &mut dyn Any).downcast_mut::<ExtensionView>()?;
             return Some(change(view));
         }
@@ -199,7 +201,7 @@ impl AppScreen {
 
     /// Returns the focused extension component.
     pub(crate) fn focused_extension_view(&self) -> Option<ComponentId> {
-        match self.peek().focused()? {
+        match self.peek().scene().focused()? {
             FocusTarget::Overlay(overlay) => {
                 let mut overlays = self.extensions.overlays.iter();
                 overlays.find_map(|it| (it.overlay == overlay).then_some(it.component))
@@ -218,14 +220,16 @@ impl AppScreen {
             let front = self.front();
             self.runner
                 .tui_mut()
+                .scene_mut()
                 .set_focus(Some(FocusTarget::Dock(front)));
             return;
         };
         if let Some(overlay) = self.extensions.overlay(id) {
-            self.runner.tui_mut().focus_overlay(overlay);
+            self.runner.tui_mut().scene_mut().focus_overlay(overlay);
         } else if let Some(block) = self.extensions.block(id) {
             self.runner
                 .tui_mut()
+                .scene_mut()
                 .set_focus(Some(FocusTarget::Dock(block)));
         }
     }
@@ -249,7 +253,10 @@ impl AppScreen {
         } else {
             FocusFallback::Target(target)
         };
-        self.runner.tui_mut().release_overlay(overlay, fallback);
+        self.runner
+            .tui_mut()
+            .scene_mut()
+            .release_overlay(overlay, fallback);
     }
 
     /// Hides an overlay because the extension requested it (`hidden`) or because it does not fit.
@@ -266,7 +273,10 @@ impl AppScreen {
         overlay.hidden = hidden.unwrap_or(overlay.hidden);
         overlay.unfit = fits.map_or(overlay.unfit, |fits| !fits);
         let (id, hidden) = (overlay.overlay, overlay.hidden || overlay.unfit);
-        self.runner.tui_mut().set_overlay_hidden(id, hidden);
+        self.runner
+            .tui_mut()
+            .scene_mut()
+            .set_overlay_hidden(id, hidden);
     }
 
     /// Returns the cells that extension overlays covered in the last frame.
@@ -274,7 +284,7 @@ impl AppScreen {
         let overlays = self.extensions.overlays.iter();
         overlays
             .filter_map(|it| {
-                let bounds = self.peek().overlay_bounds(it.overlay)?;
+                let bounds = self.peek().scene().overlay_bounds(it.overlay)?;
                 let cells = [bounds.row, bounds.column, bounds.width, bounds.height];
                 Some((it.component, cells))
             })
@@ -308,6 +318,7 @@ impl AppScreen {
         self.with_editor(|editor| editor.set_hidden(hidden));
         self.runner
             .tui_mut()
+            .scene_mut()
             .set_focus(Some(FocusTarget::Dock(front)));
     }
 }

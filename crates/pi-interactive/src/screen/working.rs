@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use pi_core::AgentEvent;
-use pi_protocol::{AgentMessage, AssistantMessageEvent};
+use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent};
 use pi_providers::StreamPhase;
-use pi_runtime::SessionEvent;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 use pi_views::keys;
 use pi_views::text::untrusted_text::styled_line;
@@ -362,7 +360,7 @@ mod tests {
         let step = AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
-            result: pi_core::ToolOutput::default(),
+            result: pi_protocol::ToolOutput::default(),
             is_error: false,
         };
         working.follow(&agent(step), after(90));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_session::{Entry, EntryId, EntryKind, Session};
+use pi_protocol::{Entry, EntryId, EntryKind};
+use pi_session::Session;
 
 /// The entries of a session, read one at a time. Reading may access the disk.
 pub(crate) trait SessionHistory: Send + Sync {
@@ -17,14 +18,14 @@ pub(crate) trait SessionHistory: Send + Sync {
 
 impl SessionHistory for Session {
     fn branch(&self) -> Vec<EntryId> {
-        self.branch_ids()
+        self.current_branch().ids()
     }
 
     fn kind(&self, id: &EntryId) -> Option<EntryKind> {
-        Self::kind(self, id.as_str())
+        self.entries().kind(id.as_str())
     }
 
     fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
-        Self::entry(self, id.as_str()).ok()
+        self.entries().read(id.as_str()).ok()
     }
 }

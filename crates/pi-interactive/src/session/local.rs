@@ -10,13 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ConfigScope, DeliveryMode};
-use pi_core::QueueMode;
-use pi_protocol::LiveMessage;
-use pi_runtime::{
-    AgentSession, CommandInfo, CommandSource, Services, SessionEvent, SessionRuntime, SessionStats,
-};
-use pi_session::{Entry, EntryId, EntryKind, SessionTree};
+use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
+use pi_context::SessionStats;
+use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
+use pi_runtime::{AgentSession, SessionRuntime, Workspace};
+use pi_session::SessionTree;
 use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;
 
@@ -87,7 +85,7 @@ impl SessionPort for LocalSessionPort {
             shell: session.is_bash_running(),
         };
         let (leaf, entry_count) =
-            session.with_session(|session| (session.leaf_id().cloned(), session.len()));
+            session.with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
         let immediate_commands = if activity.compacting {
             let commands = self.runtime.commands().into_iter();
             let own = commands.filter(|command| command.source == CommandSource::Extension);
@@ -115,8 +113,8 @@ impl SessionPort for LocalSessionPort {
         }
     }
 
-    fn workspace(&self) -> Arc<Services> {
-        self.runtime.services()
+    fn workspace(&self) -> Arc<Workspace> {
+        self.runtime.workspace()
     }
 
     fn provider_info(&self) -> ProviderInfo {
@@ -150,7 +148,7 @@ impl SessionPort for LocalSessionPort {
 
     fn take_opening_report(&self) -> OpeningReport {
         let mut diagnostics = self.runtime.diagnostics();
-        diagnostics.extend(self.runtime.services().settings.take_diagnostics());
+        diagnostics.extend(self.runtime.workspace().settings.take_diagnostics());
         OpeningReport {
             diagnostics,
             model_fallback: self.runtime.model_fallback(),

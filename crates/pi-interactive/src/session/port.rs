@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::ConfigDiagnostic;
-use pi_protocol::LiveMessage;
+use pi_config::{CommandInfo, ConfigDiagnostic};
+use pi_context::SessionStats;
+use pi_protocol::{LiveMessage, SessionEvent};
 use pi_providers::StreamPhase;
-use pi_runtime::{CommandInfo, Services, SessionEvent, SessionStats};
+use pi_runtime::Workspace;
 use pi_session::SessionTree;
 
 use super::command::{SessionChange, SessionCommand};
@@ -41,7 +42,7 @@ pub(crate) trait SessionPort: Send {
     fn snapshot(&self) -> SessionSnapshot;
 
     /// Returns the settings, models and resources of the session's directory.
-    fn workspace(&self) -> Arc<Services>;
+    fn workspace(&self) -> Arc<Workspace>;
 
     fn provider_info(&self) -> ProviderInfo;
 

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::Settings;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{EntryId, Model, QueuedTexts, ThinkingLevel};
 use pi_providers::ScopedModel;
-use pi_runtime::QueuedTexts;
-use pi_session::EntryId;
 
 /// What the session is doing. Several of these may hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -82,7 +82,7 @@ pub(crate) async fn show<T>(
     let mut dialog = make(ui);
     dialog.set_rows(setup::rows(env));
     let id = tui.dock_mut().push(DialogSlot::new(dialog));
-    tui.set_focus(Some(FocusTarget::Dock(id)));
+    tui.scene_mut().set_focus(Some(FocusTarget::Dock(id)));
     let mut runner = Runner::start(
         tui,
         RunnerOptions {

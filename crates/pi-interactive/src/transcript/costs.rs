@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use pi_context::{CacheMiss, CacheMissDetector};
-use pi_protocol::{AssistantMessage, Usage};
+use pi_protocol::{AssistantMessage, Entry, Usage, UsageEntry};
 use pi_providers::Models;
-use pi_session::{Entry, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_protocol::LiveMessage;
+use pi_protocol::{LiveMessage, SessionEvent};
 use pi_providers::Models;
-use pi_runtime::SessionEvent;
 use pi_tui::Document;
 
 use super::{BashOutcome, Notice, Transcript};

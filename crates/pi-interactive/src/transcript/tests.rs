@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_core::{SharedMessage, ToolOutput};
 use pi_protocol::{
-    AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock, MessageBuilder,
-    MessageContent, StopReason, ToolCall, ToolResultMessage, UserMessage,
+    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
+    MessageBuilder, MessageContent, SessionEvent, SharedMessage, StopReason, ToolCall, ToolOutput,
+    ToolResultMessage, UserMessage,
 };
 use pi_providers::FauxProvider;
 use pi_session::{NewSession, Session};
@@ -356,7 +356,7 @@ fn results_stay_with_their_calls() {
             .append_message(tool_result(&call.to_string(), "done"))
             .unwrap();
     }
-    let mut ids = session.branch_ids();
+    let mut ids = session.current_branch().ids();
     assert_eq!(history::take_recent(&mut ids, 2, &session).len(), 4);
     assert_eq!(ids.len(), 1);
 }

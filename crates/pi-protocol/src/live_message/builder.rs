@@ -7,9 +7,9 @@ mod tests;
 use std::sync::Arc;
 
 use super::LiveMessage;
+use crate::assistant_event::AssistantMessageEvent;
 use crate::content::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
-use crate::event::AssistantMessageEvent;
 use crate::json::JsonObject;
 use crate::message::AssistantMessage;
 use crate::model::{Model, ModelCost};
@@ -413,7 +413,7 @@ impl MessageBuilder {
         self.events.push(AssistantMessageEvent::Error {
             reason,
             error,
-            cause,
+            cause: Some(cause),
         });
     }
 

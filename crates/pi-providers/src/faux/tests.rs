@@ -314,7 +314,7 @@ async fn refusal_keeps_its_error_class() {
     let AssistantMessageEvent::Error { cause, .. } = event else {
         panic!("{event:?}");
     };
-    assert_eq!(cause.class, ErrorClass::Overloaded);
+    assert_eq!(cause.unwrap().class, ErrorClass::Overloaded);
 }
 
 #[tokio::test]

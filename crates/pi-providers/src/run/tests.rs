@@ -194,7 +194,7 @@ async fn finish(mut stream: AssistantStream) -> StreamOutcome {
         match event {
             AssistantMessageEvent::TextDelta { delta, .. } => deltas.push_str(&delta),
             AssistantMessageEvent::Done { message, .. } => last = Some((message, None)),
-            AssistantMessageEvent::Error { error, cause, .. } => last = Some((error, Some(cause))),
+            AssistantMessageEvent::Error { error, cause, .. } => last = Some((error, cause)),
             _ => {}
         }
     }

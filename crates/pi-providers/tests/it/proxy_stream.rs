@@ -221,7 +221,7 @@ async fn canceling_keeps_the_partial_message() {
         panic!("expected an error event");
     };
     assert_eq!(
-        (reason, cause.class),
+        (reason, cause.unwrap().class),
         (StopReason::Aborted, ErrorClass::Aborted)
     );
     assert_eq!(error.text(), "partial");

@@ -1,7 +1,6 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_core::QueueMode;
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, QueueMode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -4,11 +4,9 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
-use pi_protocol::ThinkingLevel;
-use pi_runtime::{
-    BashRequest, CycleDirection, Delivery, InputSource, Persist, Prompt, describe_error,
-};
-use pi_session::{EntryId, ForkPosition};
+use pi_protocol::{Delivery, EntryId, ThinkingLevel};
+use pi_runtime::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describe_error};
+use pi_session::ForkPosition;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -238,11 +236,11 @@ impl Server {
     async fn export(&self, output: Option<String>) -> CommandResult {
         let session = self.runtime.session();
         let credentials = session.models().authenticator().store();
-        let services = self.runtime.services();
-        let setting = services.settings.settings().theme.clone();
+        let workspace = self.runtime.workspace();
+        let setting = workspace.settings.settings().theme.clone();
         let options = HtmlOptions {
             output: output.map(PathBuf::from),
-            theme: ExportTheme::from_setting(setting.as_deref(), &services.resources.themes),
+            theme: ExportTheme::from_setting(setting.as_deref(), &workspace.resources.themes),
             redaction: stored_secrets(credentials.as_ref()).await,
             ..HtmlOptions::default()
         };

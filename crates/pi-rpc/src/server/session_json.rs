@@ -3,7 +3,8 @@
 //! Entries are copied from the session file without parsing. The tree is written without recursion,
 //! because it nests as deep as the conversation is long.
 
-use pi_session::{EntryId, Session, SessionError, SessionTree};
+use pi_protocol::EntryId;
+use pi_session::{Session, SessionError, SessionTree};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListingError {
@@ -15,7 +16,7 @@ pub(crate) enum ListingError {
 
 /// Serializes the data of `get_entries`: all entries in file order, or those after `since`.
 pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
-    let nodes = session.tree().nodes;
+    let nodes = session.entries().tree().nodes;
     let first = match since {
         None => 0,
         Some(since) => {
@@ -38,7 +39,7 @@ pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, 
 
 /// Serializes the data of `get_tree`.
 pub(crate) fn tree(session: &Session) -> Result<String, ListingError> {
-    let tree = session.tree();
+    let tree = session.entries().tree();
     let mut json = String::from("{\"tree\":");
     push_nodes(&mut json, session, &tree)?;
     push_leaf(&mut json, session);
@@ -88,11 +89,11 @@ fn push_nodes(
 }
 
 fn push_entry(json: &mut String, session: &Session, id: &EntryId) -> Result<(), ListingError> {
-    let line = session.entry_json(id.as_str())?;
+    let line = session.entries().read_json(id.as_str())?;
     let line = line.trim();
     // A session file may contain characters that break readers of JSON lines.
     if line.bytes().any(|byte| byte < 0x20) {
-        let entry = session.entry(id.as_str())?;
+        let entry = session.entries().read(id.as_str())?;
         let text = pi_protocol::json::to_string(&entry).map_err(SessionError::Serialize)?;
         json.push_str(&text);
     } else {
@@ -119,7 +120,8 @@ fn push_text(json: &mut String, key: &str, text: &str) {
 mod tests {
     use std::path::Path;
 
-    use pi_session::{CustomEntry, NewSession, SessionInfoEntry};
+    use pi_protocol::{CustomEntry, SessionInfoEntry};
+    use pi_session::NewSession;
     use pretty_assertions::assert_eq;
     use serde_json::{Value, json};
 

@@ -1,10 +1,11 @@
 //! Order of precedence of the model choice.
 
 use pi_env::Env;
+use pi_protocol::{ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry};
 use pi_providers::{
     FauxModel, FauxProvider, InMemoryModelsStore, ModelsOptions, ProviderConfig, Registration,
 };
-use pi_session::{ModelChangeEntry, NewSession, SessionInfoEntry, ThinkingLevelChangeEntry};
+use pi_session::NewSession;
 use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::json;

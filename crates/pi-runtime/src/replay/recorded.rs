@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_core::{InputSource, Tool, ToolError, ToolOutput, UpdateSink};
+use pi_core::{InputSource, Tool, ToolError, UpdateSink};
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    ErrorClass, ProviderError, StopReason, ToolResultMessage, UserMessage, join_text,
+    ErrorClass, ProviderError, StopReason, ToolOutput, ToolResultMessage, UserMessage, join_text,
 };
 use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
 use serde_json::json;

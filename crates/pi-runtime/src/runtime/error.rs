@@ -23,7 +23,7 @@ pub enum StartError {
     MissingCwd {
         cwd: PathBuf,
         session_file: PathBuf,
-        /// Where the session could be continued ([`super::RuntimeOptions::cwd_override`]).
+        /// Where the session could be continued ([`super::SessionOptions::cwd_override`]).
         instead: PathBuf,
     },
     #[error("--name must not be blank")]

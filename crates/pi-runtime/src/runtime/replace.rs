@@ -8,18 +8,19 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
+use pi_protocol::{EntryId, ReplacementReason, SessionId};
 use pi_session::{
-    AccessMode, EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
+    AccessMode, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
 use super::fallback::FallbackSession;
 use super::{
     CurrentSession, InitialModel, SessionRuntime, StartError, build, deduplicate, open_warnings,
 };
-use crate::hooks::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
+use crate::participants::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
-use crate::services::ProjectProbe;
 use crate::session::AgentSession;
+use crate::workspace::ProjectProbe;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaceOutcome {
@@ -50,7 +51,7 @@ impl SessionRuntime {
         let options = NewSession {
             id: None,
             parent_session: parent,
-            env: self.0.options.env.clone(),
+            env: self.0.host.env().clone(),
         };
         let session = match self.session_store() {
             Some(store) => store.create(options)?,
@@ -82,7 +83,7 @@ impl SessionRuntime {
             access: AccessMode::Write,
             directory: None,
             cwd,
-            env: self.0.options.env.clone(),
+            env: self.0.host.env().clone(),
         };
         if is_same_file(&old, &path) {
             return self.reopen(&old, &path, options).await;
@@ -90,7 +91,7 @@ impl SessionRuntime {
         let session = match Session::open(&path, options) {
             Err(SessionError::Missing { path }) => {
                 let new = NewSession {
-                    env: self.0.options.env.clone(),
+                    env: self.0.host.env().clone(),
                     ..NewSession::default()
                 };
                 Session::create_at(&path, old.cwd(), new)?
@@ -110,7 +111,7 @@ impl SessionRuntime {
     ) -> Result<ReplaceOutcome, ReplaceError> {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
-        if !old.hooks().before_fork(entry, position).await {
+        if !old.participants().before_fork(entry, position).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
         let forked = old.with_session(|session| session.fork(entry, position))?;
@@ -153,7 +154,7 @@ impl SessionRuntime {
         let source = self.find_import(path)?;
         let store = match self.session_store() {
             Some(store) => store,
-            None => SessionStore::default_for(self.0.options.agent_dir.path(), old.cwd()),
+            None => SessionStore::default_for(self.0.host.options().agent_dir.path(), old.cwd()),
         };
         let target = source.file_name().map(|name| store.path().join(name));
         if !self.confirm_switch(&old, StartReason::Resume, target).await {
@@ -163,7 +164,7 @@ impl SessionRuntime {
             access: AccessMode::Write,
             directory: None,
             cwd,
-            env: self.0.options.env.clone(),
+            env: self.0.host.env().clone(),
         };
         if is_same_file(&old, &source) {
             return self.reopen(&old, &source, options).await;
@@ -182,9 +183,11 @@ impl SessionRuntime {
         let active = old.active_tool_names();
         let fallback = FallbackSession::new(&old, self.session_store());
         // Files may have changed since the user was prompted.
-        self.0.services.decisions.remove(old.cwd());
+        self.0.host.decisions().remove(old.cwd());
         let file = old.session_file();
-        self.end(&old, StartReason::Reload, file.clone()).await;
+        let same = SessionId::from(old.session_id());
+        self.end(&old, StartReason::Reload, file.clone(), same)
+            .await;
         let session = old.take_session()?;
         let built = self.build_session(session, InitialModel::keep(&old)).await;
         let start = SessionStart {
@@ -201,7 +204,9 @@ impl SessionRuntime {
     /// Resolves a user's path relative to the directory pi was started in.
     fn resolve_path(&self, path: &Path) -> PathBuf {
         let options = &self.0.options;
-        let expanded = path.to_str().map(|path| expand_home(path, &options.env));
+        let expanded = path
+            .to_str()
+            .map(|path| expand_home(path, self.0.host.env()));
         options.cwd.join(expanded.as_deref().unwrap_or(path))
     }
 
@@ -224,7 +229,7 @@ impl SessionRuntime {
             reason,
             target_session_file,
         };
-        old.hooks().before_switch(switch).await
+        old.participants().before_switch(switch).await
     }
 
     /// Returns the store for new sessions; `None` if the current session is in memory. Known
@@ -232,7 +237,7 @@ impl SessionRuntime {
     fn session_store(&self) -> Option<SessionStore> {
         let current = self.current();
         let path = current.directory.as_deref()?;
-        let agent = self.0.options.agent_dir.path();
+        let agent = self.0.host.options().agent_dir.path();
         let cwd = current.session.cwd();
         Some(SessionStore::custom(path, agent, cwd))
     }
@@ -251,7 +256,8 @@ impl SessionRuntime {
         check_cwd(&Session::open(path, probe)?)?;
         let fallback = FallbackSession::new(old, self.session_store());
         let file = old.session_file();
-        self.end(old, StartReason::Resume, file.clone()).await;
+        let same = SessionId::from(old.session_id());
+        self.end(old, StartReason::Resume, file.clone(), same).await;
         // Dropping the session releases its lock on the file.
         drop(old.take_session()?);
         let built = match Session::open(path, options) {
@@ -278,21 +284,34 @@ impl SessionRuntime {
             previous_session_file: old.session_file(),
         };
         let target = session.path().map(Path::to_owned);
-        self.end(&old, reason, target).await;
+        let next = SessionId::from(session.id());
+        self.end(&old, reason, target, next).await;
         fallback.keep(old.take_session()?);
         let built = self.build_session(session, choice).await;
         self.start_built(built, start, fallback).await
     }
 
     /// Ends the current session: stores its state and stops its child processes.
-    async fn end(&self, old: &AgentSession, next: StartReason, target: Option<PathBuf>) {
+    async fn end(
+        &self,
+        old: &AgentSession,
+        reason: StartReason,
+        target: Option<PathBuf>,
+        next: SessionId,
+    ) {
         old.abort().await;
         let shutdown = SessionShutdown {
-            next: Some(next),
+            next: Some(reason),
             target_session_file: target,
         };
-        old.hooks().session_shutdown(shutdown).await;
-        old.dispose().await;
+        old.participants().session_shutdown(shutdown).await;
+        let reason = match reason {
+            StartReason::Startup | StartReason::New => ReplacementReason::New,
+            StartReason::Resume => ReplacementReason::Resume,
+            StartReason::Fork => ReplacementReason::Fork,
+            StartReason::Reload => ReplacementReason::Reload,
+        };
+        old.dispose_replaced(next, reason).await;
     }
 
     /// Builds the components of a session in the session's directory.
@@ -303,9 +322,11 @@ impl SessionRuntime {
     ) -> Result<CurrentSession, StartError> {
         let shared = &self.0;
         let warnings = open_warnings(&session);
-        let probe = ProjectProbe::read(&shared.services, session.cwd());
-        let (options, services) = (&shared.options, &shared.services);
-        let mut built = build(options, services, probe, session, choice, warnings).await?;
+        let host = &shared.host;
+        let probe = ProjectProbe::read(host, session.cwd());
+        // The files may have changed since the ended session read them.
+        let workspace = host.workspaces().load(host, &shared.workspace, probe).await;
+        let mut built = build(host, &shared.options, workspace, session, choice, warnings).await?;
         deduplicate(&mut built.diagnostics);
         Ok(built)
     }
@@ -327,7 +348,7 @@ impl SessionRuntime {
             }
             Err(error) => Box::new(error),
         };
-        for (session, choice) in fallback.into_candidates(&self.0.options.env) {
+        for (session, choice) in fallback.into_candidates(self.0.host.env()) {
             let start = SessionStart {
                 reason: StartReason::Resume,
                 previous_session_file: session.path().map(Path::to_owned),
@@ -349,7 +370,7 @@ impl SessionRuntime {
         *self.deferred_start() = None;
         self.attach_extensions();
         self.0.sessions.send_replace(session.clone());
-        session.hooks().session_start(start).await;
+        session.participants().session_start(start).await;
     }
 }
 

@@ -7,10 +7,9 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, ReviewedToolCall, RunFailure, SessionEvent, SharedMessage, Tool, ToolResultUpdate,
-    TurnDecision,
+    Rejection, ReviewedToolCall, RunFailure, Tool, ToolResultUpdate, TurnDecision,
 };
-use pi_protocol::{AgentMessage, ImageContent};
+use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +19,7 @@ use super::compaction::FinishedCompaction;
 use super::prompt::{PromptError, rejection_error};
 use super::publish::within_publication;
 use super::state::RunOverrides;
+use super::transcript::Transcript;
 use super::{AgentSession, images, preferences};
 use crate::error_text::describe_error;
 
@@ -47,7 +47,7 @@ impl Backend for AgentSession {
     }
 
     fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
-        self.0.hooks.on_event(event)
+        Box::pin(self.0.participants.on_event(event))
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -111,7 +111,7 @@ impl Backend for AgentSession {
         call: PendingToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
-        self.0.hooks.tool_call(call, cancel)
+        Box::pin(self.0.participants.tool_call(call, cancel))
     }
 
     fn after_tool_call<'a>(
@@ -120,7 +120,7 @@ impl Backend for AgentSession {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
         Box::pin(async move {
-            let mut update = self.0.hooks.tool_result(call, cancel).await?;
+            let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
                 let limits = self.image_limits();
@@ -238,25 +238,28 @@ fn hook_error(error: &SessionError) -> HookError {
 impl AgentSession {
     /// Lets the hooks replace a message, then stores it.
     async fn record_message(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
-        let message = match self.0.hooks.message_end(&message).await {
+        let message = match self.0.participants.message_end(&message).await {
             Some(other) if has_same_role(&other, &message) => Arc::new(other),
             Some(_) | None => message,
         };
         if self.machine().has_storage_failed() || !is_stored_as_message(&message) {
             return Ok(message);
         }
-        let mut transcript = self.transcript();
-        let entry = transcript
-            .append_message(&message)
-            .map_err(|error| hook_error(&error))?;
-        transcript.record_entry(&message, &entry);
+        let stored = Arc::clone(&message);
+        let record = move |transcript: &mut Transcript| {
+            let entry = transcript.append_message(&stored)?;
+            transcript.record_entry(&stored, &entry);
+            Ok(())
+        };
+        let written = self.writer().await.write(record).await;
+        written.map_err(|error| hook_error(&error))?;
         Ok(message)
     }
 
     /// Starts a request with the current conversation, model and options.
     async fn start_request(&self, cancel: CancellationToken) -> Result<AssistantStream, HookError> {
         let messages = self.messages().map_err(|error| hook_error(&error))?;
-        let messages = self.0.hooks.context(messages, &cancel).await?;
+        let messages = self.0.participants.context(messages, &cancel).await?;
         let messages = self.with_forced_prompt(messages);
         let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
         let settings = self.0.settings.settings();
@@ -264,7 +267,7 @@ impl AgentSession {
             images::block(&mut messages);
         }
         let options = StreamOptions {
-            hooks: self.0.hooks.request_hooks(),
+            hooks: self.0.participants.request_hooks(),
             session_id: Some(self.session_id()),
             cancel: cancel.child_token(),
             reasoning: self.thinking_level(),

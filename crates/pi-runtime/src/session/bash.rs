@@ -3,8 +3,8 @@
 
 use std::sync::Mutex;
 
-use pi_core::{HookError, Input, Rejection, Reply, SessionEvent};
-use pi_protocol::BashExecutionMessage;
+use pi_core::{HookError, Input, Rejection, Reply};
+use pi_protocol::{BashExecutionMessage, SessionEvent};
 use pi_session::SessionError;
 use pi_tools::{ProcessError, ShellResult, UserShell};
 use serde_json::Value;
@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::prompt::PromptError;
 use super::{AgentSession, lock};
-use crate::hooks::{UserBashVerdict, UserCommand};
+use crate::error_text::describe_error;
+use crate::participants::{UserBashVerdict, UserCommand};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BashRequest {
@@ -126,7 +127,7 @@ impl AgentSession {
     /// Runs a command for the user and stores the result in the session.
     pub async fn bash(&self, request: BashRequest) -> Result<ShellResult, BashError> {
         let mut shell = self.state().tools.user_shell().clone();
-        let verdict = self.0.hooks.user_bash(UserCommand {
+        let verdict = self.0.participants.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
             cwd: shell.cwd.clone(),
@@ -135,22 +136,45 @@ impl AgentSession {
             UserBashVerdict::Run => {}
             UserBashVerdict::RunWith(processes) => shell.processes = processes,
             UserBashVerdict::Result(result) => {
-                self.record_bash_result(&request, &result).await?;
+                self.log_bash_start(&request);
+                let recorded = self.record_bash_result(&request, &result).await;
+                self.log_bash_end(&request, Ok(&result));
+                recorded?;
                 return Ok(result);
             }
         }
         let running = BashGuard::begin(self).ok_or(BashError::Closed)?;
+        self.log_bash_start(&request);
         let result = self.run_shell(&shell, &request, &running.cancel).await;
         let recorded = match &result {
             Ok(result) => self.record_bash_result(&request, result).await,
             Err(_) => Ok(()),
         };
+        self.log_bash_end(&request, result.as_ref());
         drop(running);
         match recorded {
             // A command that ends with its session still has a result.
             Ok(()) | Err(BashError::Closed) => Ok(result?),
             Err(error) => Err(error),
         }
+    }
+
+    fn log_bash_start(&self, request: &BashRequest) {
+        self.log_change(SessionEvent::BashExecutionStart {
+            id: request.id.clone(),
+            command: request.command.clone(),
+            exclude_from_context: request.exclude_from_context,
+        });
+    }
+
+    fn log_bash_end(&self, request: &BashRequest, result: Result<&ShellResult, &ProcessError>) {
+        let ended = result.ok();
+        self.log_change(SessionEvent::BashExecutionEnd {
+            id: request.id.clone(),
+            exit_code: ended.and_then(|result| result.exit_code).map(i64::from),
+            cancelled: ended.is_some_and(|result| result.cancelled),
+            error_message: result.err().map(|error| describe_error(error)),
+        });
     }
 
     async fn run_shell(

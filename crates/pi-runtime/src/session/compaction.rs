@@ -9,22 +9,24 @@ use pi_config::{ConfigScope, SettingsError};
 use pi_context::RecoveryFailure;
 use pi_context::estimate::messages_tokens;
 use pi_context::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionReason,
-    CompactionResult, NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError,
-    needs_compaction,
+    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionResult,
+    NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
-use pi_core::{
-    CompactionJob, CompactionOutcome, ContextCheck, Input, Rejection, Reply, SessionEvent,
-    SummarySource,
+use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId, Model,
+    SessionEvent, SummarySource,
 };
-use pi_protocol::{AgentMessage, AssistantMessage, Model};
-use pi_session::{EntryBody, EntryId, SessionError};
+use pi_session::SessionError;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::transcript::Transcript;
 use super::{AgentSession, preferences};
 use crate::error_text::describe_error;
-use crate::hooks::{CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict};
+use crate::participants::{
+    CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
+};
 
 /// Why a session was not compacted; nothing has changed.
 #[derive(Debug, Error)]
@@ -262,7 +264,7 @@ impl AgentSession {
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
-        let verdict = self.0.hooks.before_compact(CompactionProposal {
+        let verdict = self.0.participants.before_compact(CompactionProposal {
             plan,
             session: self,
             instructions: job.instructions,
@@ -314,15 +316,16 @@ impl AgentSession {
         job: PlannedCompaction<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
-        let (entry, estimated_tokens_after) = {
-            let mut transcript = self.transcript();
-            let now_ms = self.0.env.now_ms();
+        let now_ms = self.0.env.now_ms();
+        let store = move |transcript: &mut Transcript| {
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
-            (entry, messages_tokens(transcript.projection()?))
+            Ok((entry, messages_tokens(transcript.projection()?)))
         };
+        let written = self.writer().await.write(store).await;
+        let (entry, estimated_tokens_after) = written?;
         self.0
-            .hooks
+            .participants
             .compacted(CompactionCompleted {
                 entry: &entry,
                 author,
@@ -396,7 +399,7 @@ impl AgentSession {
         })
         .await;
         self.0
-            .hooks
+            .participants
             .compaction_failed(CompactionFailed {
                 reason,
                 error_message,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use pi_core::{
-    AgentEvent, CustomInput, CustomMessageOptions, Delivery, Input, InputSource, Prompt,
-    PromptOutcome, SessionEvent,
+use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Prompt, PromptOutcome};
+use pi_protocol::{
+    AgentEvent, AgentMessage, CustomEntry, Delivery, Entry, EntryId, ImageContent, InputBlock,
+    MessageContent, SessionEvent,
 };
-use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent};
-use pi_session::{CustomEntry, Entry, EntryId, SessionError};
+use pi_session::SessionError;
 use serde_json::Value;
 
 use super::AgentSession;
 use super::prompt::PromptError;
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 
 impl AgentSession {
     /// Adds a message. It joins the current run, starts one, waits for the next prompt or the end
@@ -56,10 +56,13 @@ impl AgentSession {
         custom_type: &str,
         data: Option<Value>,
     ) -> Result<Arc<Entry>, SessionError> {
-        let entry = self.transcript().append(CustomEntry {
+        let entry = CustomEntry {
             custom_type: custom_type.to_owned(),
             data,
-        })?;
+        };
+        let mut writer = self.writer().await;
+        let entry = writer.write(|transcript| transcript.append(entry)).await?;
+        drop(writer);
         let published = Arc::clone(&entry);
         self.publish(SessionEvent::EntryAppended { entry: published })
             .await;
@@ -68,23 +71,42 @@ impl AgentSession {
 
     /// Sets the session's name; an empty name removes it.
     pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
-        self.transcript().set_name(name)?;
+        let name = name.to_owned();
+        let mut writer = self.writer().await;
+        writer
+            .write(move |transcript| transcript.set_name(&name))
+            .await?;
+        drop(writer);
         let name = self.session_name();
         self.publish_with_hooks(SessionEvent::SessionInfoChanged { name })
             .await;
         Ok(())
     }
 
-    /// Sets the label of an entry; `None` removes it.
+    /// Sets the label of an entry; `None` removes it. Blocking; extensions call it on their own thread.
     pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
         self.transcript().set_label(target, label)?;
+        self.log_label(target, label);
         Ok(())
+    }
+
+    pub(super) fn log_label(&self, target: &EntryId, label: Option<&str>) {
+        let label = label.filter(|label| !label.is_empty());
+        self.log_change(SessionEvent::LabelChanged {
+            target_id: target.clone(),
+            label: label.map(str::to_owned),
+        });
     }
 
     /// Stores a message outside of a turn, and publishes it if it is one of an extension.
     pub(super) async fn append_message(&self, message: AgentMessage) -> Result<(), SessionError> {
         let message = Arc::new(message);
-        self.transcript().append_message(&message)?;
+        let stored = Arc::clone(&message);
+        let mut writer = self.writer().await;
+        writer
+            .write(move |transcript| transcript.append_message(&stored))
+            .await?;
+        drop(writer);
         if !matches!(*message, AgentMessage::Custom(_)) {
             return Ok(());
         }

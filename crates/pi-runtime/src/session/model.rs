@@ -6,17 +6,16 @@
 use std::sync::Arc;
 
 use pi_config::{ConfigScope, SettingsError};
-use pi_core::SessionEvent;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Model, ModelChangeEntry, SessionEvent, ThinkingLevel, ThinkingLevelChangeEntry};
 use pi_providers::ScopedModel;
-use pi_session::{ModelChangeEntry, SessionError, ThinkingLevelChangeEntry};
+use pi_session::SessionError;
 use serde::Serialize;
 use thiserror::Error;
 
 use super::AgentSession;
 use super::prompt::PromptError;
 use crate::error_text::describe_error;
-use crate::hooks::{ModelSelected, ModelSource};
+use crate::participants::{ModelSelected, ModelSource};
 
 /// Where a selection is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -161,12 +160,15 @@ impl AgentSession {
         persist: Persist,
         source: ModelSource,
     ) -> Result<(), SetModelError> {
-        self.transcript().append(ModelChangeEntry {
+        let change = ModelChangeEntry {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
-        })?;
+        };
+        let mut writer = self.writer().await;
+        writer.write(|transcript| transcript.append(change)).await?;
         let current = Some(Arc::clone(&model));
         let previous = std::mem::replace(&mut self.machine().selection_mut().model, current);
+        drop(writer);
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
@@ -177,12 +179,16 @@ impl AgentSession {
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
         if is_other {
+            self.log_change(SessionEvent::ModelChanged {
+                provider: model.provider.clone(),
+                model_id: model.id.clone(),
+            });
             let selected = ModelSelected {
                 model,
                 previous,
                 source,
             };
-            self.0.hooks.model_selected(selected).await;
+            self.0.participants.model_selected(selected).await;
         }
         Ok(saved?)
     }
@@ -241,14 +247,20 @@ impl AgentSession {
         if level == previous {
             return Ok(());
         }
-        self.transcript().append(ThinkingLevelChangeEntry {
+        let change = ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
-        })?;
+        };
+        let mut writer = self.writer().await;
+        writer.write(|transcript| transcript.append(change)).await?;
         self.machine().selection_mut().thinking_level = level;
+        drop(writer);
         self.update_tool_context();
         self.publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
-        self.0.hooks.thinking_level_selected(level, previous).await;
+        self.0
+            .participants
+            .thinking_level_selected(level, previous)
+            .await;
         Ok(())
     }
 

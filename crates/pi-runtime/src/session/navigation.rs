@@ -6,13 +6,15 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
     SummaryInstructions,
 };
-use pi_core::{Input, Outcome, Rejection, SummarySource};
-use pi_session::{BranchSummary, Entry, EntryId, SessionError};
+use pi_core::{Input, Outcome, Rejection};
+use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::AgentSession;
-use crate::hooks::{TreeMoved, TreeProposal};
+use super::transcript::Transcript;
+use crate::participants::{TreeMoved, TreeProposal};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
@@ -102,10 +104,10 @@ impl AgentSession {
         let (entry, left) = {
             let transcript = self.transcript();
             let session = transcript.session();
-            let entry = session.entry(target.as_str())?;
+            let entry = session.entries().read(target.as_str())?;
             (
                 entry,
-                AbandonedBranch::collect(session, old_leaf.as_ref(), target)?,
+                AbandonedBranch::collect(session.entries(), old_leaf.as_ref(), target)?,
             )
         };
         let mut plan = PlannedMove {
@@ -156,7 +158,7 @@ impl AgentSession {
             label: options.label.as_deref(),
             cancel,
         };
-        let verdict = self.0.hooks.before_tree(proposal).await;
+        let verdict = self.0.participants.before_tree(proposal).await;
         if verdict.cancel {
             return false;
         }
@@ -221,32 +223,33 @@ impl AgentSession {
         old_leaf: Option<&EntryId>,
     ) -> Result<NavigateOutcome, NavigateError> {
         let landing = NavigationTarget::of(target);
-        let label = plan
-            .options
-            .label
-            .as_deref()
-            .filter(|label| !label.is_empty());
-        let summary = {
-            let mut transcript = self.transcript();
-            let summary = match plan.summary.filter(|summary| !summary.summary.is_empty()) {
-                Some(summary) => {
-                    Some(transcript.move_with_summary(landing.leaf.as_ref(), summary)?)
-                }
+        let label = plan.options.label.filter(|label| !label.is_empty());
+        let summary = plan.summary.filter(|summary| !summary.summary.is_empty());
+        let (leaf, target) = (landing.leaf.clone(), target.id.clone());
+        let stored_label = label.clone();
+        let move_leaf = move |transcript: &mut Transcript| {
+            let summary = match summary {
+                Some(summary) => Some(transcript.move_with_summary(leaf.as_ref(), summary)?),
                 None => {
-                    transcript.move_to(landing.leaf.as_ref())?;
+                    transcript.move_to(leaf.as_ref())?;
                     None
                 }
             };
-            if let Some(label) = label {
-                let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
-                transcript.set_label(labeled, Some(label))?;
+            let labeled = summary.as_ref().map_or(&target, |summary| &summary.id);
+            if let Some(label) = stored_label {
+                transcript.set_label(labeled, Some(&label))?;
             }
-            summary
+            let labeled = labeled.clone();
+            Ok((summary, labeled))
         };
+        let (summary, labeled) = self.writer().await.write(move_leaf).await?;
+        if label.is_some() {
+            self.log_label(&labeled, label.as_deref());
+        }
         self.restore_tools()?;
         let new_leaf = self.with_session(|session| session.leaf_id().cloned());
         self.0
-            .hooks
+            .participants
             .tree(TreeMoved {
                 new_leaf_id: new_leaf.as_ref(),
                 old_leaf_id: old_leaf,

@@ -2,8 +2,7 @@
 
 use pi_config::{DeliveryMode, Settings};
 use pi_context::CompactionSettings;
-use pi_core::QueueMode;
-use pi_protocol::Model;
+use pi_protocol::{Model, QueueMode};
 use pi_providers::{StreamOptions, Timeouts};
 
 pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {

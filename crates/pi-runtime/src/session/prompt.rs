@@ -8,16 +8,18 @@ use std::future::Future;
 
 use pi_auth::AuthError;
 use pi_core::{
-    ActivityKind, Delivery, Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput,
-    PromptOutcome, Rejection, Reply,
+    ActivityKind, Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome,
+    Rejection, Reply,
 };
-use pi_protocol::{AgentMessage, CustomMessage, ImageContent, Model};
+use pi_protocol::{AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
 use thiserror::Error;
 
 use super::publish::is_publishing;
 use super::{AgentSession, images};
-use crate::hooks::{AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput};
+use crate::participants::{
+    AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput,
+};
 
 /// Why a prompt was rejected; nothing has changed.
 #[derive(Debug, Error)]
@@ -117,7 +119,7 @@ impl AgentSession {
             && let Some(name) = self.command_of(&prompt.text)
         {
             let arguments = prompt.text.split_once(' ').map_or("", |(_, rest)| rest);
-            self.0.hooks.run_command(name, arguments).await;
+            self.0.participants.run_command(name, arguments).await;
             return Ok(None);
         }
         if self.0.control.activity().kind == ActivityKind::Compacting {
@@ -174,7 +176,7 @@ impl AgentSession {
     pub(super) fn command_of<'text>(&self, text: &'text str) -> Option<&'text str> {
         let line = text.strip_prefix('/')?;
         let name = line.split_once(' ').map_or(line, |(name, _)| name);
-        self.0.hooks.has_command(name).then_some(name)
+        self.0.participants.has_command(name).then_some(name)
     }
 
     /// Runs the input hook; `None` if it handled the input.
@@ -191,7 +193,7 @@ impl AgentSession {
             source,
             delivery: delivery.filter(|_| self.is_streaming()),
         };
-        match self.0.hooks.input(input).await {
+        match self.0.participants.input(input).await {
             InputVerdict::Continue => Some((text, images)),
             InputVerdict::Replace {
                 text,
@@ -245,7 +247,7 @@ impl AgentSession {
             sections: self.base_sections(),
             tools: self.active_tool_names(),
         };
-        self.0.hooks.before_agent_start(start).await
+        self.0.participants.before_agent_start(start).await
     }
 
     fn apply_start_changes(&self, changes: &AgentStartChanges) {

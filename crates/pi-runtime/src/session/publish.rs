@@ -6,8 +6,9 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Cursor, EventLog, Observer, QueuedTexts, SessionEvent};
+use pi_core::{EventLog, Observer};
 use pi_env::Env;
+use pi_protocol::{Cursor, QueuedTexts, SessionEvent};
 
 use super::{AgentSession, SessionCore, lock};
 
@@ -137,6 +138,13 @@ impl AgentSession {
         }
     }
 
+    /// Adds a change to the log. For events that the compatibility wire omits: the listeners are front ends that use
+    /// it, and callers need not wait for them.
+    pub(super) fn log_change(&self, event: SessionEvent) {
+        let publisher = &self.0.publisher;
+        publisher.log.append(event, publisher.env.now_ms());
+    }
+
     /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
         self.0.publisher.publish(|| event).await;
@@ -160,7 +168,7 @@ impl AgentSession {
 
     /// Calls the hooks, then notifies the listeners.
     pub(super) async fn publish_with_hooks(&self, event: SessionEvent) {
-        self.0.hooks.on_event(&event).await;
+        self.0.participants.on_event(&event).await;
         self.publish(event).await;
     }
 }

@@ -1,8 +1,11 @@
 //! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 
 use pi_config::{ConfigScope, SettingsError};
-use pi_core::{Delivery, Input, InputSource, PromptOutcome, QueueMode, QueuedTexts, Reply};
-use pi_protocol::{AgentMessage, ImageContent, InputBlock, MessageContent, UserMessage};
+use pi_core::{Input, InputSource, PromptOutcome, Reply};
+use pi_protocol::{
+    AgentMessage, Delivery, ImageContent, InputBlock, MessageContent, QueueMode, QueuedTexts,
+    SessionEvent, UserMessage,
+};
 
 use super::prompt::PromptError;
 use super::{AgentSession, preferences};
@@ -99,7 +102,9 @@ impl AgentSession {
         let mode = preferences::delivery_mode(mode);
         self.0.settings.update(ConfigScope::User, |settings| {
             settings.steering_mode = Some(mode);
-        })
+        })?;
+        self.log_queue_modes();
+        Ok(())
     }
 
     /// Sets the follow-up mode and saves the setting.
@@ -107,7 +112,16 @@ impl AgentSession {
         let mode = preferences::delivery_mode(mode);
         self.0.settings.update(ConfigScope::User, |settings| {
             settings.follow_up_mode = Some(mode);
-        })
+        })?;
+        self.log_queue_modes();
+        Ok(())
+    }
+
+    fn log_queue_modes(&self) {
+        self.log_change(SessionEvent::QueueModesChanged {
+            steering_mode: self.steering_mode(),
+            follow_up_mode: self.follow_up_mode(),
+        });
     }
 }
 

@@ -2,8 +2,9 @@
 //! the context.
 
 use pi_config::ConfigScope;
-use pi_core::{Input, SessionEvent};
-use pi_session::{ContextEditEntry, EntryId, SessionError};
+use pi_core::Input;
+use pi_protocol::{ContextEditEntry, EntryId, SessionEvent};
+use pi_session::SessionError;
 
 use super::AgentSession;
 
@@ -43,7 +44,9 @@ impl AgentSession {
                 target_id,
                 replacement: None,
             };
-            let entry = self.transcript().append(edit)?;
+            let mut writer = self.writer().await;
+            let entry = writer.write(|transcript| transcript.append(edit)).await?;
+            drop(writer);
             self.publish(SessionEvent::EntryAppended { entry }).await;
         }
         Ok(())

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_context::ContextUsage;
-use pi_core::{ActivityKind, QueueMode, SharedMessage};
-use pi_protocol::{AgentMessage, AssistantBlock, Model, StopReason, ThinkingLevel};
-use pi_providers::StreamPhase;
-use pi_session::{
-    AccessMode, Entry, EntryBody, EntryId, EntryKind, MessageRole, OpenSession, Session,
-    SessionError, SessionTotals, SessionTree, TokenTotals,
+use pi_context::{ContextUsage, SessionStats};
+use pi_core::ActivityKind;
+use pi_protocol::{
+    AgentMessage, AssistantBlock, Entry, EntryBody, EntryId, EntryKind, MessageRole, Model,
+    QueueMode, SharedMessage, StopReason, ThinkingLevel,
 };
+use pi_providers::StreamPhase;
+use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, SessionTree};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -62,31 +62,6 @@ fn model_or_unknown<S: Serializer>(
         Some(model) => model.serialize(serializer),
         None => Model::unknown().serialize(serializer),
     }
-}
-
-/// Usage of a session, in the format of RPC's `get_session_stats`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionStats {
-    /// The session file; it may not exist yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_file: Option<PathBuf>,
-    pub session_id: String,
-    pub user_messages: u64,
-    pub assistant_messages: u64,
-    pub tool_calls: u64,
-    pub tool_results: u64,
-    /// Messages of all roles.
-    pub total_messages: u64,
-    pub tokens: TokenTotals,
-    /// Cost in US dollars.
-    pub cost: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<ContextUsage>,
-    /// Share of the last request's prompt that came from the cache, in percent. For display only;
-    /// not sent to RPC clients.
-    #[serde(skip)]
-    pub cache_hit_share: Option<f64>,
 }
 
 /// A user message before which the session can be forked.
@@ -172,6 +147,12 @@ impl AgentSession {
         activity.kind != ActivityKind::Running && !activity.is_compacting
     }
 
+    /// Returns whether closing the session would interrupt or lose nothing: it is idle, no message is queued and no
+    /// shell command runs.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_idle() && self.pending_message_count() == 0 && !self.is_bash_running()
+    }
+
     /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
         self.with_session(|session| session.path().map(ToOwned::to_owned))
@@ -198,7 +179,7 @@ impl AgentSession {
             return pi_protocol::json::to_string(transcript.messages()?)
                 .map_err(SessionError::Serialize);
         }
-        transcript.session().messages_json()
+        transcript.session().current_branch().messages_json()
     }
 
     /// Returns the number of messages in the model's context, without loading the conversation.
@@ -315,7 +296,7 @@ impl AgentSession {
             // Retake the lock for each batch, so other callers get a turn.
             let transcript = self.transcript();
             for entry_id in part {
-                let entry = transcript.session().entry(entry_id.as_str())?;
+                let entry = transcript.session().entries().read(entry_id.as_str())?;
                 let EntryBody::Message(AgentMessage::User(user)) = &entry.body else {
                     continue;
                 };
@@ -336,13 +317,18 @@ impl AgentSession {
         let transcript = self.transcript();
         let session = transcript.session();
         let entries: Result<Vec<_>, _> = match since {
-            None => session.entries().collect(),
+            None => session.entries().iter().collect(),
             Some(since) => {
-                session.entry(since.as_str())?;
-                let ids = session.tree().nodes.into_iter().map(|node| node.id);
+                session.entries().read(since.as_str())?;
+                let ids = session
+                    .entries()
+                    .tree()
+                    .nodes
+                    .into_iter()
+                    .map(|node| node.id);
                 ids.skip_while(|id| id != since)
                     .skip(1)
-                    .map(|id| session.entry(id.as_str()))
+                    .map(|id| session.entries().read(id.as_str()))
                     .collect()
             }
         };
@@ -354,6 +340,6 @@ impl AgentSession {
 
     /// Builds the tree without reading entries.
     pub fn tree(&self) -> SessionTree {
-        self.with_session(pi_session::Session::tree)
+        self.with_session(|session| session.entries().tree())
     }
 }

@@ -4,16 +4,15 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{Summary, SummaryError, SummaryRequest};
-use pi_core::{SessionEvent, SummarySource};
+use pi_core::summary_options;
 use pi_http::HeaderOverrides;
 use pi_protocol::retry::is_retryable;
-use pi_protocol::{AssistantMessage, Model, StopReason};
+use pi_protocol::{AssistantMessage, Model, SessionEvent, StopReason, SummarySource};
 use pi_providers::RequestHooks;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AgentSession, preferences};
-use crate::summary_options::summary_options;
 
 /// Exposes only the headers of a request to hooks; the payload of a summary request is internal.
 struct HeadersOnly(Arc<dyn RequestHooks>);
@@ -101,7 +100,7 @@ impl AgentSession {
             session_id: Some(Uuid::now_v7().to_string()),
             hooks: self
                 .0
-                .hooks
+                .participants
                 .request_hooks()
                 .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
             ..summary_options(request, base)

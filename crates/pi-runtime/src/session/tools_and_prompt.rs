@@ -6,9 +6,10 @@
 use std::sync::Arc;
 
 use pi_context::{PromptSections, section_changes};
-use pi_core::SharedMessage;
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
-use pi_protocol::{AgentMessage, Message, MessageContent, SystemMessage};
+use pi_protocol::{
+    AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage,
+};
 use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
@@ -27,13 +28,20 @@ impl AgentSession {
 
     /// Restricts the model to these tools from the next turn on; unknown names are ignored.
     pub fn set_active_tools(&self, names: &[String]) {
-        let state = self.state();
-        let active = state.tools.filter_known(names);
-        let sequential = state.tools.sequential(&active);
-        let mut machine = self.machine();
-        let selection = machine.selection_mut();
-        selection.active_tools = active;
-        selection.sequential_tools = sequential;
+        let (tools, is_changed) = {
+            let state = self.state();
+            let active = state.tools.filter_known(names);
+            let sequential = state.tools.sequential(&active);
+            let mut machine = self.machine();
+            let selection = machine.selection_mut();
+            let is_changed = selection.active_tools != active;
+            selection.active_tools.clone_from(&active);
+            selection.sequential_tools = sequential;
+            (active, is_changed)
+        };
+        if is_changed {
+            self.log_change(SessionEvent::ActiveToolsChanged { tools });
+        }
     }
 
     /// Adds a tool or replaces the one with the same name, and activates it.

@@ -8,11 +8,8 @@ use std::sync::Arc;
 
 use pi_context::ContextUsage;
 use pi_context::estimate::recent_context_tokens;
-use pi_core::SharedMessage;
-use pi_protocol::AgentMessage;
-use pi_session::{
-    BranchSummary, Entry, EntryBody, EntryId, Projection, Session, SessionError, SessionTotals,
-};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, SharedMessage};
+use pi_session::{BranchSummary, Projection, Session, SessionError, SessionTotals};
 
 /// A session and its cached views.
 pub(crate) struct Transcript {
@@ -128,20 +125,20 @@ impl Transcript {
             .is_none_or(|projection| projection.append(entry));
         if !follows {
             // Build the new projection before dropping the old one, which shares its entries.
-            self.projection = self.session.projection().ok();
+            self.projection = self.session.current_branch().projection().ok();
         }
     }
 
     /// Counts an appended entry if those before it are counted.
     fn count(&mut self, entry: &Entry) {
-        if self.totals.entries + 1 == self.session.len() {
+        if self.totals.entries + 1 == self.session.entries().len() {
             self.totals.add(entry);
         }
     }
 
     /// Counts more entries; returns whether all are counted.
     pub(crate) fn count_more(&mut self) -> Result<bool, SessionError> {
-        self.session.count_more(&mut self.totals)
+        self.totals.count_more(self.session.entries())
     }
 
     /// Returns the usage of a context window; `None` if its size is unknown.
@@ -150,7 +147,8 @@ impl Transcript {
         window: u64,
     ) -> Result<Option<ContextUsage>, SessionError> {
         if self.projection.is_none()
-            && let Some(tokens) = recent_context_tokens(&self.session, self.session.leaf_id())?
+            && let Some(tokens) =
+                recent_context_tokens(self.session.entries(), self.session.leaf_id())?
         {
             return Ok(ContextUsage::of_size(Some(tokens), window));
         }
@@ -161,7 +159,7 @@ impl Transcript {
     pub(crate) fn projection(&mut self) -> Result<&Projection, SessionError> {
         let projection = match self.projection.take() {
             Some(projection) => projection,
-            None => self.session.projection()?,
+            None => self.session.current_branch().projection()?,
         };
         Ok(self.projection.insert(projection))
     }
@@ -173,7 +171,7 @@ impl Transcript {
         }
         let count = match self.count {
             Some(count) => count,
-            None => self.session.context_outline()?.messages,
+            None => self.session.current_branch().context_outline()?.messages,
         };
         self.count = Some(count);
         Ok(count)

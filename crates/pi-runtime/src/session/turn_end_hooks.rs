@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use pi_context::estimate::context_tokens;
 use pi_context::{CompactionResult, SummaryAuthor, to_model_messages};
-use pi_core::{FinishedTurn, SessionEvent, TurnDecision};
-use pi_protocol::{AgentMessage, Message};
-use pi_session::{
-    CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry, EntryBody,
-    NewSession, Projection, Session, SessionError,
+use pi_core::{FinishedTurn, TurnDecision};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, ContextEditEntry, CustomEntry, CustomMessageEntry, Entry,
+    EntryBody, Message, SessionEvent,
 };
+use pi_session::{NewSession, Projection, Session, SessionError};
 
 use super::AgentSession;
-use crate::hooks::{
+use super::transcript::Transcript;
+use crate::participants::{
     BoundaryContext, BoundaryDecision, EntryDraft, HookFailure, SettleBoundary, TurnBoundary,
 };
 
@@ -58,7 +59,7 @@ impl AgentSession {
             return TurnDecision::Default;
         };
         let outcome = self.machine().last_outcome();
-        let decision = self.0.hooks.turn_end(TurnBoundary {
+        let decision = self.0.participants.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
             message_entry_id,
@@ -79,7 +80,7 @@ impl AgentSession {
         let outcome = self.machine().last_outcome();
         let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
-        let decision = self.0.hooks.before_settle(boundary).await;
+        let decision = self.0.participants.before_settle(boundary).await;
         self.follow_decision(BoundaryPoint::Settle, decision).await
     }
 
@@ -94,10 +95,10 @@ impl AgentSession {
     async fn follow_decision(&self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
         if !decision.entries.is_empty() {
             // Validate first: one invalid draft discards them all.
-            let applied = self
-                .boundary_context(point, &decision.entries)
-                .map(|_| ())
-                .and_then(|()| self.append_drafts(decision.entries));
+            let applied = match self.boundary_context(point, &decision.entries) {
+                Ok(_) => self.append_drafts(decision.entries).await,
+                Err(error) => Err(error),
+            };
             match applied {
                 Ok(entries) => {
                     for entry in entries {
@@ -114,7 +115,7 @@ impl AgentSession {
             .boundary_context(point, &[])
             .is_ok_and(|context| context.can_continue);
         if !can_continue {
-            self.0.hooks.report(HookFailure {
+            self.0.participants.report(HookFailure {
                 event: point.event(),
                 origin: None,
                 message: "a hook requested another turn, but there is no message to respond to"
@@ -124,15 +125,20 @@ impl AgentSession {
         can_continue
     }
 
-    fn append_drafts(&self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let mut transcript = self.transcript();
-        let mut appended = Vec::new();
-        for draft in drafts {
-            let now_ms = self.0.env.now_ms();
-            let body = body_of(draft, transcript.projection()?, now_ms);
-            appended.push(transcript.append(body)?);
-        }
-        Ok(appended)
+    async fn append_drafts(
+        &self,
+        drafts: Vec<EntryDraft>,
+    ) -> Result<Vec<Arc<Entry>>, SessionError> {
+        let env = self.0.env.clone();
+        let append = move |transcript: &mut Transcript| {
+            let mut appended = Vec::new();
+            for draft in drafts {
+                let body = body_of(draft, transcript.projection()?, env.now_ms());
+                appended.push(transcript.append(body)?);
+            }
+            Ok(appended)
+        };
+        self.writer().await.write(append).await
     }
 
     fn boundary_context(
@@ -176,7 +182,7 @@ impl AgentSession {
         if drafts.is_empty() {
             return Ok(transcript.projection()?.clone());
         }
-        let branch = transcript.session().branch_entries()?;
+        let branch = transcript.session().current_branch().entries()?;
         let entries: Vec<Entry> = branch.iter().map(|entry| (**entry).clone()).collect();
         drop(transcript);
         let options = NewSession {
@@ -185,10 +191,14 @@ impl AgentSession {
         };
         let mut preview = Session::in_memory_from(&self.0.cwd, options, &entries)?;
         for draft in drafts {
-            let body = body_of(draft.clone(), &preview.projection()?, self.0.env.now_ms());
+            let body = body_of(
+                draft.clone(),
+                &preview.current_branch().projection()?,
+                self.0.env.now_ms(),
+            );
             preview.append(body)?;
         }
-        preview.projection()
+        preview.current_branch().projection()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_core::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{ToolError, UpdateSink};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{InputLimits, Tool as ToolDeclaration};
+use pi_protocol::{InputLimits, Tool as ToolDeclaration, ToolOutput};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

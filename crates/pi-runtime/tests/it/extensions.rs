@@ -9,15 +9,15 @@ use pi_config::ResourceFlags;
 use pi_http::HttpClient;
 use pi_providers::FauxResponse;
 use pi_runtime::{
-    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, HookFailure,
-    InputVerdict, RuntimeOptions, SessionHooks, SessionRuntime, UserInput,
+    BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
+    InputVerdict, Participants, SessionRuntime, UserInput,
 };
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::test_env::{RuntimeTestEnv, prompt};
+use crate::test_env::{RuntimeTestEnv, TestOptions, prompt};
 
 /// A front end that records failures.
 #[derive(Default)]
@@ -49,25 +49,24 @@ impl ExtensionHarness {
     async fn with(
         env: RuntimeTestEnv,
         files: &[(&str, &str)],
-        change: impl FnOnce(RuntimeOptions) -> RuntimeOptions,
+        change: impl FnOnce(TestOptions) -> TestOptions,
     ) -> Self {
         let paths = files.iter().map(|(name, source)| {
             let file = env.home.write(&format!("extensions/{name}"), source);
             file.to_string_lossy().into_owned()
         });
         let failures = Arc::new(RecordedFailures::default());
-        let options = RuntimeOptions {
-            resources: ResourceFlags {
+        let options = env.options().with(|_, session| {
+            session.resources = ResourceFlags {
                 extensions: paths.collect(),
                 ..ResourceFlags::default()
-            },
-            extensions: ExtensionOptions {
+            };
+            session.extensions = ExtensionOptions {
                 ui: Arc::clone(&failures) as _,
                 ..ExtensionOptions::default()
-            },
-            ..env.options()
-        };
-        let runtime = SessionRuntime::start(change(options)).await.unwrap();
+            };
+        });
+        let runtime = change(options).start().await.unwrap();
         assert_eq!(runtime.diagnostics(), []);
         Self {
             env,
@@ -223,7 +222,7 @@ impl LoginInteraction for FixedLogin {
 async fn a_provider_of_an_extension_supports_sign_in() {
     let harness =
         ExtensionHarness::new(&[("sign_in.ts", include_str!("extensions/sign_in.ts"))]).await;
-    let models = harness.runtime.services().models.clone();
+    let models = harness.runtime.workspace().models.clone();
     let auth = models.provider("corp").unwrap().auth().unwrap();
     let flow = auth.oauth.unwrap();
     assert_eq!(flow.name(), "Corporate");
@@ -264,15 +263,14 @@ async fn user_extensions_decide_about_project_trust() {
                 trusted: event.cwd.endsWith('project') && !ctx.sessionManager ? '{vote}' : 'undecided', remember: {remembered} }}));"
         );
         let extension = env.home.write("extensions/trusts.js", &trusts);
-        let options = RuntimeOptions {
-            resources: ResourceFlags {
+        let options = env.options().with(|_, session| {
+            session.resources = ResourceFlags {
                 extensions: vec![extension.to_string_lossy().into_owned()],
                 ..ResourceFlags::default()
-            },
-            ..env.options()
-        };
-        let runtime = SessionRuntime::start(options).await.unwrap();
-        assert_eq!(runtime.services().project.is_trusted(), vote == "yes");
+            };
+        });
+        let runtime = options.start().await.unwrap();
+        assert_eq!(runtime.workspace().project.is_trusted(), vote == "yes");
         let obeyed = runtime
             .diagnostics()
             .iter()
@@ -314,15 +312,13 @@ async fn resources_found_by_extensions_are_added_to_the_session() {
 /// Appends a word to the input.
 struct AppendWord;
 
-impl SessionHooks for AppendWord {
+impl InputHook for AppendWord {
     fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
         Box::pin(std::future::ready(InputVerdict::Replace {
             text: format!("{} program", input.text),
             images: None,
         }))
     }
-
-    fn report(&self, _problem: HookFailure) {}
 }
 
 #[tokio::test]
@@ -330,10 +326,10 @@ async fn hooks_of_the_program_run_after_extensions() {
     let source = "export default (pi) => pi.on('input', (event) => ({ action: 'transform', text: event.text + ' extension' }));";
     let harness =
         ExtensionHarness::with(RuntimeTestEnv::new(), &[("adds.js", source)], |options| {
-            RuntimeOptions {
-                hooks: Arc::new(Arc::new(AppendWord) as Arc<dyn SessionHooks>),
-                ..options
-            }
+            options.with(|_, session| {
+                let participants = Participants::builder().input(Arc::new(AppendWord));
+                session.participants = Arc::new(participants.build());
+            })
         })
         .await;
     prompt(&harness.runtime.session(), "typed").await;

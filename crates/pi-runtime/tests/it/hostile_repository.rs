@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{ProjectAccess, TrustChoice};
-use pi_runtime::{RuntimeOptions, SessionChoice, SessionRuntime, TrustPrompt};
+use pi_runtime::{SessionChoice, TrustPrompt};
 use pi_session::SessionStore;
 use pretty_assertions::assert_eq;
 
-use crate::test_env::{RuntimeTestEnv, prompt};
+use crate::test_env::{RuntimeTestEnv, TestOptions, prompt};
 
 /// A repository with every kind of malicious file.
 fn hostile() -> RuntimeTestEnv {
@@ -54,15 +54,15 @@ fn hostile() -> RuntimeTestEnv {
     env
 }
 
-async fn assert_unharmed(env: &RuntimeTestEnv, options: RuntimeOptions) {
-    let runtime = SessionRuntime::start(options).await.unwrap();
-    let services = runtime.services();
-    assert!(!services.project.is_trusted());
-    let settings = services.settings.settings();
+async fn assert_unharmed(env: &RuntimeTestEnv, options: TestOptions) {
+    let runtime = options.start().await.unwrap();
+    let workspace = runtime.workspace();
+    assert!(!workspace.project.is_trusted());
+    let settings = workspace.settings.settings();
     assert_eq!(settings.shell_path, None);
     assert_eq!(settings.http_proxy, None);
     assert_eq!(settings.default_provider, None);
-    let resources = &services.resources;
+    let resources = &workspace.resources;
     assert!(resources.skills.is_empty());
     assert!(resources.prompt_templates.is_empty());
     assert!(resources.themes.is_empty());
@@ -102,36 +102,37 @@ async fn a_repository_without_a_decision_has_no_effect() {
 async fn a_refused_repository_has_no_effect() {
     let env = hostile();
     env.home.write("project/AGENTS.md", "injected words");
-    let refused = RuntimeOptions {
-        trust: Some(false),
-        ..env.options()
-    };
+    let refused = env.options().with(|host, _| {
+        host.trust = Some(false);
+    });
     assert_unharmed(&env, refused.clone()).await;
-    let runtime = SessionRuntime::start(refused).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Denied);
-    assert!(runtime.services().resources.context_files.is_empty());
+    let runtime = refused.start().await.unwrap();
+    assert_eq!(runtime.workspace().project, ProjectAccess::Denied);
+    assert!(runtime.workspace().resources.context_files.is_empty());
 }
 
 #[tokio::test]
 async fn the_same_files_take_effect_once_the_project_is_trusted() {
     let env = hostile();
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        trust: Some(true),
-        ..env.options()
-    })
-    .await
-    .unwrap();
-    let services = runtime.services();
+    let runtime = env
+        .options()
+        .with(|host, _| {
+            host.trust = Some(true);
+        })
+        .start()
+        .await
+        .unwrap();
+    let workspace = runtime.workspace();
     assert_eq!(
-        services.settings.settings().shell_path.as_deref(),
+        workspace.settings.settings().shell_path.as_deref(),
         Some("/bin/false")
     );
     // Some settings apply only in the user's file.
-    assert_eq!(services.settings.settings().http_proxy, None);
-    assert_eq!(services.resources.skills.len(), 2);
+    assert_eq!(workspace.settings.settings().http_proxy, None);
+    assert_eq!(workspace.resources.skills.len(), 2);
     assert_eq!(runtime.session().active_tool_names(), ["bash"]);
     assert_eq!(
-        services.resources.system_prompt.as_deref(),
+        workspace.resources.system_prompt.as_deref(),
         Some("obey the repository")
     );
 }
@@ -164,8 +165,8 @@ async fn a_worktree_pointer_does_not_inherit_trust() {
 async fn an_unreadable_trust_file_means_no_trust() {
     let env = hostile();
     env.home.write("agent/trust.json", "{ nope");
-    let runtime = SessionRuntime::start(env.options()).await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Denied);
+    let runtime = env.options().start().await.unwrap();
+    assert_eq!(runtime.workspace().project, ProjectAccess::Denied);
     let reported_changes = format!("{:?}", runtime.diagnostics());
     assert!(
         reported_changes.contains("trust.json"),
@@ -181,12 +182,14 @@ async fn the_session_directory_of_a_repository_is_not_read() {
         "timestamp": "2099-01-01T00:00:00.000Z", "cwd": env.path("project")});
     env.home
         .write("project/stolen/p.jsonl", format!("{header}\n"));
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        session: SessionChoice::ContinueRecent,
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let runtime = env
+        .options()
+        .with(|_, session| {
+            session.session = SessionChoice::ContinueRecent;
+        })
+        .start()
+        .await
+        .unwrap();
     assert_ne!(runtime.session().session_id(), "prepared");
     let place = SessionStore::default_for(&env.path("agent"), &env.path("project"));
     let file = runtime.session().session_file().unwrap();
@@ -196,14 +199,14 @@ async fn the_session_directory_of_a_repository_is_not_read() {
 #[tokio::test]
 async fn a_reload_decides_about_trust_again() {
     let env = RuntimeTestEnv::new();
-    let runtime = SessionRuntime::start(env.options()).await.unwrap();
-    assert!(runtime.services().project.is_trusted());
+    let runtime = env.options().start().await.unwrap();
+    assert!(runtime.workspace().project.is_trusted());
     env.home.write("project/.pi/extensions/evil.js", "throw 1");
     env.home
         .write("project/.pi/prompts/evil.md", "evil template");
     runtime.reload().await.unwrap();
-    assert_eq!(runtime.services().project, ProjectAccess::Undecided);
-    assert!(runtime.services().resources.extensions.is_empty());
+    assert_eq!(runtime.workspace().project, ProjectAccess::Undecided);
+    assert!(runtime.workspace().resources.extensions.is_empty());
     assert!(runtime.commands().is_empty());
 }
 
@@ -229,15 +232,17 @@ async fn the_user_is_prompted_once_per_run_and_again_after_a_reload() {
     let env = hostile();
     let prompt = Arc::new(FixedTrustAnswer(std::sync::atomic::AtomicUsize::new(0)));
     let asked = || prompt.0.load(std::sync::atomic::Ordering::Relaxed);
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        trust_prompt: Some(Arc::clone(&prompt) as _),
-        ..env.options()
-    })
-    .await
-    .unwrap();
-    assert!(runtime.services().project.is_trusted());
+    let runtime = env
+        .options()
+        .with(|host, _| {
+            host.trust_prompt = Some(Arc::clone(&prompt) as _);
+        })
+        .start()
+        .await
+        .unwrap();
+    assert!(runtime.workspace().project.is_trusted());
     runtime.new_session(None).await.unwrap();
-    assert!(runtime.services().project.is_trusted());
+    assert!(runtime.workspace().project.is_trusted());
     assert_eq!(asked(), 1);
     runtime.reload().await.unwrap();
     assert_eq!(asked(), 2);
@@ -251,8 +256,8 @@ async fn changes_in_a_trusted_project_are_reported() {
     let trust = serde_json::json!({project.to_str().unwrap(): true});
     env.home.write("agent/trust.json", trust.to_string());
     let reported_changes = async || {
-        let runtime = SessionRuntime::start(env.options()).await.unwrap();
-        assert!(runtime.services().project.is_trusted());
+        let runtime = env.options().start().await.unwrap();
+        assert!(runtime.workspace().project.is_trusted());
         let looked = runtime.project_changes().await;
         assert_eq!(runtime.project_changes().await, None);
         let mut reported_changes = runtime.diagnostics().into_iter();
@@ -272,7 +277,7 @@ async fn changes_in_a_trusted_project_are_reported() {
     assert_eq!(reported_changes().await, None);
     // Changes are not marked as reported if the result is not awaited.
     let leave_at_once = async || {
-        let runtime = SessionRuntime::start(env.options()).await.unwrap();
+        let runtime = env.options().start().await.unwrap();
         drop(runtime.project_changes());
         runtime.shutdown().await;
     };

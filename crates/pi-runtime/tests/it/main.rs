@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod extensions;
+mod host;
 mod hostile_repository;
 mod replacement;
 mod secrets;

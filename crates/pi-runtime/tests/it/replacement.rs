@@ -4,26 +4,27 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use pi_protocol::EntryId;
 use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
-    ModelFlags, Prompt, ReplaceError, RuntimeOptions, SessionChoice, SessionHooks, SessionRuntime,
+    LifecycleHook, ModelFlags, Participants, Prompt, ReplaceError, SessionChoice, SessionRuntime,
     SessionShutdown, SessionStart, SessionSwitch,
 };
-use pi_session::{EntryId, ForkPosition};
+use pi_session::ForkPosition;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::test_env::{RuntimeTestEnv, prompt};
 
 async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
-    SessionRuntime::start(env.options()).await.unwrap()
+    env.options().start().await.unwrap()
 }
 
 /// Returns the entries before which the session can be forked.
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
-        .with_session(pi_session::Session::branch_entries)
+        .with_session(|session| session.current_branch().entries())
         .unwrap()
         .iter()
         .filter(|entry| {
@@ -111,15 +112,14 @@ async fn a_session_that_cannot_be_opened_leaves_the_current_one_unchanged() {
 
 /// A runtime with `--model`, and the models, of which the chosen one can be removed.
 async fn started_with_model(env: &RuntimeTestEnv) -> (SessionRuntime, Models) {
-    let options = RuntimeOptions {
-        models: ModelFlags {
+    let options = env.options().with(|_, session| {
+        session.models = ModelFlags {
             model: Some("faux/plain".to_owned()),
             ..ModelFlags::default()
-        },
-        ..env.options()
-    };
-    let models = options.model_collection.clone().unwrap();
-    (SessionRuntime::start(options).await.unwrap(), models)
+        };
+    });
+    let models = options.host.model_collection.clone().unwrap();
+    (options.start().await.unwrap(), models)
 }
 
 /// Tries to start a session while its model is not available.
@@ -199,12 +199,14 @@ async fn a_fork_returns_the_message_for_the_editor_and_a_clone_copies_everything
 #[tokio::test]
 async fn in_memory_sessions_can_be_replaced() {
     let env = RuntimeTestEnv::new();
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        session: SessionChoice::InMemory { id: None },
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let runtime = env
+        .options()
+        .with(|_, session| {
+            session.session = SessionChoice::InMemory { id: None };
+        })
+        .start()
+        .await
+        .unwrap();
     prompt(&runtime.session(), "one").await;
     runtime.clone_session().await.unwrap();
     assert_eq!(user_entries(&runtime).len(), 1);
@@ -236,27 +238,29 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     env.home
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
     env.home.write("other/AGENTS.md", "be kind");
-    let options = || RuntimeOptions {
-        trust: Some(true),
-        ..env.options()
+    let options = || {
+        env.options().with(|host, _| {
+            host.trust = Some(true);
+        })
     };
-    let there = SessionRuntime::start(RuntimeOptions {
-        cwd: env.path("other"),
-        ..options()
-    })
-    .await
-    .unwrap();
+    let there = options()
+        .with(|_, session| {
+            session.cwd = env.path("other");
+        })
+        .start()
+        .await
+        .unwrap();
     prompt(&there.session(), "one").await;
     let file = there.session().session_file().unwrap();
     there.shutdown().await;
     drop(there);
 
-    let runtime = SessionRuntime::start(options()).await.unwrap();
+    let runtime = options().start().await.unwrap();
     assert_eq!(runtime.session().active_tool_names().len(), 4);
     runtime.switch_session(&file).await.unwrap();
     assert_eq!(runtime.session().cwd(), env.path("other"));
     assert_eq!(runtime.session().active_tool_names(), ["read"]);
-    assert_eq!(runtime.services().resources.context_files.len(), 1);
+    assert_eq!(runtime.workspace().resources.context_files.len(), 1);
 }
 
 #[tokio::test]
@@ -310,7 +314,7 @@ impl RecordingHooks {
     }
 }
 
-impl SessionHooks for RecordingHooks {
+impl LifecycleHook for RecordingHooks {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         let previous = Self::name(start.previous_session_file.as_ref());
         self.note(format!("start {:?} after {previous}", start.reason));
@@ -343,13 +347,13 @@ impl SessionHooks for RecordingHooks {
 async fn hooks_see_every_step_and_may_veto() {
     let env = RuntimeTestEnv::new();
     let recording = Arc::new(RecordingHooks::default());
-    let hooks = Arc::clone(&recording) as Arc<dyn SessionHooks>;
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        hooks: Arc::new(hooks),
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let participants = Participants::builder().lifecycle(Arc::clone(&recording));
+    let runtime = env
+        .options()
+        .with(|_, session| session.participants = Arc::new(participants.build()))
+        .start()
+        .await
+        .unwrap();
     prompt(&runtime.session(), "one").await;
     runtime.new_session(None).await.unwrap();
     prompt(&runtime.session(), "two").await;

@@ -8,7 +8,6 @@ use pi_export::{
     stored_secrets,
 };
 use pi_providers::{FauxResponse, builtin_providers};
-use pi_runtime::SessionRuntime;
 use serde_json::{Value, json};
 
 use crate::test_env::{RuntimeTestEnv, prompt};
@@ -39,13 +38,12 @@ async fn no_stored_key_leaves_the_program() {
         .filter(|key| file.contains(key))
         .collect();
 
-    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
-    let services = runtime.services();
-    let options = pi_runtime::RuntimeOptions {
-        credentials: Some(services.models.authenticator().store().clone()),
-        ..env.options()
-    };
-    let talking = SessionRuntime::start(options).await.unwrap();
+    let runtime = env.plain_options().start().await.unwrap();
+    let workspace = runtime.workspace();
+    let options = env.options().with(|host, _| {
+        host.credentials = Some(workspace.models.authenticator().store().clone());
+    });
+    let talking = options.start().await.unwrap();
     let session = talking.session();
     env.faux.push(FauxResponse::text(format!("It says {file}")));
     prompt(
@@ -60,7 +58,7 @@ async fn no_stored_key_leaves_the_program() {
             assert!(!text.contains(secret), "{what} contains {secret}");
         }
     };
-    let store = services.models.authenticator().store();
+    let store = workspace.models.authenticator().store();
     let kept = stored_secrets(store.as_ref()).await;
     let page = HtmlOptions {
         output: Some(env.path("page.html")),
@@ -72,7 +70,7 @@ async fn no_stored_key_leaves_the_program() {
         redaction: kept,
         ..JsonlOptions::default()
     };
-    let in_use = secrets_in_use(&services.models, &env.env()).await;
+    let in_use = secrets_in_use(&workspace.models, &env.env()).await;
     let shared = session.with_session(|session| {
         export_html(session, &page).unwrap();
         export_jsonl(session, &lines).unwrap();
@@ -95,7 +93,7 @@ async fn no_stored_key_leaves_the_program() {
         crash: Some(log),
         ..BugReport::default()
     };
-    let reported = session.reported(&services);
+    let reported = session.reported(&workspace);
     let written = session.with_session(|session| {
         report
             .write(session, &reported, &in_use, &env.path("project"))

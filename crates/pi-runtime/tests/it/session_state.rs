@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{RuntimeOptions, SessionEvent, SessionHooks, SessionListener, SessionRuntime};
+use pi_protocol::SessionEvent;
+use pi_runtime::{EventHook, Participants, SessionListener};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -21,7 +22,7 @@ impl CallOrder {
     }
 }
 
-impl SessionHooks for CallOrder {
+impl EventHook for CallOrder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         self.note("hook", event)
     }
@@ -37,13 +38,13 @@ impl SessionListener for CallOrder {
 async fn hooks_see_a_new_name_before_clients() {
     let env = RuntimeTestEnv::new();
     let order = Arc::new(CallOrder::default());
-    let hooks = Arc::clone(&order) as Arc<dyn SessionHooks>;
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        hooks: Arc::new(hooks),
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let participants = Participants::builder().events(Arc::clone(&order));
+    let runtime = env
+        .options()
+        .with(|_, session| session.participants = Arc::new(participants.build()))
+        .start()
+        .await
+        .unwrap();
     let listener = Arc::clone(&order) as Arc<dyn SessionListener>;
     let _subscription = runtime.session().subscribe(listener);
     runtime.session().set_session_name("a name").await.unwrap();
@@ -53,7 +54,7 @@ async fn hooks_see_a_new_name_before_clients() {
 #[tokio::test]
 async fn the_state_has_a_placeholder_if_no_model_is_available() {
     let env = RuntimeTestEnv::new();
-    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
+    let runtime = env.plain_options().start().await.unwrap();
     let state = serde_json::to_value(runtime.session().status()).unwrap();
     assert_eq!(
         state["model"],

@@ -1,9 +1,7 @@
 //! Startup: from options to a session that accepts prompts.
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
-use pi_runtime::{
-    ModelFlags, RuntimeOptions, SessionChoice, SessionChoiceError, SessionRuntime, StartError,
-};
+use pi_runtime::{ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -12,12 +10,14 @@ use crate::test_env::{RuntimeTestEnv, prompt};
 #[tokio::test]
 async fn a_new_session_is_stored_with_the_first_response() {
     let env = RuntimeTestEnv::new();
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        name: Some(" my\nname ".to_owned()),
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let runtime = env
+        .options()
+        .with(|_, session| {
+            session.name = Some(" my\nname ".to_owned());
+        })
+        .start()
+        .await
+        .unwrap();
     let session = runtime.session();
     let file = session.session_file().unwrap();
     assert!(!file.exists());
@@ -62,23 +62,27 @@ async fn the_next_start_restores_the_last_choices() {
         model: Some("plain".to_owned()),
         ..ModelFlags::default()
     };
-    let first = SessionRuntime::start(RuntimeOptions {
-        models: flags,
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let first = env
+        .options()
+        .with(|_, session| {
+            session.models = flags;
+        })
+        .start()
+        .await
+        .unwrap();
     prompt(&first.session(), "hello").await;
     let id = first.session().session_id();
     first.shutdown().await;
     drop(first);
 
-    let again = SessionRuntime::start(RuntimeOptions {
-        session: SessionChoice::ContinueRecent,
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let again = env
+        .options()
+        .with(|_, session| {
+            session.session = SessionChoice::ContinueRecent;
+        })
+        .start()
+        .await
+        .unwrap();
     let session = again.session();
     assert_eq!(session.session_id(), id);
     assert_eq!(session.model().unwrap().id, "plain");
@@ -89,11 +93,7 @@ async fn the_next_start_restores_the_last_choices() {
 #[tokio::test]
 async fn startup_errors_are_specific() {
     let env = RuntimeTestEnv::new();
-    let start = |change: fn(&mut RuntimeOptions)| {
-        let mut options = env.options();
-        change(&mut options);
-        SessionRuntime::start(options)
-    };
+    let start = |change: fn(&mut SessionOptions)| env.options().with(|_, it| change(it)).start();
     let blank = start(|it| it.name = Some(" \n".to_owned())).await;
     assert!(matches!(blank, Err(StartError::BlankName)));
 
@@ -120,19 +120,21 @@ async fn a_session_with_a_missing_directory_needs_another() {
     let header = json!({"type": "session", "version": 3, "id": "gone",
         "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/nowhere/at/all"});
     env.home.write("project/t.jsonl", format!("{header}\n"));
-    let named = || RuntimeOptions {
-        session: SessionChoice::Named("t.jsonl".to_owned()),
-        ..env.options()
+    let named = || {
+        env.options().with(|_, session| {
+            session.session = SessionChoice::Named("t.jsonl".to_owned());
+        })
     };
-    let error = SessionRuntime::start(named()).await.unwrap_err();
+    let error = named().start().await.unwrap_err();
     assert!(matches!(&error, StartError::MissingCwd { .. }), "{error}");
     assert!(error.to_string().contains("/nowhere/at/all"));
-    let moved = SessionRuntime::start(RuntimeOptions {
-        cwd_override: Some(env.path("project")),
-        ..named()
-    })
-    .await
-    .unwrap();
+    let moved = named()
+        .with(|_, session| {
+            session.cwd_override = Some(env.path("project"));
+        })
+        .start()
+        .await
+        .unwrap();
     assert_eq!(moved.session().cwd(), env.path("project"));
 }
 
@@ -141,7 +143,7 @@ async fn invalid_user_files_are_reported() {
     let env = RuntimeTestEnv::new();
     env.home.write("agent/models.json", "{ nope");
     env.home.write("agent/settings.json", "{ nope");
-    let runtime = SessionRuntime::start(env.plain_options()).await.unwrap();
+    let runtime = env.plain_options().start().await.unwrap();
     let diagnostics = runtime.diagnostics();
     for file in ["models.json", "settings.json"] {
         let diagnostics = diagnostics
@@ -166,7 +168,7 @@ async fn invalid_user_files_are_reported() {
 async fn the_credentials_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
     let env = RuntimeTestEnv::new();
-    SessionRuntime::start(env.plain_options()).await.unwrap();
+    env.plain_options().start().await.unwrap();
     assert_eq!(env.home.read("agent/auth.json"), "{}");
     let mode = std::fs::metadata(env.path("agent/auth.json")).unwrap();
     assert_eq!(mode.permissions().mode() & 0o777, 0o600);
@@ -180,17 +182,19 @@ async fn an_api_key_flag_is_used_and_never_stored() {
         api_key: Some("sk-only-now".into()),
         ..ModelFlags::default()
     };
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        models: flags,
-        ..env.plain_options()
-    })
-    .await
-    .unwrap();
-    assert!(runtime.services().models.is_authenticated("groq"));
+    let runtime = env
+        .plain_options()
+        .with(|_, session| {
+            session.models = flags;
+        })
+        .start()
+        .await
+        .unwrap();
+    assert!(runtime.workspace().models.is_authenticated("groq"));
     assert_eq!(env.home.read("agent/auth.json"), "{}");
     let replaced = runtime.new_session(None).await.unwrap();
     assert!(!replaced.cancelled);
-    assert!(runtime.services().models.is_authenticated("groq"));
+    assert!(runtime.workspace().models.is_authenticated("groq"));
     assert_eq!(runtime.session().model().unwrap().provider, "groq");
 }
 
@@ -200,13 +204,15 @@ async fn everything_can_be_in_memory() {
     let settings: Settings =
         serde_json::from_value(json!({"defaultProvider": "faux", "defaultModel": "plain"}))
             .unwrap();
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        session: SessionChoice::InMemory { id: None },
-        settings: Some(SettingsStore::in_memory(settings)),
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let runtime = env
+        .options()
+        .with(|host, session| {
+            host.settings = Some(SettingsStore::in_memory(settings));
+            session.session = SessionChoice::InMemory { id: None };
+        })
+        .start()
+        .await
+        .unwrap();
     let session = runtime.session();
     prompt(&session, "hello").await;
     assert_eq!(session.model().unwrap().id, "plain");
@@ -221,7 +227,7 @@ async fn commands_list_templates_and_skills() {
         .write("agent/prompts/plain.md", "First line.\nMore.\n");
     let skill = "---\nname: pdf\ndescription: Work with PDF files.\n---\nBody.\n";
     env.home.write("agent/skills/pdf/SKILL.md", skill);
-    let runtime = SessionRuntime::start(env.options()).await.unwrap();
+    let runtime = env.options().start().await.unwrap();
     let agent = env.path("agent");
     let commands = serde_json::to_value(runtime.commands()).unwrap();
     assert_eq!(
@@ -244,12 +250,14 @@ async fn commands_list_templates_and_skills() {
 #[tokio::test]
 async fn shell_commands_get_the_process_marks_and_session_variables() {
     let env = RuntimeTestEnv::new();
-    let runtime = SessionRuntime::start(RuntimeOptions {
-        offline: true,
-        ..env.options()
-    })
-    .await
-    .unwrap();
+    let runtime = env
+        .options()
+        .with(|host, _| {
+            host.offline = true;
+        })
+        .start()
+        .await
+        .unwrap();
     let session = runtime.session();
     let shown = "echo $AI_AGENT $PI_CODING_AGENT $PI_OFFLINE $PI_SESSION_ID $PI_PROVIDER/$PI_MODEL";
     let call = pi_providers::FauxResponse::tool_call("bash", json!({"command": shown}));

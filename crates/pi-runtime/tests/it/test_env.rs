@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
-use pi_runtime::{AgentSession, Prompt, RuntimeOptions};
+use pi_runtime::{
+    AgentSession, Host, HostOptions, Prompt, SessionOptions, SessionRuntime, StartError,
+};
 use pi_test_support::TempHome;
 
 pub(crate) struct RuntimeTestEnv {
@@ -38,7 +40,7 @@ impl RuntimeTestEnv {
     }
 
     /// Options that read the user's files and use the scripted model.
-    pub(crate) fn options(&self) -> RuntimeOptions {
+    pub(crate) fn options(&self) -> TestOptions {
         let models = Models::new(ModelsOptions {
             env: self.env(),
             ..ModelsOptions::default()
@@ -47,16 +49,38 @@ impl RuntimeTestEnv {
         models
             .register("faux", Registration::Provider(faux))
             .unwrap();
-        RuntimeOptions {
-            model_collection: Some(models),
-            ..self.plain_options()
-        }
+        self.plain_options()
+            .with(|host, _| host.model_collection = Some(models))
     }
 
     /// Options that only use the user's files.
-    pub(crate) fn plain_options(&self) -> RuntimeOptions {
+    pub(crate) fn plain_options(&self) -> TestOptions {
         let agent_dir = AgentDir::at(self.path("agent"));
-        RuntimeOptions::new(agent_dir, self.path("project"), self.env())
+        TestOptions {
+            host: HostOptions::new(agent_dir, self.env()),
+            session: SessionOptions::new(self.path("project")),
+        }
+    }
+}
+
+/// Options of a host with one session.
+#[derive(Clone)]
+pub(crate) struct TestOptions {
+    pub(crate) host: HostOptions,
+    pub(crate) session: SessionOptions,
+}
+
+impl TestOptions {
+    pub(crate) fn with(
+        mut self,
+        change: impl FnOnce(&mut HostOptions, &mut SessionOptions),
+    ) -> Self {
+        change(&mut self.host, &mut self.session);
+        self
+    }
+
+    pub(crate) async fn start(self) -> Result<SessionRuntime, StartError> {
+        Host::new(self.host).start(self.session).await
     }
 }
 

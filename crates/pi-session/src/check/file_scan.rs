@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
+use pi_protocol::{BranchSummaryEntry, Entry, EntryBody, EntryId, EntryKind, SessionHeader};
+
 use super::problem::{Findings, ProblemKind};
 use super::salvage::{self, SalvagedInfo};
-use crate::entry::{BranchSummaryEntry, Entry, EntryBody, EntryId};
-use crate::header::{CURRENT_VERSION, SessionHeader};
-use crate::kind::EntryKind;
 use crate::load::parse;
 use crate::reader::{LineFlow, RawLine, each_line};
 use crate::scan::{LineFields, ScannedLine, Scanner};
@@ -328,10 +327,10 @@ impl FileScanBuilder {
                 self.scan.version_mismatch = true;
                 findings.add(None, ProblemKind::VersionMismatch { version });
             }
-            Some(version) if version < CURRENT_VERSION => {
+            Some(version) if version < SessionHeader::CURRENT_VERSION => {
                 findings.add(None, ProblemKind::OldVersion { version });
             }
-            Some(version) if version > CURRENT_VERSION => {
+            Some(version) if version > SessionHeader::CURRENT_VERSION => {
                 findings.add(None, ProblemKind::NewerVersion { version });
             }
             Some(_) | None => {}

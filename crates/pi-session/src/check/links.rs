@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
+use pi_protocol::EntryId;
+
 use super::file_scan::{EntryLinkInfo, Segment, SegmentKind};
 use super::problem::{Findings, ProblemKind};
 use super::salvage::SalvagedInfo;
-use crate::entry::EntryId;
 
 /// An entry that replaces a lost one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 //! damage, which a repair fixes, or a note, which needs no action because both implementations of
 //! pi can read the file.
 
-use crate::entry::EntryId;
-use crate::header::CURRENT_VERSION;
+use pi_protocol::{EntryId, SessionHeader};
 
 /// How many problems of one file are kept; further ones are only counted.
 const MAX_PROBLEMS: usize = 1000;
@@ -220,7 +219,8 @@ impl ProblemKind {
             Self::OldVersion { version } => format!("old format version {version}"),
             Self::NewerVersion { version } => {
                 format!(
-                    "newer format version {version}; this version of pi writes {CURRENT_VERSION}"
+                    "newer format version {version}; this version of pi writes {}",
+                    SessionHeader::CURRENT_VERSION
                 )
             }
             Self::UnknownType { type_name, count } => {

@@ -5,11 +5,10 @@
 use std::ops::Range;
 
 use memchr::memmem;
+use pi_protocol::{EntryId, timestamp};
 use serde_json::Value;
 
-use crate::entry::EntryId;
 use crate::scan::{LineFields, Scanner};
-use crate::timestamp;
 
 /// How every record starts, in both implementations.
 const RECORD_PREFIX: &[u8] = b"{\"type\":";

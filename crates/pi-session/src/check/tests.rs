@@ -1,9 +1,9 @@
 //! Every kind of problem and how it is reported.
 
+use pi_protocol::EntryId;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::entry::EntryId;
 use crate::storage::MemoryFile;
 
 const HEADER: &str = r#"{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}"#;

@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, CustomMessage};
+use pi_protocol::{
+    AgentMessage, BranchSummaryMessage, CompactionSummaryMessage, ContextEditEntry, CustomMessage,
+    Entry, EntryBody, EntryId,
+};
 
 use super::{ProjectedEntry, edit};
-use crate::entry::{ContextEditEntry, Entry, EntryBody, EntryId};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EntryView {

@@ -5,13 +5,13 @@
 use std::collections::HashSet;
 
 use pi_protocol::transcript::current_tools;
-use pi_protocol::{AgentMessage, Message};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, EntryBody, EntryId, EntryKind, Message, MessageRole,
+};
 
 use super::source::EntrySource;
-use crate::entry::{CompactionEntry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::kind::{EntryKind, MessageRole};
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContextOutline {
@@ -37,9 +37,9 @@ impl ContextOutline {
     }
 }
 
-impl Session {
-    pub fn context_outline(&self) -> Result<ContextOutline, SessionError> {
-        ContextOutline::read(self, self.leaf_id())
+impl SessionBranch<'_> {
+    pub fn context_outline(self) -> Result<ContextOutline, SessionError> {
+        ContextOutline::read(self.source, self.leaf_id())
     }
 }
 

@@ -2,21 +2,21 @@
 //! so they are copied from the file without parsing.
 
 use memchr::memmem;
+use pi_protocol::{EntryKind, MessageRole};
 
 use super::ContextEdits;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
-use crate::kind::{EntryKind, MessageRole};
 use crate::scan::{ScannedLine, Scanner};
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 /// How much of the file is read at once, so that many short lines need one read.
 const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 
-impl Session {
-    /// Serializes the messages of [`Session::projection`] as a JSON array. Messages with model
+impl SessionBranch<'_> {
+    /// Serializes the messages of [`SessionBranch::projection`] as a JSON array. Messages with model
     /// roles are copied verbatim from the file unless the path contains a compaction or an edit.
-    pub fn messages_json(&self) -> Result<String, SessionError> {
+    pub fn messages_json(self) -> Result<String, SessionError> {
         let mut list = JsonMessageList::default();
         match self.plain_path() {
             Some(path) => self.copy_messages(&path, &mut list)?,
@@ -30,11 +30,11 @@ impl Session {
     }
 
     /// Returns the path from the root to the leaf, if it has no compaction and no edit.
-    fn plain_path(&self) -> Option<Vec<EntrySlot>> {
+    fn plain_path(self) -> Option<Vec<EntrySlot>> {
         let mut path = Vec::new();
-        for slot in self.leaf.into_iter().flat_map(|leaf| self.index.path(leaf)) {
+        for slot in self.slots_from_leaf() {
             if matches!(
-                self.index.record(slot)?.kind,
+                self.source.index.record(slot)?.kind,
                 EntryKind::Compaction | EntryKind::ContextEdit
             ) {
                 return None;
@@ -46,29 +46,33 @@ impl Session {
     }
 
     fn copy_messages(
-        &self,
+        self,
         path: &[EntrySlot],
         list: &mut JsonMessageList,
     ) -> Result<(), SessionError> {
         let mut scanner = Scanner::default();
         let mut rest = path.iter().copied().peekable();
         while let Some(first) = rest.peek().copied() {
-            self.each_line_from(first, COPY_CHUNK_BYTES, |slot, line| {
-                // Entries of other branches may lie between those of this one.
-                if rest.next_if_eq(&slot).is_none() {
-                    return Ok(());
-                }
-                let record = self.record(slot)?;
-                match raw_message(&mut scanner, line, record.kind, record.id.as_str()) {
-                    Some(message) => list.push(message),
-                    None => {
-                        for message in ContextEdits::none().show(&self.entry_at(slot)?).messages() {
-                            list.push_serialized(message)?;
+            self.source
+                .each_line_from(first, COPY_CHUNK_BYTES, |slot, line| {
+                    // Entries of other branches may lie between those of this one.
+                    if rest.next_if_eq(&slot).is_none() {
+                        return Ok(());
+                    }
+                    let record = self.source.record(slot)?;
+                    match raw_message(&mut scanner, line, record.kind, record.id.as_str()) {
+                        Some(message) => list.push(message),
+                        None => {
+                            for message in ContextEdits::none()
+                                .show(&self.source.entry_at(slot)?)
+                                .messages()
+                            {
+                                list.push_serialized(message)?;
+                            }
                         }
                     }
-                }
-                Ok(())
-            })?;
+                    Ok(())
+                })?;
         }
         Ok(())
     }

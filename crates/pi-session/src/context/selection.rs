@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, CompactionEntry, Entry, EntryBody, EntryId};
 
 use super::Projection;
 use super::entry_view::{ContextEdits, hide_older_compactions, hide_orphaned_results};
 use super::source::{EntrySource, PathStep};
-use crate::entry::{CompactionEntry, Entry, EntryBody, EntryId};
 
 /// The contributing entries, each list in path order.
 #[derive(Default)]

@@ -3,13 +3,11 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, EntryKind};
 
 use super::source::{EntrySource, PathEntries};
-use crate::entry::{Entry, EntryBody, EntryId};
 use crate::error::SessionError;
-use crate::kind::EntryKind;
-use crate::session::Session;
+use crate::session::branch::SessionBranch;
 
 /// The thinking level of a session that never set one.
 const DEFAULT_THINKING_LEVEL: &str = "off";
@@ -74,10 +72,10 @@ impl PathSettings {
     }
 }
 
-impl Session {
-    /// Returns the model and thinking level selected on the path to the leaf.
-    pub fn path_settings(&self) -> Result<PathSettings, SessionError> {
-        PathSettings::read(self, self.leaf_id())
+impl SessionBranch<'_> {
+    /// Returns the model and thinking level selected on the path.
+    pub fn settings(self) -> Result<PathSettings, SessionError> {
+        PathSettings::read(self.source, self.leaf_id())
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::entry::{Entry, EntryId};
+use pi_protocol::{Entry, EntryId, EntryKind};
+
 use crate::error::SessionError;
-use crate::kind::EntryKind;
-use crate::session::Session;
+use crate::session::entries::SessionEntries;
 
 /// Provides the entries of a session by ID.
 pub trait EntrySource {
@@ -51,7 +51,7 @@ pub struct EntryMetadata<'source> {
     pub kind: EntryKind,
 }
 
-impl EntrySource for Session {
+impl EntrySource for SessionEntries {
     type Error = SessionError;
 
     fn metadata(&self, id: &EntryId) -> Option<EntryMetadata<'_>> {

@@ -4,17 +4,14 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use pi_protocol::{Entry, EntryBody, EntryKind, MessageRole, SessionHeader, timestamp};
 use serde::Deserialize;
 
 use super::progress::IsCanceled;
-use crate::entry::{Entry, EntryBody};
-use crate::header::SessionHeader;
-use crate::kind::{EntryKind, MessageRole};
 use crate::load::parse;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{LineFields, ScannedLine, Scanner};
 use crate::storage::{AccessMode, DiskStorage, LogStorage};
-use crate::timestamp;
 
 /// Metadata of a session as shown in lists.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,14 +4,13 @@
 use std::path::Path;
 
 use pi_env::Env;
+use pi_protocol::{SessionHeader, timestamp};
 
 use crate::check::file_scan::{FileScan, SegmentKind};
 use crate::check::text_after;
 use crate::directory;
-use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::listing;
 use crate::session_id::{check_session_id, new_session_id};
-use crate::timestamp;
 
 /// How many sibling files are checked for their working directory.
 const MAX_SIBLINGS: usize = 50;
@@ -36,7 +35,8 @@ pub(super) fn rebuild(path: &Path, scan: &FileScan, env: &Env) -> SessionHeader 
         });
     let mut header = SessionHeader::new(id, timestamp, cwd);
     header.parent_session = text_after(remains, "parentSession");
-    header.with_version((!scan.is_first_format()).then_some(CURRENT_VERSION))
+    header.version = (!scan.is_first_format()).then_some(SessionHeader::CURRENT_VERSION);
+    header
 }
 
 /// Extracts the ID from a file name, which ends with it.

@@ -4,18 +4,16 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use pi_protocol::json::JsonObject;
+use pi_protocol::{CustomEntry, Entry, SessionHeader, timestamp};
 use serde_json::Value;
 
 use crate::check::FileInspection;
 use crate::check::file_scan::{Segment, SegmentKind};
 use crate::check::links::Placeholder;
-use crate::entry::{CustomEntry, Entry};
-use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::load::parse;
 use crate::log::read_range;
 use crate::session::encode_record;
 use crate::storage::LogFile;
-use crate::timestamp;
 
 const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 
@@ -120,7 +118,8 @@ impl RepairPlan {
         let step = match (&scan.header, old.map(ByteRange::of)) {
             (Some(header), Some(old)) if scan.version_mismatch => {
                 self.quarantined.push(old);
-                let header = header.clone().with_version(Some(CURRENT_VERSION));
+                let mut header = header.clone();
+                header.version = Some(SessionHeader::CURRENT_VERSION);
                 OutputStep::Write(encode(&header)?)
             }
             (Some(_), Some(old)) => OutputStep::Copy(old),

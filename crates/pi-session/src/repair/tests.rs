@@ -58,7 +58,8 @@ fn line(id: &str, parent: Option<&str>, text: &str) -> String {
 fn branch(content: &[u8]) -> Vec<String> {
     let session = open(content);
     session
-        .branch_ids()
+        .current_branch()
+        .ids()
         .iter()
         .map(ToString::to_string)
         .collect()
@@ -149,7 +150,7 @@ fn a_file_of_the_first_format_keeps_its_entries() {
         format!("{header}\n{plain}\n{plain}\n")
     );
     assert_eq!(quarantined, b"rubbish\n");
-    assert_eq!(open(&repaired_content).len(), 2);
+    assert_eq!(open(&repaired_content).entries().len(), 2);
 }
 
 /// One way to corrupt a file.
@@ -267,7 +268,7 @@ proptest! {
         if !repaired_content.is_empty() {
             let session = open(&repaired_content);
             prop_assert_eq!(session.open_report().skipped_lines, 0);
-            for entry in session.entries() {
+            for entry in session.entries().iter() {
                 prop_assert!(entry.is_ok());
             }
         }

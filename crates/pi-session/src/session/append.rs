@@ -5,23 +5,19 @@ use std::io;
 use std::sync::Arc;
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, StopReason};
-use serde_json::{Value, json};
+use pi_protocol::{
+    AgentMessage, CustomMessageEntry, Entry, EntryBody, EntryId, EntryKind, LabelEntry,
+    MessageRole, SessionInfoEntry, timestamp,
+};
 
 use super::open::repair_tail;
 use super::{Session, SessionLocation, encode_record};
-use crate::entry::{
-    CompactionEntry, ContextEditEntry, CustomMessageEntry, Entry, EntryBody, EntryId, LabelEntry,
-    SessionInfoEntry,
-};
 use crate::error::SessionError;
-use crate::index::{EntrySlot, LineSpan};
-use crate::kind::{EntryKind, MessageRole};
-use crate::load::load;
+use crate::index::EntrySlot;
+use crate::load::{LoadResult, load};
 use crate::log::{AppendError, AppendLog, read_range};
 use crate::session_id::new_entry_id;
 use crate::storage::AccessMode;
-use crate::timestamp;
 
 /// Entries that another process appended, now part of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +34,8 @@ impl Session {
     /// The entry is normalized first: line breaks are removed from names, and a compaction without
     /// a first kept entry refers to itself. Edits and labels must have a valid target.
     pub fn append(&mut self, body: impl Into<EntryBody>) -> Result<Arc<Entry>, SessionError> {
-        let id = new_entry_id(|id| self.contains(id));
-        let body = self.validate_body(body.into(), &id)?;
+        let id = new_entry_id(|id| self.entries.contains(id));
+        let body = self.current_branch().validate(body.into(), &id)?;
         let entry = Entry {
             id,
             parent_id: self.leaf_id().cloned(),
@@ -49,7 +45,7 @@ impl Session {
         };
         let slot = self.store(&entry)?;
         let entry = Arc::new(entry);
-        self.cache.put(slot, &entry);
+        self.entries.cache.put(slot, &entry);
         Ok(entry)
     }
 
@@ -97,124 +93,59 @@ impl Session {
     /// parents and the leaf does not move, so the next append starts a sibling branch if they
     /// follow the same entry.
     pub fn load_appended(&mut self) -> Result<AppendedEntries, SessionError> {
-        let start = self.scanned_to;
-        let known = self.len();
-        let end = self.log.refresh_length().map_err(|e| self.unreadable(e))?;
-        let header = Some(self.header.clone());
-        let loaded = load(self.log.file(), start, end, header, &mut self.index)
-            .map_err(|error| self.unreadable(error))?;
-        self.scanned_to = repair_tail(&mut self.log, &loaded, &mut self.open_report);
-        let appended = self.index.records().iter().skip(known);
+        let known = self.entries.len();
+        let loaded = self
+            .read_appended()
+            .map_err(|e| self.location.unreadable(e))?;
+        let appended = self.entries.index.records().iter().skip(known);
         Ok(AppendedEntries {
             entries: appended.map(|record| record.id.clone()).collect(),
             skipped_lines: loaded.skipped,
         })
     }
 
+    fn read_appended(&mut self) -> io::Result<LoadResult> {
+        let entries = &mut self.entries;
+        let end = entries.log.refresh_length()?;
+        let header = Some(self.header.clone());
+        let (file, start) = (entries.log.file(), entries.scanned_to);
+        let loaded = load(file, start, end, header, &mut entries.index)?;
+        entries.scanned_to = repair_tail(&mut entries.log, &loaded, &mut self.open_report);
+        Ok(loaded)
+    }
+
     /// Writes an entry unchanged and makes it the leaf.
     pub(crate) fn store(&mut self, entry: &Entry) -> Result<EntrySlot, SessionError> {
         let record = encode_record(entry)?;
         let offset = match &self.location {
-            SessionLocation::Deferred(_) if entry.body.kind().triggers_save() => {
+            SessionLocation::Deferred(_) if triggers_save(entry.body.kind()) => {
                 self.create_file(&record)?
             }
             SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
-                self.log
-                    .append(&record)
-                    .map_err(|error| self.not_appended(error))?
+                let appended = self.entries.log.append(&record);
+                appended.map_err(|error| self.location.append_failed(error))?
             }
         };
-        let length = u32::try_from(record.len() - 1)
-            .map_err(|error| self.not_appended(AppendError::Write(io::Error::other(error))))?;
-        if offset + record.len() as u64 == self.log.length() {
-            self.scanned_to = self.log.length();
-        }
-        let slot = self.index.add_entry(entry, LineSpan { offset, length });
-        self.leaf = slot.or(self.leaf);
-        slot.ok_or_else(|| {
-            self.not_appended(AppendError::Write(io::ErrorKind::FileTooLarge.into()))
-        })
+        let added = self.entries.add_written(entry, offset, &record);
+        let slot = added.map_err(|error| self.location.append_failed(error))?;
+        self.leaf = Some(slot);
+        Ok(slot)
     }
 
     /// Creates the file with the buffered records and the given one, and returns the offset of that
     /// record.
     fn create_file(&mut self, record: &[u8]) -> Result<u64, SessionError> {
         let SessionLocation::Deferred(path) = &self.location else {
-            return Err(self.not_appended(AppendError::ReadOnly));
+            return Err(self.location.append_failed(AppendError::ReadOnly));
         };
         let path = path.clone();
-        let offset = self.log.length();
-        let mut content =
-            read_range(self.log.file(), 0, offset).map_err(|error| self.unreadable(error))?;
+        let offset = self.entries.log.length();
+        let mut content = read_range(self.entries.log.file(), 0, offset)
+            .map_err(|error| self.location.unreadable(error))?;
         content.extend_from_slice(record);
-        self.log = write_new_file(&*self.storage, &path, &content)?;
+        self.entries.log = write_new_file(&*self.storage, &path, &content)?;
         self.location = SessionLocation::File(path);
         Ok(offset)
-    }
-
-    /// Validates and normalizes an entry before it is written.
-    fn validate_body(&self, body: EntryBody, id: &EntryId) -> Result<EntryBody, SessionError> {
-        Ok(match body {
-            EntryBody::Message(AgentMessage::Assistant(message))
-                if message.stop_reason == StopReason::Pending =>
-            {
-                return Err(SessionError::NotAMessage {
-                    what: "an unfinished assistant message",
-                });
-            }
-            EntryBody::SessionInfo(SessionInfoEntry { name }) => SessionInfoEntry {
-                name: Some(name.as_deref().map(one_line).unwrap_or_default()),
-            }
-            .into(),
-            EntryBody::Compaction(compaction) => CompactionEntry {
-                first_kept_entry_id: compaction.first_kept_entry_id.or_else(|| Some(id.clone())),
-                ..compaction
-            }
-            .into(),
-            EntryBody::Label(label) => {
-                self.slot(label.target_id.as_str())?;
-                label.into()
-            }
-            EntryBody::ContextEdit(edit) => self.validate_edit(edit)?.into(),
-            body => body,
-        })
-    }
-
-    fn validate_edit(&self, mut edit: ContextEditEntry) -> Result<ContextEditEntry, SessionError> {
-        let id = edit.target_id.clone();
-        let target = self.slot(id.as_str())?;
-        if !self.is_on_branch(target) {
-            return Err(SessionError::NotOnBranch { id });
-        }
-        let takes_blocks = match self.record(target)?.kind {
-            EntryKind::Message(MessageRole::Assistant | MessageRole::ToolResult) => true,
-            EntryKind::Message(MessageRole::User) | EntryKind::CustomMessage => false,
-            _ => return Err(SessionError::NotEditable { id }),
-        };
-        if let Some(replacement) = &mut edit.replacement {
-            match &replacement.content {
-                Value::String(text) if takes_blocks => {
-                    replacement.content = json!([{ "type": "text", "text": text }]);
-                }
-                Value::String(_) | Value::Array(_) => {}
-                _ => return Err(SessionError::InvalidReplacement { id }),
-            }
-        }
-        Ok(edit)
-    }
-
-    fn not_appended(&self, source: AppendError) -> SessionError {
-        SessionError::AppendFailed {
-            path: self.path().map(Into::into).unwrap_or_default(),
-            source,
-        }
-    }
-
-    fn unreadable(&self, source: io::Error) -> SessionError {
-        SessionError::Unreadable {
-            path: self.path().map(Into::into).unwrap_or_default(),
-            source,
-        }
     }
 }
 
@@ -251,12 +182,14 @@ pub(crate) fn write_new_file(
     appended
 }
 
-/// Joins the lines of a name with spaces.
-fn one_line(name: &str) -> String {
-    let lines: Vec<&str> = name
-        .trim()
-        .split(['\r', '\n'])
-        .filter(|line| !line.is_empty())
-        .collect();
-    lines.join(" ").trim().to_owned()
+/// Returns whether an entry of this kind causes the session to be saved. Messages for a model are
+/// published to listeners, so they must survive a crash of the process.
+fn triggers_save(kind: EntryKind) -> bool {
+    let EntryKind::Message(role) = kind else {
+        return false;
+    };
+    matches!(
+        role,
+        MessageRole::System | MessageRole::User | MessageRole::Assistant | MessageRole::ToolResult
+    )
 }

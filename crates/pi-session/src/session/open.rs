@@ -4,18 +4,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_protocol::{SessionHeader, timestamp};
+
+use super::entries::SessionEntries;
 use super::{OpenReport, OpenSession, Session, SessionLocation, encode_record};
 use crate::cache::EntryCache;
 use crate::directory;
 use crate::error::SessionError;
-use crate::header::{CURRENT_VERSION, SessionHeader};
 use crate::index::Index;
 use crate::load::{LoadResult, TailState, load};
 use crate::log::AppendLog;
 use crate::migrate;
 use crate::session_id::new_session_id;
 use crate::storage::{AccessMode, LogStorage};
-use crate::timestamp;
 
 impl Session {
     pub(crate) fn open_in(
@@ -40,7 +41,7 @@ impl Session {
                 .header
                 .as_ref()
                 .map_or(0, SessionHeader::format_version);
-            if version < CURRENT_VERSION && loaded.header.is_some() {
+            if version < SessionHeader::CURRENT_VERSION && loaded.header.is_some() {
                 open_report.migrated_from = Some(version);
                 log = migrate::migrate_log(&*storage, &log, &path)?;
                 index = Index::default();
@@ -60,12 +61,14 @@ impl Session {
             cwd: directory::resolve(&options.cwd.unwrap_or_else(|| (&header.cwd).into())),
             location: SessionLocation::File(path),
             header,
-            log,
             leaf: index.last(),
-            index,
-            cache: EntryCache::default(),
+            entries: SessionEntries {
+                log,
+                index,
+                cache: EntryCache::default(),
+                scanned_to,
+            },
             open_report,
-            scanned_to,
         })
     }
 }

@@ -4,15 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_env::Env;
-use pi_protocol::{AgentMessage, AssistantMessage, ToolResultMessage, UserMessage};
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionEntry, ContextEditEntry, ContextReplacement,
+    CustomEntry, CustomMessageEntry, EntryBody, LabelEntry, ModelChangeEntry, SessionInfoEntry,
+    ThinkingLevelChangeEntry, ToolResultMessage, UnknownEntry, UsageEntry, UserMessage,
+};
 use serde_json::json;
 
 use super::*;
-use crate::entry::{
-    CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry, CustomMessageEntry,
-    EntryBody, LabelEntry, ModelChangeEntry, SessionInfoEntry, ThinkingLevelChangeEntry,
-    UnknownEntry, UsageEntry,
-};
 use crate::storage::faulty::FaultyDisk;
 
 mod faults;
@@ -57,7 +56,10 @@ fn open(disk: &FaultyDisk, access: AccessMode) -> Result<Session, SessionError> 
 }
 
 fn entries(session: &Session) -> Vec<Entry> {
-    let entries = session.entries().map(|entry| (*entry.unwrap()).clone());
+    let entries = session
+        .entries()
+        .iter()
+        .map(|entry| (*entry.unwrap()).clone());
     entries.collect()
 }
 

@@ -5,12 +5,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use pi_protocol::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryKind, MessageRole, Usage};
 use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
-
-use crate::entry::{Entry, EntryBody};
-use crate::kind::{EntryKind, MessageRole};
 
 #[derive(Debug, PartialEq)]
 pub(super) struct UsageRecord<'entry> {

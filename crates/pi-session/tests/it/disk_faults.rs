@@ -74,9 +74,9 @@ fn check_done(job: &str, path: &Path) {
     assert!(SessionCheck::read(path).unwrap().is_sound());
     let session = open(path).unwrap();
     match job {
-        "create" => assert_eq!(session.len(), 1),
-        "append" => assert_eq!(session.len(), 3),
-        "migrate" => assert_eq!(session.len(), 2),
+        "create" => assert_eq!(session.entries().len(), 1),
+        "append" => assert_eq!(session.entries().len(), 3),
+        "migrate" => assert_eq!(session.entries().len(), 2),
         _ => assert_eq!(branch(&session), ["a", "b", "c"]),
     }
 }

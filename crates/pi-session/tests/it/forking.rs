@@ -1,8 +1,7 @@
 //! Forks, clones, imports and exports.
 
-use pi_session::{
-    EntryId, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
-};
+use pi_protocol::EntryId;
+use pi_session::{ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -33,7 +32,10 @@ fn a_fork_before_a_user_message_ends_at_its_parent() {
 
     let forked = session.fork(&three, ForkPosition::Before).unwrap();
     assert_eq!(forked.selected_text.as_deref(), Some("three"));
-    assert_eq!(forked.session.branch_ids(), [one.clone(), two.clone()]);
+    assert_eq!(
+        forked.session.current_branch().ids(),
+        [one.clone(), two.clone()]
+    );
     assert_eq!(
         forked.session.header().parent_session.as_deref(),
         Some(&*source)
@@ -45,11 +47,14 @@ fn a_fork_before_a_user_message_ends_at_its_parent() {
     assert_eq!(copy.lines().skip(1).collect::<Vec<_>>(), lines);
 
     let at = session.fork(&three, ForkPosition::At).unwrap();
-    assert_eq!(at.session.branch_ids(), [one.clone(), two.clone(), three]);
+    assert_eq!(
+        at.session.current_branch().ids(),
+        [one.clone(), two.clone(), three]
+    );
     assert_eq!(at.selected_text, None);
 
     let first = session.fork(&one, ForkPosition::Before).unwrap();
-    assert_eq!(first.session.len(), 0);
+    assert_eq!(first.session.entries().len(), 0);
     assert_eq!(
         first.session.header().parent_session.as_deref(),
         Some(&*source)
@@ -82,7 +87,7 @@ fn a_fork_continues_in_its_own_file() {
     let path = fork.path().unwrap().to_owned();
     drop(fork);
     assert_eq!(branch(&open(&path).unwrap()), ids);
-    assert_eq!(session.len(), 2);
+    assert_eq!(session.entries().len(), 2);
 
     let mut clone = session.clone_branch().unwrap();
     assert_eq!(branch(&clone), branch(&session));
@@ -130,7 +135,7 @@ fn labels_are_moved_to_the_end_of_the_path() {
     );
     let session = open(&path).unwrap();
     let fork = session.extract_branch(&EntryId::from("aaaaaaa3")).unwrap();
-    let entries = fork.branch_entries().unwrap();
+    let entries = fork.current_branch().entries().unwrap();
     let kinds: Vec<&str> = entries.iter().map(|entry| entry.body.type_name()).collect();
     assert_eq!(
         kinds,
@@ -167,8 +172,11 @@ fn labels_are_moved_to_the_end_of_the_path() {
         (&shapes[5]["targetId"], &shapes[5]["label"]),
         (&"aaaaaaa2".into(), &"second".into())
     );
-    assert_eq!(fork.label(&EntryId::from("aaaaaaa1")), Some("renamed"));
-    assert!(!fork.contains("elsewhere"));
+    assert_eq!(
+        fork.entries().label(&EntryId::from("aaaaaaa1")),
+        Some("renamed")
+    );
+    assert!(!fork.entries().contains("elsewhere"));
     assert!(!fork.is_saved());
 }
 
@@ -180,11 +188,11 @@ fn sessions_in_memory_fork_in_memory() {
     append(&mut session, assistant("two"));
     session.set_label(&one, Some("here")).unwrap();
     let fork = session.fork(&one, ForkPosition::At).unwrap().session;
-    assert_eq!((fork.path(), fork.len()), (None, 2));
-    assert_eq!(fork.label(&one), Some("here"));
+    assert_eq!((fork.path(), fork.entries().len()), (None, 2));
+    assert_eq!(fork.entries().label(&one), Some("here"));
     assert_eq!(fork.header().parent_session, None);
     let empty = session.fork(&one, ForkPosition::Before).unwrap().session;
-    assert_eq!((empty.path(), empty.len()), (None, 0));
+    assert_eq!((empty.path(), empty.entries().len()), (None, 0));
 }
 
 #[test]

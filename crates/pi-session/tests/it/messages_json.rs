@@ -28,11 +28,17 @@ fn session(temp: &TempFiles, entries: &[&str]) -> Session {
 }
 
 fn read_back(session: &Session) -> Vec<AgentMessage> {
-    serde_json::from_str(&session.messages_json().unwrap()).unwrap()
+    serde_json::from_str(&session.current_branch().messages_json().unwrap()).unwrap()
 }
 
 fn projected(session: &Session) -> Vec<AgentMessage> {
-    session.projection().unwrap().messages().cloned().collect()
+    session
+        .current_branch()
+        .projection()
+        .unwrap()
+        .messages()
+        .cloned()
+        .collect()
 }
 
 const PROMPT: &str = r#""message","message":{"role":"user","content":"hi","timestamp":1}"#;
@@ -50,7 +56,7 @@ fn messages_are_copied_verbatim() {
         ],
     );
     assert_eq!(
-        session.messages_json().unwrap(),
+        session.current_branch().messages_json().unwrap(),
         format!(r#"[{{"role":"user","content":"hi","timestamp":1}},{odd}]"#)
     );
     assert_eq!(read_back(&session), projected(&session));
@@ -59,9 +65,15 @@ fn messages_are_copied_verbatim() {
 #[test]
 fn a_session_without_messages_is_an_empty_array() {
     let temp = TempFiles::new();
-    assert_eq!(session(&temp, &[]).messages_json().unwrap(), "[]");
+    assert_eq!(
+        session(&temp, &[])
+            .current_branch()
+            .messages_json()
+            .unwrap(),
+        "[]"
+    );
     let renamed = session(&temp, &[r#""session_info","name":"n""#]);
-    assert_eq!(renamed.messages_json().unwrap(), "[]");
+    assert_eq!(renamed.current_branch().messages_json().unwrap(), "[]");
 }
 
 #[test]
@@ -102,6 +114,7 @@ fn only_the_branch_of_the_leaf_is_included() {
         }
     }
     let leaves: Vec<_> = session
+        .entries()
         .tree()
         .nodes
         .iter()
@@ -112,7 +125,7 @@ fn only_the_branch_of_the_leaf_is_included() {
         assert_eq!(read_back(&session), projected(&session), "{leaf}");
     }
     session.reset_leaf();
-    assert_eq!(session.messages_json().unwrap(), "[]");
+    assert_eq!(session.current_branch().messages_json().unwrap(), "[]");
 }
 
 #[test]
@@ -139,7 +152,7 @@ fn in_place_modifications_are_detected() {
         .open(path)
         .unwrap();
     append_bytes(path, &changed);
-    let error = session.messages_json().unwrap_err();
+    let error = session.current_branch().messages_json().unwrap_err();
     assert!(
         format!("{error:?}").contains("modified the file in place"),
         "{error:?}"

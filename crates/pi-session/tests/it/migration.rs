@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use pi_session::{AccessMode, EntryBody, OpenSession, Session};
+use pi_protocol::EntryBody;
+use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{TempFiles, branch, open, read, user};
@@ -23,7 +24,7 @@ fn the_first_format_gets_ids_and_a_chain_of_parents() {
     let mut session = open(&path).unwrap();
     assert_eq!(session.open_report().migrated_from, Some(1));
     assert_eq!(session.header().format_version(), 3);
-    let entries = session.branch_entries().unwrap();
+    let entries = session.current_branch().entries().unwrap();
     assert_eq!(entries.len(), 4);
     let EntryBody::Compaction(compaction) = &entries[2].body else {
         panic!("{:?}", entries[2]);

@@ -140,7 +140,7 @@ fn text_accepted_by_javascript_is_accepted() {
     content.extend("{\"type\":\"custom\",\"id\":\"aaaaaaa3\",\"parentId\":\"aaaaaaa2\",\"customType\":\"\u{2028}\"}\n".bytes());
     let path = temp.write("s.jsonl", &content);
     let session = open(&path).unwrap();
-    let entries = session.branch_entries().unwrap();
+    let entries = session.current_branch().entries().unwrap();
     let texts: Vec<String> = entries
         .iter()
         .map(|entry| pi_protocol::json::to_string(&**entry).unwrap())
@@ -326,7 +326,7 @@ fn continuing_opens_the_most_recently_written_file() {
 fn an_unknown_entry_is_reported() {
     let temp = TempFiles::new();
     let session = create(&temp.sessions("/project"));
-    let error = session.entry("ffffffff").unwrap_err();
+    let error = session.entries().read("ffffffff").unwrap_err();
     assert_eq!(error.to_string(), "no entry `ffffffff` in this session");
 }
 

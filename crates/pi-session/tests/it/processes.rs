@@ -107,7 +107,7 @@ fn a_locked_session_can_be_read_and_is_writable_after_release() {
             .contains("another pi process has this session open"),
         "{error}"
     );
-    assert_eq!(session.len(), 2);
+    assert_eq!(session.entries().len(), 2);
 
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
@@ -159,7 +159,8 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
         "the lock is released when the process exits"
     );
     let found: Vec<String> = session
-        .branch_ids()
+        .current_branch()
+        .ids()
         .iter()
         .skip(1)
         .map(ToString::to_string)

@@ -1,7 +1,8 @@
 //! A file written by the TypeScript pi, with one entry of every type and two branches. Its session
 //! manager wrote `reference-0.87.1.jsonl` for our texts, one of which contains a lone surrogate.
 
-use pi_session::{EntryId, OpenReport};
+use pi_protocol::EntryId;
+use pi_session::OpenReport;
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ fn it_opens_correctly() {
     let path = temp.write("s.jsonl", WRITTEN);
     let session = open(&path).unwrap();
     assert_eq!(*session.open_report(), OpenReport::default());
-    assert_eq!(session.len(), 22);
+    assert_eq!(session.entries().len(), 22);
     assert_eq!(session.name(), Some("a name of two lines"));
     assert_eq!(session.leaf_id().unwrap(), "033b15d1");
     assert_eq!(
@@ -27,21 +28,24 @@ fn it_opens_correctly() {
     );
     let first_response = EntryId::from("60c9669c");
     assert_eq!(
-        session.children(Some(&first_response)).unwrap(),
+        session.entries().children(Some(&first_response)).unwrap(),
         ["37da7a92", "eb5fd211"]
     );
-    assert_eq!(session.label(&first_response), None);
-    assert_eq!(session.label(&EntryId::from("7ee2e762")), Some("start"));
+    assert_eq!(session.entries().label(&first_response), None);
+    assert_eq!(
+        session.entries().label(&EntryId::from("7ee2e762")),
+        Some("start")
+    );
 }
 
 #[test]
 fn every_entry_is_known_and_round_trips() {
     let temp = TempFiles::new();
     let session = open(&temp.write("s.jsonl", WRITTEN)).unwrap();
-    for (entry, line) in session.entries().zip(WRITTEN.lines().skip(1)) {
+    for (entry, line) in session.entries().iter().zip(WRITTEN.lines().skip(1)) {
         let entry = entry.unwrap();
         assert!(
-            !matches!(entry.body, pi_session::EntryBody::Unknown(_)),
+            !matches!(entry.body, pi_protocol::EntryBody::Unknown(_)),
             "{line}"
         );
         let raw_json = pi_protocol::json::to_string(&*entry).unwrap();

@@ -85,6 +85,6 @@ pub(crate) fn user_line(id: &str, parent: Option<&str>) -> String {
 
 /// Returns the IDs from the root to the leaf.
 pub(crate) fn branch(session: &Session) -> Vec<String> {
-    let ids = session.branch_ids();
+    let ids = session.current_branch().ids();
     ids.iter().map(ToString::to_string).collect()
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use pi_protocol::{AgentMessage, AssistantMessage, CustomMessage};
-use pi_session::{
-    BranchSummary, CompactionEntry, ContextEditEntry, ContextReplacement, EntryBody, EntryId,
-    EntryKind, MessageRole, ModelChangeEntry, NewSession, Session, SessionError,
+use pi_protocol::{
+    AgentMessage, AssistantMessage, CompactionEntry, ContextEditEntry, ContextReplacement,
+    CustomMessage, EntryBody, EntryId, EntryKind, MessageRole, ModelChangeEntry,
 };
+use pi_session::{BranchSummary, NewSession, Session, SessionError};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -28,13 +28,22 @@ fn branches_roots_and_summaries() {
     let three = append(&mut session, user("three"));
     session.branch(&one).unwrap();
     let other = append(&mut session, assistant("other"));
-    assert_eq!(session.branch_ids(), [one.clone(), other.clone()]);
-    assert_eq!(session.children(Some(&one)).unwrap(), [two.clone(), other]);
+    assert_eq!(session.current_branch().ids(), [one.clone(), other.clone()]);
+    assert_eq!(
+        session.entries().children(Some(&one)).unwrap(),
+        [two.clone(), other]
+    );
 
     session.reset_leaf();
-    assert_eq!((session.leaf_id(), session.branch_ids().len()), (None, 0));
+    assert_eq!(
+        (session.leaf_id(), session.current_branch().ids().len()),
+        (None, 0)
+    );
     let root = append(&mut session, user("another root"));
-    assert_eq!(session.children(None).unwrap(), [one.clone(), root.clone()]);
+    assert_eq!(
+        session.entries().children(None).unwrap(),
+        [one.clone(), root.clone()]
+    );
 
     let summary = BranchSummary {
         summary: "s".to_owned(),
@@ -51,7 +60,7 @@ fn branches_roots_and_summaries() {
         (root, Some(two.clone()))
     );
     assert_eq!(
-        session.children(Some(&two)).unwrap(),
+        session.entries().children(Some(&two)).unwrap(),
         [three, entry.id.clone()]
     );
 
@@ -94,7 +103,7 @@ fn orphans_are_roots_and_children_are_sorted_by_time() {
         ],
     );
     let session = open(&path).unwrap();
-    let tree = session.tree();
+    let tree = session.entries().tree();
     let names = |positions: &[usize]| -> Vec<String> {
         let nodes = positions
             .iter()
@@ -103,10 +112,14 @@ fn orphans_are_roots_and_children_are_sorted_by_time() {
     };
     assert_eq!(names(&tree.roots), ["a", "orphan", "self", "ring1"]);
     assert_eq!(names(&tree.nodes[0].children), ["early", "after", "late"]);
-    let path = session.path_ids(&EntryId::from("before")).unwrap();
+    let path = session
+        .entries()
+        .branch_to(&EntryId::from("before"))
+        .unwrap()
+        .ids();
     assert_eq!(path, ["a", "after", "before"]);
     assert_eq!(branch(&session), ["ring1", "ring2"]);
-    assert_eq!(session.children(None).unwrap(), ["a", "self"]);
+    assert_eq!(session.entries().children(None).unwrap(), ["a", "self"]);
 }
 
 #[test]
@@ -116,9 +129,9 @@ fn the_leaf_on_load_is_the_last_entry_of_any_type() {
     let path = temp.lines("s.jsonl", &[HEADER, &user_line("aaaaaaa1", None), label]);
     let session = open(&path).unwrap();
     assert_eq!(session.leaf_id().unwrap(), "bbbbbbb1");
-    assert_eq!(session.kind("bbbbbbb1"), Some(EntryKind::Label));
+    assert_eq!(session.entries().kind("bbbbbbb1"), Some(EntryKind::Label));
     assert_eq!(
-        session.kind("aaaaaaa1"),
+        session.entries().kind("aaaaaaa1"),
         Some(EntryKind::Message(MessageRole::User))
     );
 }
@@ -135,7 +148,7 @@ fn the_last_label_applies_and_an_empty_one_clears_it() {
         (None, None),
     ] {
         session.set_label(&one, label).unwrap();
-        assert_eq!(session.label(&one), expected);
+        assert_eq!(session.entries().label(&one), expected);
     }
     let error = session
         .set_label(&EntryId::from("missing"), Some("x"))
@@ -186,7 +199,7 @@ fn edits_require_a_visible_target_on_the_active_branch() {
         matches!(error, SessionError::InvalidReplacement { .. }),
         "{error}"
     );
-    let before = session.len();
+    let before = session.entries().len();
     for (target, content, stored) in [
         (&question, json!("text"), json!("text")),
         (
@@ -202,7 +215,7 @@ fn edits_require_a_visible_target_on_the_active_branch() {
         };
         assert_eq!(edit.replacement.as_ref().unwrap().content, stored);
     }
-    assert_eq!(session.len(), before + 3);
+    assert_eq!(session.entries().len(), before + 3);
 }
 
 #[test]
@@ -226,7 +239,7 @@ fn messages_become_entries_that_match_their_roles() {
         let error = session.append_message(message).unwrap_err();
         assert!(matches!(error, SessionError::NotAMessage { .. }), "{error}");
     }
-    assert_eq!(session.len(), 1);
+    assert_eq!(session.entries().len(), 1);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use pi_core::{ToolError, ToolOutput, UpdateSink};
+use pi_core::{ToolError, UpdateSink};
+use pi_protocol::ToolOutput;
 use pi_tools::{
     LocalShell, SessionVariables, SharedSessionVariables, ShellCommand, ShellEnvironment,
     ShellTool, ShellToolOptions, SpawnHook,

@@ -235,9 +235,15 @@ async fn a_daemon_that_keeps_the_pipe_survives_and_can_write() {
 
 #[tokio::test]
 async fn output_after_the_shell_exits_waits_for_a_slow_reader() {
-    let command = MarkedCommand::new("(head -c 400000 /dev/zero; echo last) &");
+    // The shell exits once output has arrived: idle time counts from there.
+    // What the reader does not take fits into the pipe, so the writer completes meanwhile.
+    let command = "(head -c 370000 /dev/zero; echo last) & read line < gate; true";
+    let command = MarkedCommand::new(command).with_pipe("gate");
+    let gate = command.directory.path().join("gate");
     let mut running = command.start(&CancellationToken::new());
     running.wait_for("\0").await;
+    let open = move || std::fs::File::options().write(true).open(gate).map(drop);
+    tokio::task::spawn_blocking(open).await.unwrap().unwrap();
     // Takes as long as the idle time that would complete the command.
     let silent = MarkedCommand::new("sleep 5 & echo started");
     let result = silent.start(&CancellationToken::new()).end().await;

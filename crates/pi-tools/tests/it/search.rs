@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink};
-use pi_protocol::{ConstrainedSampling, Strictness};
+use pi_core::{Tool, ToolError, UpdateSink};
+use pi_protocol::{ConstrainedSampling, Strictness, ToolOutput};
 use pi_tools::{FindTool, GrepTool, LocalShell, ShellTool, ShellToolOptions, ToolContext};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

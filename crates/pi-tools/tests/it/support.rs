@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_core::{Tool, ToolError, ToolOutput, UpdateSink, validate_arguments};
-use pi_protocol::InputBlock;
+use pi_core::{Tool, ToolError, UpdateSink, validate_arguments};
+use pi_protocol::{InputBlock, ToolOutput};
 use pi_tools::ToolContext;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

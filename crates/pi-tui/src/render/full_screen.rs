@@ -15,7 +15,7 @@ use super::sync_output::SyncOutput;
 use super::viewport::Viewport;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, Size};
-use crate::text::{WideCharPolicy, pad_to_width, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, pad_to_width, slice_columns, strip_ansi, visible_width};
 
 const ENTER: &str = "\x1b[?1049h\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?1049l";
@@ -93,6 +93,18 @@ impl FullScreen {
         });
         output.push("\x1b[2J\x1b[H\x1b[?25l");
         output.finish()
+    }
+
+    /// Returns the selected text.
+    pub(crate) fn selected_text(&self, content: &ScreenContent) -> Option<String> {
+        let selection = self
+            .selection
+            .as_ref()
+            .filter(|selection| !selection.is_empty())?;
+        let range = selection.lines();
+        let lines = content.lines(range.clone());
+        let text = selection.text(range.zip(lines.iter().map(Line::as_str)));
+        (!strip_ansi(&text).is_empty()).then_some(text)
     }
 
     /// Returns the bytes that switch back to the main screen.

@@ -33,13 +33,13 @@ pub(crate) type ComposeFn<'a> = &'a mut dyn FnMut(&mut Vec<Line>);
 
 /// The screen in use.
 #[derive(Debug)]
-pub(crate) enum ActiveScreen {
+pub(super) enum ActiveScreen {
     Main(MainScreen),
     Full(FullScreen),
 }
 
 impl ActiveScreen {
-    pub(crate) fn new(mode: ScreenMode) -> Self {
+    pub(super) fn new(mode: ScreenMode) -> Self {
         match mode {
             ScreenMode::Main => Self::Main(MainScreen::default()),
             ScreenMode::Full => Self::Full(FullScreen::default()),
@@ -47,7 +47,7 @@ impl ActiveScreen {
     }
 
     /// Paints a frame and returns the bytes to write, which are empty if nothing changed.
-    pub(crate) fn frame(
+    pub(super) fn frame(
         &mut self,
         content: &mut ScreenContent,
         size: Size,
@@ -76,13 +76,6 @@ impl ActiveScreen {
                     overlay,
                 },
             ),
-        }
-    }
-
-    pub(crate) fn request_repaint(&mut self) {
-        match self {
-            Self::Main(screen) => screen.request_repaint(),
-            Self::Full(screen) => screen.request_repaint(),
         }
     }
 }

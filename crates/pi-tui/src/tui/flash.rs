@@ -17,6 +17,11 @@ pub(super) struct Flashes {
 }
 
 impl Flashes {
+    pub(super) fn push(&mut self, message: &str, until: Instant) {
+        let message = sanitize(message).replace(['\r', '\n'], " ");
+        self.messages.push((message, until));
+    }
+
     pub(super) fn is_active(&self) -> bool {
         !self.messages.is_empty()
     }
@@ -55,7 +60,6 @@ impl Flashes {
 impl Tui {
     /// Shows a message in the corner for `duration`, in full-screen mode.
     pub fn flash(&mut self, message: &str, duration: Duration, now: Instant) {
-        let message = sanitize(message).replace(['\r', '\n'], " ");
-        self.flashes.messages.push((message, now + duration));
+        self.flashes.push(message, now + duration);
     }
 }

@@ -74,7 +74,7 @@ impl ExampleRun {
 fn chat() {
     let (tui, prompt, sent) = chat::ui(ScreenMode::Main);
     let mut run = ExampleRun::new(tui);
-    assert_eq!(run.tui.focused(), Some(FocusTarget::Dock(prompt)));
+    assert_eq!(run.tui.scene().focused(), Some(FocusTarget::Dock(prompt)));
     for prompt in ["first\n", "second\n"] {
         run.type_in(prompt);
         let mut response = Some(chat::send(&mut run.tui, &sent.try_recv().unwrap()));

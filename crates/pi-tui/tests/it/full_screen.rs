@@ -165,7 +165,7 @@ fn search_highlights_and_reveals_matches() {
     assert!(ui.last_frame.contains("\x1b[1;7mline 7\x1b[22;27m"));
     press(&mut ui.tui, action::ALT_SCREEN_SEARCH_CLOSE);
     ui.frame();
-    assert!(!ui.tui.has_overlay());
+    assert!(!ui.tui.scene().has_overlay());
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn jumping_between_prompts() {
 fn unbound_keys_reach_the_focused_component() {
     let mut ui = ui();
     let dock = ui.tui.dock().ids().next().unwrap();
-    ui.tui.set_focus(Some(FocusTarget::Dock(dock)));
+    ui.tui.scene_mut().set_focus(Some(FocusTarget::Dock(dock)));
     let key = InputEvent::Key(KeyEvent::press(KeyId::new(Key::Char('x'))));
     let response = ui.tui.handle(&key, Instant::now());
     assert_eq!(response.outcome, pi_tui::InputOutcome::Consumed);
@@ -346,7 +346,7 @@ fn listeners_receive_keys_first() {
     use pi_tui::{InputOutcome, ListenerOutcome};
     let mut ui = ui();
     let field = ui.tui.dock_mut().push(FixedLines::new(&[]));
-    ui.tui.set_focus(Some(FocusTarget::Dock(field)));
+    ui.tui.scene_mut().set_focus(Some(FocusTarget::Dock(field)));
     let listener = ui.tui.add_listener(|event| match event {
         InputEvent::Key(key) if key.text() == Some('x') => ListenerOutcome::Consumed,
         InputEvent::Key(key) if key.text() == Some('a') => {

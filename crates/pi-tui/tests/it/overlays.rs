@@ -40,18 +40,22 @@ fn an_overlay_covers_and_uncovers() {
     };
     let id = ui
         .tui
+        .scene_mut()
         .show_overlay(FixedLines::new(&["over", "la"]), options);
     ui.frame();
     assert_eq!(ui.screen()[0], "123over89012");
     assert_eq!(ui.screen()[1].replace(' ', ""), "漢la漢漢");
     assert_eq!(
-        ui.tui.overlay_bounds(id).map(|bounds| bounds.column),
+        ui.tui
+            .scene()
+            .overlay_bounds(id)
+            .map(|bounds| bounds.column),
         Some(3)
     );
-    ui.tui.remove_overlay(id);
+    ui.tui.scene_mut().remove_overlay(id);
     ui.frame();
     assert_eq!(ui.screen()[0], "123456789012");
-    assert!(!ui.tui.has_overlay());
+    assert!(!ui.tui.scene().has_overlay());
 }
 
 #[test]
@@ -59,6 +63,7 @@ fn overlays_do_not_enter_the_scrollback() {
     let mut ui = ui();
     ui.tui.transcript_mut().push(FixedLines::numbered(0..4));
     ui.tui
+        .scene_mut()
         .show_overlay(FixedLines::new(&["over", "over"]), narrow());
     ui.frame();
     assert_eq!(ui.screen()[0], "line 0  over");
@@ -75,7 +80,9 @@ fn overlays_do_not_enter_the_scrollback() {
 fn overlays_do_not_remain_after_exit() {
     let mut ui = ui();
     ui.tui.transcript_mut().push(FixedLines::numbered(0..2));
-    ui.tui.show_overlay(FixedLines::new(&["over"]), narrow());
+    ui.tui
+        .scene_mut()
+        .show_overlay(FixedLines::new(&["over"]), narrow());
     ui.frame();
     let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
     ui.emulator.feed(&bytes);
@@ -89,7 +96,9 @@ fn overlays_are_positioned_relative_to_the_screen() {
         anchor: OverlayAnchor::BottomLeft,
         ..narrow()
     };
-    ui.tui.show_overlay(FixedLines::new(&["over"]), options);
+    ui.tui
+        .scene_mut()
+        .show_overlay(FixedLines::new(&["over"]), options);
     ui.frame();
     assert_eq!(ui.screen(), ["", "", "", "over"]);
 }
@@ -104,7 +113,8 @@ fn overlay(tui: &mut Tui, captures_focus: bool) -> OverlayId {
         captures_focus,
         ..narrow()
     };
-    tui.show_overlay(FixedLines::new(&["o"]), options)
+    tui.scene_mut()
+        .show_overlay(FixedLines::new(&["o"]), options)
 }
 
 #[test]
@@ -113,25 +123,29 @@ fn focus_moves_to_the_overlay_and_back() {
     let tui = &mut ui.tui;
     let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
     assert_eq!(type_key(tui), InputOutcome::Ignored);
-    tui.set_focus(Some(editor));
+    tui.scene_mut().set_focus(Some(editor));
     assert_eq!(type_key(tui), InputOutcome::Consumed);
     let non_capturing = overlay(tui, false);
-    assert_eq!(tui.focused(), Some(editor));
+    assert_eq!(tui.scene().focused(), Some(editor));
     let first = overlay(tui, true);
     let second = overlay(tui, true);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(second)));
-    tui.set_overlay_hidden(second, true);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(first)));
-    tui.set_overlay_hidden(second, false);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(second)));
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Overlay(second)));
+    tui.scene_mut().set_overlay_hidden(second, true);
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Overlay(first)));
+    tui.scene_mut().set_overlay_hidden(second, false);
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Overlay(second)));
     // The lower overlay is removed first; its previous focus target passes to the one above.
-    tui.remove_overlay(first);
-    tui.remove_overlay(second);
-    assert_eq!(tui.focused(), Some(editor));
-    tui.focus_overlay(non_capturing);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(non_capturing)));
-    tui.release_overlay(non_capturing, FocusFallback::Automatic);
-    assert_eq!(tui.focused(), Some(editor));
+    tui.scene_mut().remove_overlay(first);
+    tui.scene_mut().remove_overlay(second);
+    assert_eq!(tui.scene().focused(), Some(editor));
+    tui.scene_mut().focus_overlay(non_capturing);
+    assert_eq!(
+        tui.scene().focused(),
+        Some(FocusTarget::Overlay(non_capturing))
+    );
+    tui.scene_mut()
+        .release_overlay(non_capturing, FocusFallback::Automatic);
+    assert_eq!(tui.scene().focused(), Some(editor));
 }
 
 #[test]
@@ -139,18 +153,18 @@ fn overlay_regains_focus_after_a_replacement() {
     let mut ui = ui();
     let tui = &mut ui.tui;
     let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
-    tui.set_focus(Some(editor));
+    tui.scene_mut().set_focus(Some(editor));
     let overlay = FocusTarget::Overlay(overlay(tui, true));
     let dialog = tui.dock_mut().push(FixedLines::new(&["yes/no"]));
-    tui.set_focus(Some(FocusTarget::Dock(dialog)));
+    tui.scene_mut().set_focus(Some(FocusTarget::Dock(dialog)));
     assert_eq!(type_key(tui), InputOutcome::Consumed);
-    assert_eq!(tui.focused(), Some(FocusTarget::Dock(dialog)));
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Dock(dialog)));
     tui.dock_mut().remove(dialog);
-    tui.set_focus(Some(editor));
-    assert_eq!(tui.focused(), Some(overlay));
-    tui.set_focus(Some(FocusTarget::Dock(dialog)));
-    tui.set_focus(None);
-    assert_eq!(tui.focused(), Some(overlay));
+    tui.scene_mut().set_focus(Some(editor));
+    assert_eq!(tui.scene().focused(), Some(overlay));
+    tui.scene_mut().set_focus(Some(FocusTarget::Dock(dialog)));
+    tui.scene_mut().set_focus(None);
+    assert_eq!(tui.scene().focused(), Some(overlay));
 }
 
 #[test]
@@ -158,17 +172,19 @@ fn overlay_hidden_by_a_small_screen_has_no_focus() {
     let mut ui = ui();
     let tui = &mut ui.tui;
     let editor = FocusTarget::Dock(tui.dock_mut().push(FixedLines::new(&["> "])));
-    tui.set_focus(Some(editor));
+    tui.scene_mut().set_focus(Some(editor));
     let options = OverlayOptions {
         visible: |size| size.columns > 10,
         ..narrow()
     };
-    let id = tui.show_overlay(FixedLines::new(&["o"]), options);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(id)));
+    let id = tui
+        .scene_mut()
+        .show_overlay(FixedLines::new(&["o"]), options);
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Overlay(id)));
     tui.set_size(Size { columns: 8, ..SIZE });
     assert_eq!(type_key(tui), InputOutcome::Consumed);
-    assert_eq!(tui.focused(), Some(editor));
+    assert_eq!(tui.scene().focused(), Some(editor));
     tui.set_size(SIZE);
     type_key(tui);
-    assert_eq!(tui.focused(), Some(FocusTarget::Overlay(id)));
+    assert_eq!(tui.scene().focused(), Some(FocusTarget::Overlay(id)));
 }

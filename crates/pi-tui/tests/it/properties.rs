@@ -119,7 +119,7 @@ impl<E: Emulator> ModelTui<E> {
             }
             ScreenStep::Overlay => match self.overlay.take() {
                 Some(id) => {
-                    tui.remove_overlay(id);
+                    tui.scene_mut().remove_overlay(id);
                 }
                 None => {
                     let options = OverlayOptions {
@@ -128,7 +128,7 @@ impl<E: Emulator> ModelTui<E> {
                         ..OverlayOptions::default()
                     };
                     let overlay = FixedLines::new(&["over", "\x1b[7mlay"]);
-                    self.overlay = Some(tui.show_overlay(overlay, options));
+                    self.overlay = Some(tui.scene_mut().show_overlay(overlay, options));
                 }
             },
             ScreenStep::Repaint => tui.repaint(),

@@ -1,6 +1,6 @@
 //! Selects the message before which the session is forked.
 
-use pi_session::EntryId;
+use pi_protocol::EntryId;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use pi_auth::AuthKind;
 use pi_config::TrustChoice;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{EntryId, Model, ThinkingLevel};
 use pi_providers::ScopedModel;
-use pi_session::EntryId;
 
 use super::setting_change::SettingChange;
 

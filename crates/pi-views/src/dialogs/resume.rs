@@ -23,46 +23,16 @@ use crate::keys;
 use crate::theme::ui_theme::UiTheme;
 
 mod age;
+mod listings;
+mod order;
 mod query;
 mod thread;
 mod view;
 
+use listings::{SessionListing, SessionListings};
+use order::SessionOrder;
 use query::SessionQuery;
-use thread::{ThreadedSession, threads};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SessionOrder {
-    Threads,
-    Recent,
-    Relevance,
-}
-
-impl SessionOrder {
-    fn next(self) -> Self {
-        match self {
-            Self::Threads => Self::Recent,
-            Self::Recent => Self::Relevance,
-            Self::Relevance => Self::Threads,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Recent => "recent",
-            Self::Relevance => "relevance",
-        }
-    }
-}
-
-/// The sessions of a scope found so far.
-#[derive(Debug, Default)]
-struct SessionListing {
-    sessions: Vec<Arc<SessionInfo>>,
-    loaded: usize,
-    total: usize,
-    finished: bool,
-}
+use thread::ThreadedSession;
 
 enum ResumeMode {
     Choosing,
@@ -76,8 +46,7 @@ pub(crate) struct ResumeDialog {
     scope: SessionScope,
     /// The scope listed last: there is one listing at a time, and the next one cancels it.
     listed_scope: SessionScope,
-    project_sessions: SessionListing,
-    all_sessions: SessionListing,
+    listings: SessionListings,
     order: SessionOrder,
     named_only: bool,
     show_paths: bool,
@@ -98,8 +67,7 @@ impl ResumeDialog {
             now_ms,
             scope: SessionScope::Project,
             listed_scope: SessionScope::Project,
-            project_sessions: SessionListing::default(),
-            all_sessions: SessionListing::default(),
+            listings: SessionListings::default(),
             order: SessionOrder::Threads,
             named_only: false,
             show_paths: false,
@@ -114,17 +82,7 @@ impl ResumeDialog {
     }
 
     fn listing(&self) -> &SessionListing {
-        match self.scope {
-            SessionScope::Project => &self.project_sessions,
-            SessionScope::All => &self.all_sessions,
-        }
-    }
-
-    fn listing_of(&mut self, scope: SessionScope) -> &mut SessionListing {
-        match scope {
-            SessionScope::Project => &mut self.project_sessions,
-            SessionScope::All => &mut self.all_sessions,
-        }
+        self.listings.get(self.scope)
     }
 
     fn selected(&self) -> Option<&Arc<SessionInfo>> {
@@ -142,18 +100,9 @@ impl ResumeDialog {
         let selected = self.selected().map(|session| session.path.clone());
         let selected = selected.filter(|_| self.moved);
         let query = SessionQuery::parse(self.search.value());
-        let sessions: Vec<Arc<SessionInfo>> = self
-            .listing()
-            .sessions
-            .iter()
-            .filter(|session| !self.named_only || is_named(session))
-            .cloned()
-            .collect();
-        self.shown = if self.order == SessionOrder::Threads && query.is_empty() {
-            threads(&sessions)
-        } else {
-            self.search_in(sessions, &query)
-        };
+        let sessions = self.listing().sessions.iter();
+        let sessions = sessions.filter(|session| !self.named_only || is_named(session));
+        self.shown = self.order.arrange(sessions.cloned().collect(), &query);
         self.message = match query {
             SessionQuery::Invalid(cause) => {
                 Some((ColorToken::Error, format!("Invalid pattern: {cause}")))
@@ -171,27 +120,6 @@ impl ResumeDialog {
         } else if !self.moved {
             self.picker.select(0);
         }
-    }
-
-    fn search_in(
-        &self,
-        sessions: Vec<Arc<SessionInfo>>,
-        query: &SessionQuery,
-    ) -> Vec<ThreadedSession> {
-        let mut found: Vec<(f64, Arc<SessionInfo>)> = sessions
-            .into_iter()
-            .filter_map(|session| Some((query.score(&session)?, session)))
-            .collect();
-        if self.order != SessionOrder::Recent && !query.is_empty() {
-            found.sort_by(|(first, one), (second, other)| {
-                let newest_first = other.modified_ms.cmp(&one.modified_ms);
-                first.total_cmp(second).then(newest_first)
-            });
-        }
-        found
-            .into_iter()
-            .map(|(_, session)| ThreadedSession::unthreaded(session))
-            .collect()
     }
 
     fn switch_scope(&mut self, sink: &mut IntentSink) {
@@ -235,20 +163,12 @@ impl ResumeDialog {
 
     /// Shows a new name at once; the file is renamed in the background.
     fn rename(&mut self, path: &Path, name: Option<&str>) {
-        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
-            for session in &mut listing.sessions {
-                if session.path == path {
-                    Arc::make_mut(session).name = name.map(str::to_owned);
-                }
-            }
-        }
+        self.listings.rename(path, name);
         self.refresh_list();
     }
 
     fn forget(&mut self, path: &Path) {
-        for listing in [&mut self.project_sessions, &mut self.all_sessions] {
-            listing.sessions.retain(|session| session.path != path);
-        }
+        self.listings.remove(path);
         self.refresh_list();
     }
 
@@ -447,7 +367,7 @@ impl DialogBody for ResumeDialog {
                 total,
                 finished,
             } => {
-                let listing = self.listing_of(scope);
+                let listing = self.listings.get_mut(scope);
                 // Ignore a report that arrives after its listing has finished, or that belongs to a restarted
                 // listing: what is known is more complete.
                 if listing.finished && !finished {

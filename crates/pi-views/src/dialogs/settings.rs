@@ -21,10 +21,12 @@ use crate::dialogs::intent::Intent;
 use crate::dialogs::setting_change::SettingChange;
 use crate::theme::ui_theme::UiTheme;
 
+mod item;
 mod items;
 mod model_thinking;
 
-use items::{SettingAction, SettingItem, SettingMenu, settings};
+use item::{SettingAction, SettingItem, SettingMenu};
+use items::settings;
 use model_thinking::ModelThinking;
 
 const MAX_ROWS: usize = 10;

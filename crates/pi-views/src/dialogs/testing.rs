@@ -36,7 +36,7 @@ impl<D: Dialog> DialogTester<D> {
         });
         tui.set_size(size);
         let block = tui.dock_mut().push_live(dialog);
-        tui.set_focus(Some(FocusTarget::Dock(block)));
+        tui.scene_mut().set_focus(Some(FocusTarget::Dock(block)));
         let mut emulator =
             vt100::Parser::new(rows.try_into().unwrap(), columns.try_into().unwrap(), 0);
         emulator.process(tui.start().as_bytes());

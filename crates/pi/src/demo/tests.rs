@@ -52,7 +52,7 @@ async fn the_session_of_the_demo_can_be_opened() {
     assert_eq!(session.name(), Some("pi demo"));
     assert_eq!(session.open_report().skipped_lines, 0);
     session.check_cwd().unwrap();
-    let last = session.branch_entries().unwrap();
+    let last = session.current_branch().entries().unwrap();
     let answers = last
         .iter()
         .filter_map(|entry| match entry.body.as_message() {

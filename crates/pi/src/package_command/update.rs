@@ -6,7 +6,7 @@ use pi_config::{PackageAddress, SourceScope};
 use pi_env::env_vars;
 use pi_packages::ConfiguredPackage;
 use pi_providers::{NetworkAccess, RefreshOptions};
-use pi_runtime::{ServiceOptions, Services};
+use pi_runtime::{Host, HostOptions, Workspace, WorkspaceOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::request::UpdateTarget;
@@ -69,13 +69,14 @@ async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
             Failure::new("cannot update model catalogs: pi is offline").hint("unset PI_OFFLINE")
         );
     }
-    let options = ServiceOptions {
+    let host = Host::new(HostOptions {
         trust: Some(false),
-        ..ServiceOptions::new(locations.agent_dir.clone(), locations.env.clone())
-    };
-    let services = Services::load(&options, locations.cwd).await;
+        ..HostOptions::new(locations.agent_dir.clone(), locations.env.clone())
+    });
+    let options = WorkspaceOptions::default();
+    let workspace = Workspace::load(&host, &options, locations.cwd).await;
     let cancel = CancellationToken::new();
-    let refreshing = services.models.refresh(RefreshOptions {
+    let refreshing = workspace.models.refresh(RefreshOptions {
         network: NetworkAccess::Allowed,
         force: true,
         providers: None,

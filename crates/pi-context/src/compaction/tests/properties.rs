@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId};
 use pi_session::testing::{
     TestPath, compaction, custom_message, metadata, omission, replacement, response_with_tokens,
     result, tool_calls, user,
 };
-use pi_session::{Entry, EntryBody, EntryId, Projection, project_path};
+use pi_session::{Projection, project_path};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};

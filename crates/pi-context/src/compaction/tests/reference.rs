@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pi_protocol::{CompactionEntry, Entry, EntryBody, EntryId};
 use pi_session::testing::model;
-use pi_session::{
-    BranchSummary, CompactionEntry, Entry, EntryBody, EntryId, PathSettings, project_path,
-};
+use pi_session::{BranchSummary, PathSettings, project_path};
 use pretty_assertions::assert_eq;
 use serde::Deserialize;
 use serde_json::Value;

@@ -30,7 +30,7 @@ impl CheckCase {
     /// The last response of a path, checked after the run.
     fn of(entries: Vec<Value>) -> Self {
         let path = TestPath::of(entries);
-        let is_response = |entry: &std::sync::Arc<pi_session::Entry>| {
+        let is_response = |entry: &std::sync::Arc<pi_protocol::Entry>| {
             matches!(entry.body.as_message(), Some(AgentMessage::Assistant(_)))
         };
         Self {

@@ -1,11 +1,8 @@
 //! One call of a batch.
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Answer, Request, ToolCall, ToolResultMessage};
+use pi_protocol::{AgentEvent, Answer, Request, ToolCall, ToolOutput, ToolResultMessage};
 use serde_json::Value;
-
-use crate::event::AgentEvent;
-use crate::tool::ToolOutput;
 
 #[derive(Debug, Clone)]
 pub struct CallOutcome {

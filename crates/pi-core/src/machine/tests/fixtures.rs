@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_protocol::{
-    AgentMessage, BashExecutionMessage, CustomMessage, Model, SystemMessage, UserMessage,
+    AgentMessage, BashExecutionMessage, CustomMessage, Delivery, Model, SystemMessage, UserMessage,
 };
 use serde_json::json;
 
@@ -11,7 +11,6 @@ use crate::machine::{
     CustomDelivery, CustomInput, CustomMessageOptions, Input, Machine, PromptInput, Selection,
 };
 use crate::prompt::{InputSource, Prompt};
-use crate::queue::Delivery;
 
 pub(super) const STEER: Option<Delivery> = Some(Delivery::Steer);
 pub(super) const FOLLOW_UP: Option<Delivery> = Some(Delivery::FollowUp);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, SessionEvent};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::label;
@@ -11,7 +11,6 @@ use super::log;
 use super::simulation::Simulation;
 use crate::machine::context::Deferred;
 use crate::machine::{ActivityKind, CancelScope, Effect, Rejection, Reply};
-use crate::session_event::SessionEvent;
 
 /// Checks the machine after a step.
 pub(super) fn check_step(simulation: &Simulation) {

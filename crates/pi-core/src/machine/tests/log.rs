@@ -1,9 +1,6 @@
 //! Events as lines of text, so that stories read like a log.
 
-use pi_protocol::{AgentMessage, Answer};
-
-use crate::event::{AgentEvent, SharedMessage};
-use crate::session_event::SessionEvent;
+use pi_protocol::{AgentEvent, AgentMessage, Answer, SessionEvent, SharedMessage};
 
 pub(super) fn line(event: &SessionEvent) -> String {
     match event {
@@ -71,6 +68,7 @@ fn agent_line(event: &AgentEvent) -> String {
             let end = if *is_error { "tool_failed" } else { "tool_end" };
             format!("{end} {tool_call_id}")
         }
+        other => format!("{other:?}"),
     }
 }
 

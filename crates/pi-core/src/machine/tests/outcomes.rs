@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, SharedMessage, ToolOutput};
 
 use super::fixtures::{prompt_input, user};
 use super::lane::Work;
 use super::script::{ScriptedResponse, execute, preflight};
 use super::simulation::Simulation;
-use crate::event::SharedMessage;
 use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome};
-use crate::tool::ToolOutput;
 
 impl Simulation {
     /// Completes the effect in progress.

@@ -1,5 +1,6 @@
 //! Steering, follow-ups and clearing the queue.
 
+use pi_protocol::{Delivery, QueueMode, QueuedTexts};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{
@@ -9,7 +10,6 @@ use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse};
 use super::simulation::Simulation;
 use crate::machine::{CustomDelivery, Effect, Input, Rejection, Reply};
-use crate::queue::{Delivery, QueueMode, QueuedTexts};
 
 fn executes(effect: &Effect) -> bool {
     matches!(effect, Effect::Execute { .. })

@@ -1,6 +1,7 @@
 //! Retries, compaction and recovery from a context that is too large.
 
 use pi_context::{CompactionDecision, RecoveryFailure};
+use pi_protocol::SessionEvent;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, follow_up, prompt, prompt_as, steer};
@@ -8,7 +9,6 @@ use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse, compact, recover};
 use super::simulation::Simulation;
 use crate::machine::{Effect, Input, Rejection, Reply};
-use crate::session_event::SessionEvent;
 
 fn overloaded(count: usize) -> Script {
     Script::responses(std::iter::repeat_n(ScriptedResponse::overloaded(), count))
@@ -117,7 +117,7 @@ fn a_canceled_retry_is_reported_as_canceled() {
     );
     let simulation = simulation.run(prompt("go"));
     assert!(!simulation.log.iter().any(|line| line.contains("canceled")));
-    let ended = SessionEvent::retry_ended(1, crate::session_event::RetryEnd::Canceled);
+    let ended = crate::retry_end::RetryEnd::Canceled.into_event(1);
     let SessionEvent::AutoRetryEnd {
         canceled,
         final_error,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use pi_protocol::{Answer, RequestId};
+use pi_protocol::{Answer, QueueMode, RequestId};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -12,7 +12,6 @@ use super::script::Script;
 use super::simulation::Simulation;
 use super::strategies::{Action, Faults, modes, schedules, scripts};
 use crate::machine::{Effect, Input, Reply};
-use crate::queue::QueueMode;
 
 /// Plays a schedule to its end.
 fn play(

@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_context::{CompactionDecision, CompactionReason};
+use pi_context::CompactionDecision;
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, ProviderError, Request,
-    RequestId, RequestKind, StopReason, ToolCall,
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, CompactionReason,
+    ProviderError, Request, RequestId, RequestKind, StopReason, ToolCall, ToolOutput,
 };
 
 use crate::machine::{CallOutcome, ContextCheck, PreflightOutcome};
-use crate::tool::ToolOutput;
 use crate::turn::TurnDecision;
 
 /// The outcomes in order of use. A list that is used up continues with the outcome of a session where nothing special
@@ -169,7 +168,7 @@ impl ScriptedResponse {
             AssistantMessageEvent::Error {
                 reason: *stop,
                 error: message,
-                cause: ProviderError::network("broke"),
+                cause: Some(ProviderError::network("broke")),
             }
         } else {
             AssistantMessageEvent::Done {

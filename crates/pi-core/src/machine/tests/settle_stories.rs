@@ -1,5 +1,6 @@
 //! The end of a run, and requests made while the session settles.
 
+use pi_protocol::SessionEvent;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{STEER, custom, deferred_prompt, hook_prompt, prompt, prompt_as, steer};
@@ -7,7 +8,6 @@ use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse};
 use super::simulation::Simulation;
 use crate::machine::{Effect, Input, Rejection, Reply};
-use crate::session_event::SessionEvent;
 
 fn settles(effect: &Effect) -> bool {
     matches!(effect, Effect::Emit(SessionEvent::AgentSettled))

@@ -7,17 +7,17 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use pi_protocol::{AssistantMessageEvent, MessageBuilder, RequestId};
+use pi_protocol::{
+    AssistantMessageEvent, MessageBuilder, QueuedTexts, RequestId, SessionEvent, SharedMessage,
+};
 
 use super::fixtures::{label, machine};
 use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
 use super::script::{Script, ScriptedResponse};
-use crate::event::SharedMessage;
 use crate::machine::context::Deferred;
 use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Reply};
-use crate::queue::{Queued, QueuedTexts};
-use crate::session_event::SessionEvent;
+use crate::queue::{Queued, queued_texts};
 
 /// No schedule needs more steps; a machine that exceeds them does not terminate.
 const MAX_STEPS: usize = 20_000;
@@ -145,7 +145,7 @@ impl Simulation {
             .collect();
         let is_cleared = |queued: &&Queued| !left.contains(&queued.id);
         let cleared = queued.iter().filter(is_cleared);
-        let expected = Reply::Cleared(QueuedTexts::of(cleared.clone()));
+        let expected = Reply::Cleared(queued_texts(cleared.clone()));
         let reply = self.lanes[lane].effects.back();
         assert!(matches!(reply, Some(Effect::Reply(reply)) if *reply == expected));
         let labels = cleared.filter_map(|queued| label(&queued.message));

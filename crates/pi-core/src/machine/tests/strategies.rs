@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::StopReason;
+use pi_protocol::{Delivery, QueueMode, StopReason};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -13,7 +13,6 @@ use super::fixtures::{
 };
 use super::script::{Script, ScriptedResponse, compact, recover};
 use crate::machine::{CustomDelivery, Input};
-use crate::queue::{Delivery, QueueMode};
 use crate::tool::ExecutionMode;
 use crate::turn::TurnDecision;
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, Answer, AssistantMessage, Request, RequestId, StopReason};
+use pi_protocol::{
+    AgentMessage, Answer, AssistantMessage, Request, RequestId, SharedMessage, StopReason,
+    ToolOutput,
+};
 
 use super::{LoopPhase, TurnLoop, TurnOutcome};
-use crate::event::SharedMessage;
 use crate::machine::batch::{Batch, BatchAction, BatchStep};
 use crate::machine::context::{Context, Selection};
 use crate::machine::effect::{AnswerError, Effect};
 use crate::machine::plan::PlanItem;
 use crate::machine::run::RunFlags;
-use crate::tool::{ExecutionMode, ToolOutput};
+use crate::tool::ExecutionMode;
 
 /// Result of calls in a response that was cut off by the output limit.
 const TRUNCATED_CALL: &str = "This call was not run: the response reached its output limit, so the \

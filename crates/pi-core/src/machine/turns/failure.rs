@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, AssistantBlock, AssistantMessage, StopReason};
+use pi_protocol::{AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, StopReason};
 
 use super::{LoopEnd, LoopPhase, PollPoint, TurnLoop};
-use crate::event::AgentEvent;
 use crate::machine::context::Context;
 use crate::machine::effect::Effect;
 use crate::machine::plan::{Plan, PlanItem};

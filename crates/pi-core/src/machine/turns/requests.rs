@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use pi_context::CompactionDecision;
-use pi_protocol::{AgentMessage, AssistantMessageEvent};
+use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent};
 
 use super::{LoopPhase, PollPoint, TurnLoop};
-use crate::event::AgentEvent;
 use crate::machine::compaction::ContextCompaction;
 use crate::machine::context::Context;
 use crate::machine::effect::{ContextCheck, Effect};

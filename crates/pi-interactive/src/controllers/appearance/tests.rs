@@ -138,3 +138,52 @@ fn the_first_start_is_recorded() {
         ["change Setting(ChangelogVersion(\"1.2.3\"))"]
     );
 }
+
+#[test]
+fn a_theme_file_that_changed_is_applied_and_its_problem_reported() {
+    let mut tester = AppearanceTester::new();
+    assert_eq!(
+        tester.send(AppearanceMsg::ReadThemes),
+        ["run read theme files"]
+    );
+    assert!(
+        tester
+            .send(AppearanceMsg::ThemesRead(Vec::new()))
+            .is_empty(),
+        "nothing changed"
+    );
+    tester.set_theme("no-such-theme");
+    let settings = Arc::clone(&tester.app.session.settings);
+    tester.appearance.themes.load(&settings, &[]);
+    let commands = tester.send(AppearanceMsg::ThemesRead(Vec::new()));
+    assert!(
+        commands.iter().any(|line| line.starts_with("Error: ")),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn only_other_capabilities_lay_out_the_screen_again() {
+    let mut tester = AppearanceTester::new();
+    let known = tester.app.ui.context().capabilities;
+    let probed = AppearanceMsg::CapabilitiesProbed;
+    assert!(tester.send(probed(known)).is_empty());
+    let other = TerminalCapabilities {
+        hyperlinks: !known.hyperlinks,
+        ..known
+    };
+    assert_eq!(tester.send(probed(other)), ["UpdateContext(ContextChange)"]);
+}
+
+#[test]
+fn another_directory_brings_its_keys_and_settings() {
+    let mut tester = AppearanceTester::new();
+    let commands = tester.send(AppearanceMsg::Reload {
+        themes: Vec::new(),
+        keys: Box::default(),
+        key_problems: Vec::new(),
+    });
+    assert!(commands[0].starts_with("PublishThemes"), "{commands:?}");
+    assert!(commands[1].starts_with("SetKeys"), "{commands:?}");
+    assert!(commands[2].starts_with("ApplySettings"), "{commands:?}");
+}

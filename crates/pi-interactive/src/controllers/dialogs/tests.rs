@@ -185,3 +185,28 @@ fn a_trust_decision_is_returned_to_the_session_that_asked() {
     let commands = tester.send(DialogMsg::TrustChosen { key, choice });
     assert_eq!(listed(&commands), ["session SaveTrust"]);
 }
+
+#[test]
+fn a_saved_trust_decision_says_when_it_applies() {
+    let mut tester = DialogTester::default();
+    let saved = tester.send(DialogMsg::TrustSaved(Ok(())));
+    assert_eq!(
+        listed(&saved),
+        ["Status: Saved. Run /reload or restart to apply."]
+    );
+    let failed = tester.send(DialogMsg::TrustSaved(Err("read-only".to_owned())));
+    assert_eq!(listed(&failed), ["Error: read-only"]);
+}
+
+#[test]
+fn dismissing_a_trust_question_decides_nothing() {
+    let mut tester = DialogTester::default();
+    let (answer, mut answered) = oneshot::channel();
+    let key = tester.open(DialogMsg::TrustAsked {
+        cwd: PathBuf::from("/project"),
+        choices: vec![TrustChoice::TrustOnce],
+        answer,
+    });
+    tester.send(DialogMsg::Done(key));
+    assert!(answered.try_recv().is_err(), "the session sees no choice");
+}

@@ -163,3 +163,47 @@ fn an_indicator_is_limited_to_the_frame_rate() {
     assert_eq!(frames.len(), crate::screen::working::FRAMES.len());
     assert_eq!(interval, INTERVAL);
 }
+
+#[test]
+fn a_failed_shortcut_is_reported() {
+    let mut tester = ExtensionTester::default();
+    let ended = ExtensionMsg::ShortcutEnded;
+    assert!(tester.send(ended(Ok(()))).is_empty());
+    assert_eq!(
+        tester.send(ended(Err("boom".to_owned()))),
+        ["Error: Shortcut failed: boom"]
+    );
+}
+
+#[test]
+fn notices_change_the_screen_or_the_prompt() {
+    let mut tester = ExtensionTester::default();
+    let text = || "x".to_owned();
+    for (notice, command) in [
+        (
+            ExtensionNotice::Notify {
+                message: text(),
+                notify_type: Some("warning".to_owned()),
+            },
+            "Warning: x",
+        ),
+        (
+            ExtensionNotice::Notify {
+                message: text(),
+                notify_type: None,
+            },
+            "Status: x",
+        ),
+        (ExtensionNotice::Title { title: text() }, "SetTitle(\"x\")"),
+        (
+            ExtensionNotice::EditorText { text: text() },
+            "Prompt(SetText(\"x\"))",
+        ),
+        (
+            ExtensionNotice::EditorPaste { text: text() },
+            "Prompt(Insert(\"x\"))",
+        ),
+    ] {
+        assert_eq!(tester.event(ExtensionEvent::Notice(notice)), [command]);
+    }
+}

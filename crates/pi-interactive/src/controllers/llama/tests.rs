@@ -121,3 +121,30 @@ fn hugging_face_names_are_recognized() {
         assert!(!is_repository(name), "{name}");
     }
 }
+
+#[test]
+fn the_models_are_not_listed_over_another_dialog() {
+    let mut tester = LlamaTester::new();
+    let ctx = AppContext {
+        has_dialog: true,
+        ..tester.app.context()
+    };
+    assert!(tester.llama.update(LlamaMsg::ListIfFree, &ctx).is_empty());
+}
+
+#[test]
+fn declining_leaves_the_models_as_they_are() {
+    let mut tester = LlamaTester::new();
+    for dialog in [
+        LlamaDialog::Unload("small".to_owned()),
+        LlamaDialog::Load {
+            model: "large".to_owned(),
+            others: vec!["small".to_owned()],
+        },
+    ] {
+        tester.llama.dialog = dialog;
+        let commands = tester.answer(QuestionAnswer::Dismissed);
+        assert!(commands.is_empty(), "no work is started: {commands:?}");
+        assert!(matches!(tester.llama.dialog, LlamaDialog::None));
+    }
+}

@@ -114,3 +114,61 @@ fn saving_the_scope_writes_the_setting() {
         ]
     );
 }
+
+#[test]
+fn the_thinking_level_is_reported_as_the_session_clamped_it() {
+    let mut app = TestContext::default();
+    app.session.thinking = ThinkingLevel::Medium;
+    let set = |persist, result| ModelMsg::ThinkingSet { persist, result };
+    assert_eq!(
+        send(&app, set(Persist::Default, Ok(()))),
+        ["Status: Thinking: medium (saved as default)"]
+    );
+    assert_eq!(
+        send(&app, set(Persist::Session, Err("closed".to_owned()))),
+        ["Error: closed"]
+    );
+    assert_eq!(
+        send(&app, ModelMsg::ThinkingCycled(Ok(Some(ThinkingLevel::Low)))),
+        ["Status: Thinking: low"]
+    );
+    assert_eq!(
+        send(&app, ModelMsg::ThinkingCycled(Ok(None))),
+        ["Status: This model has no thinking levels"]
+    );
+}
+
+#[test]
+fn selections_are_left_to_the_session() {
+    let app = TestContext::default();
+    let level = ThinkingLevel::High;
+    let persist = Persist::Session;
+    for (message, command) in [
+        (
+            ModelMsg::Cycle(CycleDirection::Backward),
+            "session CycleModel",
+        ),
+        (ModelMsg::CycleThinking, "session CycleThinking"),
+        (
+            ModelMsg::UseThinking { level, persist },
+            "session SetThinking",
+        ),
+        (ModelMsg::SetScope(None), "change SetScope([])"),
+    ] {
+        assert_eq!(send(&app, message), [command]);
+    }
+}
+
+#[test]
+fn fetched_models_go_to_the_picker_or_to_the_sign_in() {
+    let app = TestContext::default();
+    let refreshed = |provider: Option<&str>| ModelMsg::Refreshed {
+        provider: provider.map(str::to_owned),
+        available: Vec::new(),
+    };
+    assert_eq!(send(&app, refreshed(None)), ["UpdateDialog(Models([]))"]);
+    assert_eq!(
+        send(&app, refreshed(Some("openai"))),
+        ["SignIn(ModelsRefreshed { provider: \"openai\", available: [] })"]
+    );
+}

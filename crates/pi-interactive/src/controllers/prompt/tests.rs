@@ -1,6 +1,6 @@
 //! Tests of submission, the queue, shell commands and interruption.
 
-use pi_runtime::QueuedTexts;
+use pi_protocol::QueuedTexts;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -283,4 +283,89 @@ fn replacing_the_session_forgets_held_messages() {
     tester.submit("for the old session");
     tester.send(PromptMsg::SessionReplaced);
     assert!(tester.send(PromptMsg::SendHeld).is_empty());
+}
+
+#[test]
+fn taking_the_queue_back_does_not_interrupt_the_run() {
+    let mut tester = PromptTester::new();
+    tester.app.session.activity.streaming = true;
+    let commands = tester.send(PromptMsg::Dequeue);
+    let [AppCommand::Session(SessionCommand::TakeQueue { interrupt, .. })] = &commands[..] else {
+        panic!("{:?}", listed(&commands));
+    };
+    assert!(!interrupt);
+    let commands = tester.send(PromptMsg::QueueTaken {
+        texts: Vec::new(),
+        interrupted: false,
+    });
+    assert_eq!(set_text(&commands), None, "the draft stays");
+    assert_eq!(
+        listed(&commands).last().unwrap(),
+        "Status: No queued messages"
+    );
+}
+
+#[test]
+fn held_messages_that_are_refused_are_reported_and_restored() {
+    let mut tester = PromptTester::new();
+    let refusal = PromptRefusal {
+        reason: RefusalReason::Other,
+        message: "closed".to_owned(),
+    };
+    let refused = vec![("held".to_owned(), refusal)];
+    let commands = tester.send(PromptMsg::HeldSent { refused });
+    assert!(shown_queue(&commands).is_some());
+    assert_eq!(
+        listed(&commands)[1..],
+        ["Error: closed", "SetPrompt(\"held\")"]
+    );
+}
+
+#[test]
+fn earlier_prompts_are_remembered_oldest_first() {
+    let mut tester = PromptTester::new();
+    let newest_first = vec!["second".to_owned(), "first".to_owned()];
+    let commands = tester.send(PromptMsg::SessionShown(newest_first));
+    assert_eq!(
+        listed(&commands)[..2],
+        ["AddToHistory(\"first\")", "AddToHistory(\"second\")"]
+    );
+}
+
+#[test]
+fn restored_text_does_not_replace_a_draft() {
+    let mut tester = PromptTester::new();
+    let restore = || PromptMsg::RestoreText("old".to_owned());
+    assert_eq!(set_text(&tester.send(restore())), Some("old"));
+    "draft".clone_into(&mut tester.app.prompt);
+    assert!(tester.send(restore()).is_empty());
+    let replaced = tester.send(PromptMsg::SetText("new".to_owned()));
+    assert_eq!(set_text(&replaced), Some("new"));
+}
+
+#[test]
+fn the_border_shows_the_thinking_level() {
+    let mut tester = PromptTester::new();
+    tester.app.session.thinking = ThinkingLevel::High;
+    assert_eq!(
+        listed(&tester.send(PromptMsg::PaintBorder)),
+        ["PaintBorder(ThinkingHigh)"]
+    );
+}
+
+#[test]
+fn an_exclamation_mark_alone_is_a_prompt() {
+    let mut tester = PromptTester::new();
+    let commands = tester.submit("!! ");
+    assert_eq!(listed(&commands).last().unwrap(), "session Prompt");
+}
+
+#[test]
+fn a_command_runs_as_if_it_had_been_typed() {
+    let mut tester = PromptTester::new();
+    let commands = tester.send(PromptMsg::RunCommand("/tree"));
+    assert_eq!(
+        listed(&commands),
+        ["Dialogs(Open(Tree { selected: None }))"]
+    );
 }

@@ -60,3 +60,26 @@ fn a_crash_of_the_previous_run_is_reported() {
         ["Warning: pi crashed in the previous run; the session was saved. Crash record: crash.txt"]
     );
 }
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let mut report = ReportController::default();
+    let failed = || "disk full".to_owned();
+    for message in [
+        ReportMsg::Written(Err(failed())),
+        ReportMsg::SessionDescribed(Err(failed())),
+    ] {
+        assert_eq!(listed(&report.update(message)), ["Error: disk full"]);
+    }
+    assert_eq!(
+        listed(&report.update(ReportMsg::DebugRecordWritten(Err(failed())))),
+        ["Error: Cannot write the debug dump: disk full"]
+    );
+}
+
+#[test]
+fn an_answer_without_a_question_writes_nothing() {
+    let mut report = ReportController::default();
+    let commands = answer(&mut report, QuestionAnswer::Chosen(0));
+    assert_eq!(listed(&commands), ["Status: No report written"]);
+}

@@ -1,5 +1,6 @@
 //! Tests of sign-in: prompts, cancellation and what follows.
 
+use futures_util::FutureExt as _;
 use pi_views::test_support::model;
 use pretty_assertions::assert_eq;
 use tokio::sync::mpsc;
@@ -160,4 +161,82 @@ fn a_key_that_cannot_be_stored_is_reported_in_the_dialog_and_afterwards() {
         AppCommand::UpdateDialog(DialogUpdate::SignInEnded(Err(_)))
     ));
     assert_eq!(listed(&commands)[1], "Error: disk full");
+}
+
+#[tokio::test]
+async fn a_prompt_that_the_flow_drops_leaves_the_dialog() {
+    let mut tester = SignInTester::new();
+    let StartedSignIn { interaction, .. } = tester.start("anthropic");
+    let mut asking = interaction.prompt(secret());
+    assert!((&mut asking).now_or_never().is_none());
+    tester.deliver_posted();
+    // The answer arrived another way, for example in the browser.
+    drop(asking);
+    let commands = tester.deliver_posted();
+    assert!(matches!(
+        commands[..],
+        [AppCommand::UpdateDialog(
+            DialogUpdate::SignInPromptWithdrawn
+        )]
+    ));
+}
+
+#[tokio::test]
+async fn a_prompt_without_a_sign_in_is_canceled() {
+    let mut tester = SignInTester::new();
+    let StartedSignIn { interaction, .. } = tester.start("anthropic");
+    tester.send(SignInMsg::Cancel);
+    let mut asking = interaction.prompt(secret());
+    assert!((&mut asking).now_or_never().is_none());
+    assert!(tester.deliver_posted().is_empty());
+    assert!(matches!(asking.await, Err(OAuthError::Cancelled)));
+}
+
+#[test]
+fn signing_out_updates_the_model_status() {
+    let mut tester = SignInTester::new();
+    let provider = || "anthropic".to_owned();
+    let commands = tester.send(SignInMsg::SignOut {
+        provider: provider(),
+    });
+    assert_eq!(listed(&commands), ["session SignOut"]);
+    let commands = tester.send(SignInMsg::SignedOut {
+        provider: provider(),
+        result: Ok(()),
+    });
+    assert_eq!(
+        listed(&commands),
+        [
+            "Status(ModelChanged)",
+            "Status: Removed the stored credential for anthropic"
+        ]
+    );
+    let commands = tester.send(SignInMsg::SignedOut {
+        provider: provider(),
+        result: Err("locked".to_owned()),
+    });
+    assert_eq!(listed(&commands), ["Error: locked"]);
+}
+
+#[test]
+fn only_stored_credentials_can_be_removed() {
+    let mut tester = SignInTester::new();
+    let commands = tester.send(SignInMsg::LoginsListed(Ok(Vec::new())));
+    assert_eq!(
+        listed(&commands),
+        ["Status: No stored credentials. Keys set in the environment cannot be removed here."]
+    );
+    let stored = vec![LoginOption {
+        provider: "anthropic".to_owned(),
+        name: "Anthropic".to_owned(),
+        kind: AuthKind::OAuth,
+        status: None,
+        is_guided: true,
+    }];
+    let commands = tester.send(SignInMsg::LoginsListed(Ok(stored)));
+    assert!(matches!(
+        &commands[..],
+        [AppCommand::Send(AppMsg::Dialogs(DialogMsg::Open(DialogRequest::Logout(stored))))]
+            if stored.len() == 1
+    ));
 }

@@ -123,9 +123,84 @@ fn deltas_do_not_concern_the_status() {
         StatusMsg::of(&delta),
         Some(StatusMsg::ShellOutput(text)) if text == "line\n"
     ));
-    let message = pi_core::SharedMessage::new(pi_protocol::AgentMessage::from(
+    let message = pi_protocol::SharedMessage::new(pi_protocol::AgentMessage::from(
         pi_protocol::UserMessage::default(),
     ));
     let start = SessionEvent::Agent(AgentEvent::MessageStart { message });
     assert!(StatusMsg::of(&start).is_none());
+}
+
+#[test]
+fn the_title_follows_the_name() {
+    let mut tester = StatusTester::default();
+    tester.app.session.cwd = "/work/project".into();
+    tester.app.session.name = Some("Parser".to_owned());
+    let commands = tester.send(StatusMsg::NameChanged);
+    assert_eq!(commands[0], "SetTitle(\"π - Parser - project\")");
+}
+
+#[test]
+fn a_retry_is_shown_with_its_deadline_until_it_ends() {
+    let mut tester = StatusTester::default();
+    let delay = Duration::from_secs(4);
+    let scheduled = StatusMsg::RetryScheduled {
+        attempt: 2,
+        max_attempts: 3,
+        delay,
+    };
+    let commands = tester.status.update(scheduled, &tester.app.context());
+    let [
+        AppCommand::Display(DisplayCommand::SetActivity(Activity::Retrying {
+            attempt: 2,
+            until,
+            ..
+        })),
+    ] = &commands[..]
+    else {
+        panic!("{:?}", listed(&commands));
+    };
+    assert_eq!(*until, tester.app.now + delay);
+    tester.app.session.activity.streaming = true;
+    let ended = tester.send(StatusMsg::RetryEnded);
+    assert_eq!(ended.last().unwrap(), "SetActivity(Working)");
+}
+
+#[test]
+fn another_session_is_counted_again() {
+    let mut tester = StatusTester::default();
+    tester.send(StatusMsg::Refresh);
+    tester.app.session.entry_count = COUNTED_AT_ONCE + 1;
+    tester.send(StatusMsg::SessionReplaced);
+    assert_eq!(
+        tester.send(StatusMsg::Refresh),
+        ["RefreshFooter { with_usage: false }", "session CountUsage"]
+    );
+}
+
+#[test]
+fn a_failed_count_is_tried_again() {
+    let mut tester = StatusTester::default();
+    tester.app.session.entry_count = COUNTED_AT_ONCE + 1;
+    tester.send(StatusMsg::Refresh);
+    let failed = StatusMsg::UsageCounted {
+        session: tester.app.session.id.clone(),
+        is_counted: false,
+    };
+    assert!(tester.send(failed).is_empty());
+    assert_eq!(tester.send(StatusMsg::Refresh)[1..], ["session CountUsage"]);
+}
+
+#[test]
+fn another_model_updates_everything_that_depends_on_it() {
+    let mut tester = StatusTester::default();
+    assert_eq!(
+        tester.send(StatusMsg::ModelChanged),
+        [
+            "RefreshProviders",
+            "Status(CheckExtraUsage)",
+            "Prompt(PaintBorder)",
+            "Status(Refresh)",
+            "RefreshCompletion",
+        ]
+    );
 }

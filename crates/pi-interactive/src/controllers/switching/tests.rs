@@ -224,3 +224,94 @@ fn an_empty_session_cannot_be_forked() {
         ["Status: The session has no messages to fork from"]
     );
 }
+
+#[test]
+fn a_listing_that_was_canceled_leaves_the_list() {
+    let mut tester = SwitchTester::new();
+    let ended = |sessions| SwitchMsg::ListingEnded {
+        scope: SessionScope::All,
+        sessions,
+    };
+    assert!(tester.send(ended(None)).is_empty());
+    let commands = tester.send(ended(Some(Vec::new())));
+    assert!(matches!(
+        commands[..],
+        [AppCommand::UpdateDialog(DialogUpdate::Sessions {
+            finished: true,
+            ..
+        })]
+    ));
+}
+
+#[test]
+fn the_list_shows_what_became_of_a_file() {
+    let mut tester = SwitchTester::new();
+    let path = PathBuf::from("other.jsonl");
+    for (message, update) in [
+        (SwitchMsg::FileRenamed(Ok(())), "SessionRenamed"),
+        (
+            SwitchMsg::FileRenamed(Err("locked".to_owned())),
+            "Failed(\"locked\")",
+        ),
+        (
+            SwitchMsg::FileDeleted(Ok(path)),
+            "SessionDeleted(\"other.jsonl\")",
+        ),
+        (
+            SwitchMsg::FileDeleted(Err("denied".to_owned())),
+            "Failed(\"denied\")",
+        ),
+    ] {
+        let commands = tester.send(message);
+        assert_eq!(listed(&commands), [format!("UpdateDialog({update})")]);
+    }
+}
+
+#[test]
+fn clearing_a_name_in_the_list_stores_an_empty_one() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::RenameFile {
+        path: PathBuf::from("other.jsonl"),
+        name: None,
+    });
+    assert!(matches!(
+        &commands[..],
+        [AppCommand::Session(SessionCommand::RenameFile { name, .. })] if name.is_empty()
+    ));
+}
+
+#[test]
+fn a_new_name_is_shown_in_the_title() {
+    let mut tester = SwitchTester::new();
+    let named = |result| SwitchMsg::NameSet {
+        name: "Parser".to_owned(),
+        result,
+    };
+    assert_eq!(
+        listed(&tester.send(named(Ok(())))),
+        ["Status(NameChanged)", "Status: Session renamed to Parser"]
+    );
+    assert_eq!(
+        listed(&tester.send(named(Err("read-only".to_owned())))),
+        ["Error: read-only"]
+    );
+}
+
+#[test]
+fn only_a_compaction_that_did_not_happen_is_reported() {
+    let mut tester = SwitchTester::new();
+    for (result, shown) in [
+        (Ok(()), vec![]),
+        (
+            Err(CompactFailure::Canceled),
+            vec!["Status: Compaction canceled"],
+        ),
+        (
+            Err(CompactFailure::Failed("too small".to_owned())),
+            vec!["Error: too small"],
+        ),
+    ] {
+        let commands = tester.send(SwitchMsg::Compacted(result));
+        assert_eq!(listed(&commands), shown);
+    }
+}

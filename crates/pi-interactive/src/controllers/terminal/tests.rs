@@ -145,3 +145,46 @@ fn a_pasted_image_is_inserted_as_its_path() {
     let commands = tester.send(TerminalMsg::Pasted(Ok(ClipboardContents::Nothing)));
     assert_eq!(commands, ["Status: The clipboard is empty"]);
 }
+
+#[test]
+fn copied_text_reaches_the_terminal_and_the_clipboard() {
+    let mut tester = TerminalTester::default();
+    let copy = TerminalMsg::Copy {
+        text: "part".to_owned(),
+        done: "Copied",
+    };
+    assert_eq!(
+        tester.send(copy),
+        ["CopyToTerminal(\"part\")", "run write the clipboard"]
+    );
+    assert_eq!(
+        tester.send(TerminalMsg::Copied { done: "Copied" }),
+        ["Status: Copied"]
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_named() {
+    let mut tester = TerminalTester::default();
+    let file = TerminalMsg::OpenFile(PathBuf::from("page.html"));
+    assert_eq!(tester.send(file), ["run open"]);
+    let failed = TerminalMsg::OpenFailed {
+        what: "page.html".to_owned(),
+        error: "no browser".to_owned(),
+    };
+    assert_eq!(
+        tester.send(failed),
+        ["Warning: Cannot open page.html: no browser"]
+    );
+}
+
+#[test]
+fn the_scrollback_is_part_of_the_full_screen() {
+    let mut tester = TerminalTester::default();
+    let ctx = AppContext {
+        screen_mode: ScreenMode::Full,
+        ..tester.app.context()
+    };
+    let commands = tester.terminal.update(TerminalMsg::EnterScrollback, &ctx);
+    assert!(commands.is_empty());
+}

@@ -1,9 +1,9 @@
 //! Prompts, the queue, shell commands, compaction and navigation.
 
+use pi_protocol::{Delivery, EntryId};
 use pi_runtime::{
-    AgentSession, BashRequest, CompactError, Delivery, NavigateOptions, Prompt, SessionRuntime,
+    AgentSession, BashRequest, CompactError, NavigateOptions, Prompt, SessionRuntime,
 };
-use pi_session::EntryId;
 
 use crate::session::outcome::{CompactFailure, SessionOutcome};
 use crate::transcript::BashOutcome;

@@ -46,7 +46,7 @@ pub(super) fn list(
     mut observer: ListObserver,
     cancel: CancellationToken,
 ) -> impl Future<Output = SessionOutcome> + Send + use<> {
-    let agent_dir = runtime.services().agent_dir.path().to_owned();
+    let agent_dir = runtime.workspace().agent_dir.path().to_owned();
     let cwd = session.cwd().to_owned();
     let directory = session.with_session(|session| session.directory().to_owned());
     let work = move || {
@@ -83,7 +83,7 @@ pub(super) async fn rename(
             set.map_err(|error| pi_runtime::describe_error(&error)),
         );
     }
-    let env = runtime.services().env.clone();
+    let env = runtime.workspace().env.clone();
     let renamed = blocking(move || {
         let options = OpenSession {
             access: AccessMode::Write,
@@ -107,7 +107,7 @@ pub(super) async fn delete(path: PathBuf) -> SessionOutcome {
 
 pub(super) async fn save_trust(runtime: SessionRuntime, choice: TrustChoice) -> SessionOutcome {
     let saved = blocking(move || {
-        let store = TrustStore::new(&runtime.services().agent_dir);
+        let store = TrustStore::new(&runtime.workspace().agent_dir);
         let saved = store.save(&choice.updates());
         saved.map_err(|error| pi_runtime::describe_error(&error))
     });

@@ -96,15 +96,15 @@ pub(super) async fn sign_in(
     interaction: Box<dyn LoginInteraction>,
     cancel: CancellationToken,
 ) -> SessionOutcome {
-    let services = runtime.services();
-    let models = &services.models;
+    let workspace = runtime.workspace();
+    let models = &workspace.models;
     let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
         let result = Err(format!("{provider} does not require sign-in"));
         return SessionOutcome::SignedIn { provider, result };
     };
     let authenticator = models.authenticator();
     let signed_in =
-        authenticator.sign_in(&auth, kind, &services.env, interaction.as_ref(), &cancel);
+        authenticator.sign_in(&auth, kind, &workspace.env, interaction.as_ref(), &cancel);
     let result = signed_in.await;
     SessionOutcome::SignedIn {
         provider,

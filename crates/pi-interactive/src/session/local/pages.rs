@@ -65,9 +65,9 @@ pub(super) async fn export(
     output: Option<String>,
     theme: ExportTheme,
 ) -> SessionOutcome {
-    let services = runtime.services();
-    let env = services.env.clone();
-    let output = output.map(|path| services.cwd.join(pi_config::expand_home(&path, &env)));
+    let workspace = runtime.workspace();
+    let env = workspace.env.clone();
+    let output = output.map(|path| workspace.cwd.join(pi_config::expand_home(&path, &env)));
     let is_jsonl = output
         .as_deref()
         .and_then(Path::extension)
@@ -112,18 +112,18 @@ async fn share_page(
     session: AgentSession,
     theme: ExportTheme,
 ) -> Result<PreparedShare, String> {
-    let services = runtime.services();
-    let program = GhCli::find(&services.env).map_err(|error| describe_share_error(&error))?;
+    let workspace = runtime.workspace();
+    let program = GhCli::find(&workspace.env).map_err(|error| describe_share_error(&error))?;
     let cancel = CancellationToken::new();
     let checked = program.check(&cancel).await;
     checked.map_err(|error| describe_share_error(&error))?;
-    let redaction = secrets_in_use(session.models(), &services.env).await;
+    let redaction = secrets_in_use(session.models(), &workspace.env).await;
     let write = move || {
         let options = HtmlOptions {
             theme,
             system_prompt: Some(session.system_prompt()),
             redaction,
-            env: services.env.clone(),
+            env: workspace.env.clone(),
             ..HtmlOptions::default()
         };
         let page = session.with_session(|session| SharePage::write(session, options));
@@ -147,19 +147,19 @@ pub(super) async fn write_report(
     session: AgentSession,
     report: BugReport,
 ) -> SessionOutcome {
-    let services = runtime.services();
-    let redaction = secrets_in_use(session.models(), &services.env).await;
-    let writing = (session.clone(), report.clone(), services.clone());
+    let workspace = runtime.workspace();
+    let redaction = secrets_in_use(session.models(), &workspace.env).await;
+    let writing = (session.clone(), report.clone(), workspace.clone());
     let written = blocking(move || {
-        let (session, report, services) = writing;
-        let reported = session.reported(&services);
+        let (session, report, workspace) = writing;
+        let reported = session.reported(&workspace);
         let written = session
-            .with_session(|session| report.write(session, &reported, &redaction, &services.cwd));
+            .with_session(|session| report.write(session, &reported, &redaction, &workspace.cwd));
         written.map_err(|error| pi_runtime::describe_error(&error))
     });
     let written = written.await;
     if let Ok(written) = &written {
-        let (kind, data) = report.entry(written, &services.env);
+        let (kind, data) = report.entry(written, &workspace.env);
         let remembered = session.append_custom_entry(kind, Some(data)).await;
         if let Err(error) = remembered {
             tracing::warn!(%error, "cannot record the report in the session");
@@ -173,8 +173,8 @@ pub(super) async fn write_debug_record(
     session: AgentSession,
     screen: String,
 ) -> SessionOutcome {
-    let services = runtime.services();
-    let file = services.agent_dir.path().join("pi-debug.log");
+    let workspace = runtime.workspace();
+    let file = workspace.agent_dir.path().join("pi-debug.log");
     let written = blocking(move || {
         let messages = session.messages().map(|messages| {
             let lines = messages
@@ -184,7 +184,7 @@ pub(super) async fn write_debug_record(
         });
         let messages = messages.unwrap_or_else(|error| error.to_string());
         let text = format!("{screen}\n\n== messages ==\n{messages}\n");
-        let redaction = pi_export::environment_secrets(&services.env).with_pattern_detection();
+        let redaction = pi_export::environment_secrets(&workspace.env).with_pattern_detection();
         let written = pi_fs::atomic_file::write(
             &file,
             redaction.redact(&text).as_bytes(),

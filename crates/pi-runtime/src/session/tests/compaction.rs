@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionResult, NothingToCompact};
-use pi_core::{Prompt, ToolOutput};
-use pi_protocol::{ProviderError, StopReason};
+use pi_core::Prompt;
+use pi_protocol::{ProviderError, StopReason, ToolOutput};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -13,7 +13,9 @@ use serde_json::json;
 use super::harness::{
     HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
 };
-use crate::hooks::{CompactionProposal, CompactionVerdict, SessionHooks};
+use crate::participants::{
+    CompactionHook, CompactionProposal, CompactionVerdict, Participants, ParticipantsBuilder,
+};
 use crate::session::{CompactError, PromptError};
 
 fn small() -> SessionHarness {
@@ -261,14 +263,14 @@ async fn prompts_are_rejected_during_manual_compaction_until_it_is_canceled() {
 /// Returns a fixed verdict about compactions.
 struct FixedCompactionVerdict(CompactionVerdict);
 
-impl SessionHooks for FixedCompactionVerdict {
+impl CompactionHook for FixedCompactionVerdict {
     fn before_compact<'a>(
         &'a self,
         proposal: CompactionProposal<'a>,
     ) -> BoxFuture<'a, CompactionVerdict> {
         let branch = proposal
             .session
-            .with_session(|one| one.branch_entries().unwrap());
+            .with_session(|one| one.current_branch().entries().unwrap());
         assert!(!branch.is_empty());
         Box::pin(std::future::ready(self.0.clone()))
     }
@@ -283,14 +285,19 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         details: None,
         usage: None,
     };
-    for (verdict, expected) in [
-        (CompactionVerdict::Cancel, "compaction_end manual aborted"),
-        (CompactionVerdict::Use(own), "compaction_end manual done"),
+    let (cancel, summary) = (CompactionVerdict::Cancel, CompactionVerdict::Use(own));
+    for (verdict, later, expected) in [
+        (&cancel, &summary, "compaction_end manual aborted"),
+        (&summary, &cancel, "compaction_end manual done"),
     ] {
+        // The first hook that decides ends the chain.
+        let verdicts = [&CompactionVerdict::Proceed, verdict, later].into_iter();
+        let hooks = verdicts.map(|verdict| Arc::new(FixedCompactionVerdict(verdict.clone())));
+        let participants = hooks.fold(Participants::builder(), ParticipantsBuilder::compaction);
         let harness = SessionHarness::with_options(HarnessOptions {
             models: vec![small_model()],
             settings: tight(),
-            hooks: Arc::new(FixedCompactionVerdict(verdict)),
+            participants: participants.build(),
             ..HarnessOptions::default()
         });
         harness

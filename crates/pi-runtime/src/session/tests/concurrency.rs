@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use pi_protocol::Delivery;
 use pi_providers::{FauxProvider, FauxResponse};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 
 use super::harness::SessionHarness;
 use crate::session::PromptError;
-use pi_core::{Delivery, Prompt, PromptOutcome};
+use pi_core::{Prompt, PromptOutcome};
 
 fn script_responses(faux: &FauxProvider, count: usize) {
     faux.extend((0..count).map(|_| FauxResponse::text("ok")));
@@ -73,7 +74,7 @@ async fn a_session_is_usable_after_an_abort_at_any_time() {
     assert_eq!(count("agent_settled"), started + 1);
     let stored = harness
         .session
-        .with_session(|session| session.projection().unwrap());
+        .with_session(|session| session.current_branch().projection().unwrap());
     assert_eq!(
         stored.messages().count(),
         harness.session.messages().unwrap().len()

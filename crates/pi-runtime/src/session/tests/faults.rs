@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, SessionEvent};
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentEvent, AgentMessage, SessionEvent};
 use pi_providers::FauxResponse;
 use pi_session::{AccessMode, OpenSession, Session};
 use pretty_assertions::assert_eq;
@@ -98,7 +97,13 @@ async fn a_failed_append_ends_the_run_with_a_clear_error() {
                 ..OpenSession::default()
             },
         );
-        let count = file.unwrap().projection().unwrap().messages().count();
+        let count = file
+            .unwrap()
+            .current_branch()
+            .projection()
+            .unwrap()
+            .messages()
+            .count();
         assert_eq!(harness.session.messages().unwrap().len(), count, "{nth}");
     }
 }
@@ -142,7 +147,7 @@ async fn a_long_session_is_counted_without_loading_it_and_continues() {
     } = first;
     drop(session);
     let opened = Session::open(&path, OpenSession::default()).unwrap();
-    let entries = opened.len();
+    let entries = opened.entries().len();
     let second = SessionHarness::with_options(HarnessOptions {
         session: Some(opened),
         ..HarnessOptions::default()

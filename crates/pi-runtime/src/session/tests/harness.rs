@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
-use pi_core::{Prompt, SessionEvent, Tool, ToolError, ToolOutput, UpdateFormat, UpdateSink};
+use pi_core::{Prompt, Tool, ToolError, UpdateSink};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ErrorClass, ProviderError, ThinkingLevel, Tool as ToolDeclaration};
+use pi_protocol::{
+    ErrorClass, ProviderError, SessionEvent, ThinkingLevel, Tool as ToolDeclaration, ToolOutput,
+};
 use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::hooks::{NoSessionHooks, SessionHooks};
+use crate::participants::Participants;
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
@@ -28,7 +30,7 @@ pub(super) struct HarnessOptions {
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
     pub tools: Vec<Arc<dyn Tool>>,
-    pub hooks: Arc<dyn SessionHooks>,
+    pub participants: Participants,
     pub session: Option<Session>,
 }
 
@@ -39,7 +41,7 @@ impl Default for HarnessOptions {
             thinking_level: ThinkingLevel::Off,
             settings: Settings::default(),
             tools: vec![echo()],
-            hooks: Arc::new(NoSessionHooks),
+            participants: Participants::default(),
             session: None,
         }
     }
@@ -111,7 +113,7 @@ impl SessionHarness {
             resources: Arc::new(NoExpansion),
             cwd: directory.path().to_owned(),
             env,
-            hooks: setting.hooks,
+            participants: setting.participants,
         })
         .unwrap();
         let events = Arc::new(EventRecorder::default());
@@ -140,6 +142,7 @@ impl SessionHarness {
         self.session.with_session(|session| {
             session
                 .entries()
+                .iter()
                 .map(|entry| {
                     let entry = serde_json::to_value(&*entry.unwrap()).unwrap();
                     match &entry["message"]["role"] {
@@ -223,8 +226,7 @@ impl SessionListener for EventRecorder {
 
 /// Describes an event; `None` for updates of growing messages.
 pub(super) fn line(event: &SessionEvent) -> Option<String> {
-    let json = event.to_json(UpdateFormat::Delta).unwrap();
-    let event: Value = serde_json::from_str(&json).unwrap();
+    let event = serde_json::to_value(event).unwrap();
     let name = event["type"].as_str().unwrap();
     let detail = match name {
         "message_update" => return None,

@@ -1,6 +1,7 @@
 //! Many live sessions in one process, with observers that read quickly, slowly or never.
 
-use pi_core::{Observed, Observer, SessionEvent};
+use pi_core::{Observed, Observer};
+use pi_protocol::SessionEvent;
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome, QueueMode};
-use pi_protocol::ThinkingLevel;
+use pi_core::{CustomDelivery, CustomMessageOptions, Prompt, PromptOutcome};
+use pi_protocol::{EntryId, QueueMode, ThinkingLevel};
 use pi_providers::{FauxGate, FauxModel, FauxResponse};
-use pi_session::EntryId;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
-use crate::hooks::CustomMessageDraft;
+use crate::participants::CustomMessageDraft;
 use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
 fn thinking(id: &str) -> FauxModel {
@@ -275,7 +274,7 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     let summary = moved.summary.unwrap();
     let label = harness
         .session
-        .with_session(|one| one.label(&summary.id).map(str::to_owned));
+        .with_session(|one| one.entries().label(&summary.id).map(str::to_owned));
     assert_eq!(label.as_deref(), Some("mark"));
     let context = harness.context();
     assert_eq!(context[1..3], ["user first", "assistant one"]);

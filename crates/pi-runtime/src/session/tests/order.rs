@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_core::{AgentEvent, Delivery, InputSource, Prompt, PromptOutcome, SessionEvent, ToolOutput};
+use pi_core::{InputSource, Prompt, PromptOutcome};
+use pi_protocol::{AgentEvent, Delivery, SessionEvent, ToolOutput};
 use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -154,7 +155,7 @@ impl SessionListener for StorageChecker {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event {
             let is_stored = self.session.with_session(|session| {
-                let leaf = session.leaf().unwrap().unwrap();
+                let leaf = session.current_branch().leaf().unwrap().unwrap();
                 leaf.body.as_message() == Some(message)
             });
             *self.seen.lock().unwrap() += 1;

@@ -9,7 +9,7 @@ use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
 
 use super::harness::{HarnessOptions, SessionHarness};
-use crate::hooks::{InputVerdict, SessionHooks, UserInput};
+use crate::participants::{InputHook, InputVerdict, Participants, UserInput};
 use crate::session::PromptError;
 use pi_core::{InputSource, Prompt, PromptOutcome};
 
@@ -71,7 +71,7 @@ async fn steering_an_idle_session_waits_for_the_next_run() {
 #[derive(Default)]
 struct CommandHooks(Mutex<Vec<String>>);
 
-impl SessionHooks for CommandHooks {
+impl InputHook for CommandHooks {
     fn has_command(&self, name: &str) -> bool {
         name == "hello"
     }
@@ -99,7 +99,7 @@ impl SessionHooks for CommandHooks {
 async fn commands_and_hooks_come_before_the_model() {
     let hooks = Arc::new(CommandHooks::default());
     let harness = SessionHarness::with_options(HarnessOptions {
-        hooks: Arc::clone(&hooks) as _,
+        participants: Participants::builder().input(Arc::clone(&hooks)).build(),
         ..HarnessOptions::default()
     });
     let session = &harness.session;

@@ -77,8 +77,10 @@ fn pending_appends() -> Vec<PendingAppend> {
 
 /// The entries as stored; parsing all of them for every byte would take minutes.
 fn lines(session: &Session) -> Vec<String> {
-    let slots = (0..).take(session.len());
-    slots.map(|slot| session.line_at(slot).unwrap()).collect()
+    let slots = (0..).take(session.entries().len());
+    slots
+        .map(|slot| session.entries.line_at(slot).unwrap())
+        .collect()
 }
 
 #[test]
@@ -90,7 +92,7 @@ fn a_kill_at_any_byte_loses_at_most_the_current_record() {
             let was_saved = session.is_saved();
             disk.arm(Fault::Kill { after });
             assert!(session.append(case.body.clone()).is_err());
-            assert_eq!(session.len(), acknowledged.len(), "{after}");
+            assert_eq!(session.entries().len(), acknowledged.len(), "{after}");
             drop(session);
 
             let disk = disk.restarted();
@@ -136,7 +138,7 @@ fn a_failed_write_leaves_memory_and_disk_equal() {
             let (disk, mut session) = case.restore();
             let before = disk.content(Path::new(PATH));
             let leaf = session.leaf_id().cloned();
-            let known = session.len();
+            let known = session.entries().len();
             disk.arm(fault);
             let error = session.append(case.body.clone()).unwrap_err();
             let is_write_error = matches!(
@@ -148,7 +150,10 @@ fn a_failed_write_leaves_memory_and_disk_equal() {
             );
             assert!(is_write_error, "{fault:?}: {error}");
             assert_eq!(disk.content(Path::new(PATH)), before, "{fault:?}");
-            assert_eq!((session.len(), session.leaf_id()), (known, leaf.as_ref()));
+            assert_eq!(
+                (session.entries().len(), session.leaf_id()),
+                (known, leaf.as_ref())
+            );
 
             disk.arm(Fault::None);
             let next = session.append(assistant("next")).unwrap();

@@ -34,7 +34,7 @@ fn steps() -> impl Strategy<Value = Vec<SessionStep>> {
 }
 
 fn id_at(session: &Session, index: prop::sample::Index) -> Option<EntryId> {
-    let records = session.index.records();
+    let records = session.entries.index.records();
     (!records.is_empty()).then(|| records[index.index(records.len())].id.clone())
 }
 
@@ -74,7 +74,7 @@ fn apply_step(session: &mut Session, step: SessionStep) {
 
 fn assert_same(one: &Session, other: &Session) {
     assert_eq!(entries(one), entries(other));
-    assert_eq!(one.tree(), other.tree());
+    assert_eq!(one.entries().tree(), other.entries().tree());
     assert_eq!(one.name(), other.name());
     assert_eq!(one.header(), other.header());
 }
@@ -126,7 +126,7 @@ proptest! {
             &entries(&session),
         ).unwrap();
         prop_assert_eq!(entries(&copy), entries(&session));
-        prop_assert_eq!(copy.tree(), session.tree());
+        prop_assert_eq!(copy.entries().tree(), session.entries().tree());
     }
 
     #[test]
@@ -139,7 +139,7 @@ proptest! {
         damaged.splice(at..at, content);
         disk.put(Path::new(PATH), &damaged);
         if let Ok(mut session) = open(&disk, AccessMode::Write) {
-            for entry in session.entries() {
+            for entry in session.entries().iter() {
                 prop_assert!(entry.is_ok());
             }
             session.append(user("on")).unwrap();

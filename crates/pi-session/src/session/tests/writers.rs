@@ -41,7 +41,7 @@ fn appends_fail_until_entries_of_another_writer_are_loaded() {
         let error = append_error(&mut session);
         assert!(matches!(error, AppendError::ConcurrentWrite { bytes: found } if found == bytes));
     }
-    assert_eq!(session.len(), 1);
+    assert_eq!(session.entries().len(), 1);
 
     let appended = session.load_appended().unwrap();
     assert_eq!(appended.entries, ["theirs01"]);
@@ -49,7 +49,7 @@ fn appends_fail_until_entries_of_another_writer_are_loaded() {
     let mine = session.append(user("mine")).unwrap();
     assert_eq!(mine.parent_id.as_ref(), Some(&leaf));
     assert_eq!(
-        session.children(Some(&leaf)).unwrap(),
+        session.entries().children(Some(&leaf)).unwrap(),
         [EntryId::from("theirs01"), mine.id.clone()]
     );
     assert_eq!(session.load_appended().unwrap().entries, [] as [EntryId; 0]);
@@ -80,7 +80,7 @@ fn a_reader_follows_a_writer_across_a_partial_record() {
     let after = disk.content(Path::new(PATH)).unwrap();
     disk.put(Path::new(PATH), &after[..length + 30]);
     let mut reader = open(&disk, AccessMode::Read).unwrap();
-    assert_eq!(reader.len(), 1);
+    assert_eq!(reader.entries().len(), 1);
     disk.put(Path::new(PATH), &after);
     assert_eq!(reader.load_appended().unwrap().entries.len(), 1);
     assert_eq!(entries(&reader), entries(&session));
@@ -112,5 +112,5 @@ fn an_existing_file_is_not_overwritten_by_a_new_session() {
         "{error}"
     );
     assert_eq!(disk.content(Path::new(PATH)).unwrap(), b"other content");
-    assert_eq!(session.len(), 1);
+    assert_eq!(session.entries().len(), 1);
 }

@@ -1,7 +1,8 @@
 //! One-line summaries of session entries.
 
-use pi_protocol::{AgentMessage, AssistantBlock, StopReason, ToolCall, join_text};
-use pi_session::{Entry, EntryBody};
+use pi_protocol::{
+    AgentMessage, AssistantBlock, Entry, EntryBody, StopReason, ToolCall, join_text,
+};
 use pi_tui::ColorToken;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use pi_session::EntryBody;
+use pi_protocol::EntryBody;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

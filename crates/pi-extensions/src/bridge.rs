@@ -1,0 +1,287 @@
+//! Host side of the JavaScript API: tracks the session and starts work for extensions.
+//!
+//! `calls` declares the calls of JavaScript, `handlers` implements them. Work runs on the program's
+//! own async runtime, never on the JavaScript thread.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Waker};
+
+use futures_util::future::BoxFuture;
+use pi_config::AgentDir;
+use pi_core::UpdateSink;
+use pi_env::Env;
+use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{Pending, to_json};
+use crate::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeLink};
+use crate::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
+use crate::handlers::{Caller, ExtensionAgents, OpenSessions};
+use crate::open_dialogs::OpenDialogs;
+use crate::registration::ExtensionRegistry;
+use crate::screen::ScreenChange;
+use crate::sign_in::SignInStep;
+use crate::{ExtensionEnvironment, ExtensionsInner, SessionExtensions};
+
+/// Error for objects of a session that was replaced.
+const STALE_CONTEXT: &str = "stale extension context: the session was replaced or extensions were \
+                     reloaded; use the context of the latest event or command";
+
+/// Error for calls before there is a session.
+const STILL_LOADING: &str = "only registration is possible while extensions load; do this in an event \
+                       or command handler";
+
+/// Binding to the session.
+enum BridgeState {
+    Loading,
+    Bound(Arc<dyn ExtensionSession>),
+    Stale,
+}
+
+/// The program, as extensions see it.
+pub(crate) struct ExtensionBridge {
+    state: Mutex<BridgeState>,
+    shared: OnceLock<Weak<ExtensionsInner>>,
+    runtime: OnceLock<Box<dyn RuntimeLink>>,
+    registry: Mutex<ExtensionRegistry>,
+    pub(crate) ui: Arc<dyn ExtensionUi>,
+    pub(crate) models: pi_providers::Models,
+    pub(crate) cwd: PathBuf,
+    pub(crate) is_trusted: bool,
+    pub(crate) services: Arc<dyn ProgramServices>,
+    runtime_handle: Handle,
+    next_signal: AtomicU64,
+    pub(crate) open_dialogs: Mutex<OpenDialogs>,
+    pub(crate) updates: Mutex<HashMap<u64, UpdateSink>>,
+    /// Output of shell commands that extensions run, in base64.
+    pub(crate) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
+    /// Events of responses that extensions' providers stream.
+    pub(crate) responses: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+    pub(crate) jobs: Mutex<HashMap<u64, CancellationToken>>,
+    pub(crate) open_sessions: Mutex<OpenSessions>,
+    pub(crate) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
+    pub(crate) agents: Mutex<ExtensionAgents>,
+    pub(crate) agent_dir: AgentDir,
+    pub(crate) env: Env,
+}
+
+impl ExtensionBridge {
+    pub(crate) fn new(environment: &ExtensionEnvironment, options: &ExtensionOptions) -> Self {
+        Self {
+            state: Mutex::new(BridgeState::Loading),
+            shared: OnceLock::new(),
+            runtime: OnceLock::new(),
+            registry: Mutex::default(),
+            ui: Arc::clone(&options.ui),
+            models: environment.models.clone(),
+            cwd: environment.cwd.clone(),
+            is_trusted: environment.is_trusted,
+            services: Arc::clone(&environment.services),
+            runtime_handle: Handle::current(),
+            next_signal: AtomicU64::new(1),
+            open_dialogs: Mutex::default(),
+            updates: Mutex::default(),
+            outputs: Mutex::default(),
+            responses: Mutex::default(),
+            jobs: Mutex::default(),
+            open_sessions: Mutex::default(),
+            sign_ins: Mutex::default(),
+            agents: Mutex::default(),
+            agent_dir: environment.agent_dir.clone(),
+            env: environment.env.clone(),
+        }
+    }
+
+    pub(crate) fn registry(&self) -> MutexGuard<'_, ExtensionRegistry> {
+        lock(&self.registry)
+    }
+
+    /// Sets the engine; called once, before the first extension loads.
+    pub(crate) fn connect(&self, shared: Weak<ExtensionsInner>) {
+        self.shared.set(shared).ok();
+    }
+
+    pub(crate) fn shared(&self) -> Result<Weak<ExtensionsInner>, HostError> {
+        let shared = self.shared.get();
+        shared.cloned().ok_or_else(|| HostError::new(STILL_LOADING))
+    }
+
+    pub(crate) fn bind(&self, session: Arc<dyn ExtensionSession>) {
+        *lock(&self.state) = BridgeState::Bound(session);
+    }
+
+    pub(crate) fn attach(&self, runtime: Box<dyn RuntimeLink>) {
+        self.runtime.set(runtime).ok();
+    }
+
+    /// Binds to the new session, for code that has replaced its own session.
+    pub(crate) fn rebind(&self) -> Result<(), HostError> {
+        let runtime = self.runtime.get().and_then(|runtime| runtime.upgrade());
+        let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
+        *lock(&self.state) = BridgeState::Bound(runtime.session());
+        Ok(())
+    }
+
+    /// Marks the context as stale: objects the extensions kept throw from now on.
+    pub(crate) fn mark_stale(&self) {
+        *lock(&self.state) = BridgeState::Stale;
+    }
+
+    pub(crate) fn session(&self) -> Result<Arc<dyn ExtensionSession>, HostError> {
+        match &*lock(&self.state) {
+            BridgeState::Bound(session) => Ok(Arc::clone(session)),
+            BridgeState::Loading => Err(HostError::new(STILL_LOADING)),
+            BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
+        }
+    }
+
+    pub(crate) fn runtime(&self) -> Result<Arc<dyn RuntimeControl>, HostError> {
+        self.session()?;
+        let runtime = self.runtime.get().and_then(|runtime| runtime.upgrade());
+        runtime.ok_or_else(|| HostError::new(STILL_LOADING))
+    }
+
+    pub(crate) fn extensions(&self) -> Result<SessionExtensions, HostError> {
+        self.session()?;
+        let shared = self.shared.get().and_then(Weak::upgrade);
+        shared
+            .map(SessionExtensions)
+            .ok_or_else(|| HostError::new(STALE_CONTEXT))
+    }
+
+    /// Fails once the session was replaced. Calls that need no session also work before there is
+    /// one.
+    pub(crate) fn check_not_stale(&self) -> Result<(), HostError> {
+        match &*lock(&self.state) {
+            BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
+            BridgeState::Loading | BridgeState::Bound(_) => Ok(()),
+        }
+    }
+
+    /// Returns whether any extension handles an event.
+    pub(crate) fn has_handler(&self, event: &str) -> bool {
+        self.registry().events.contains(event)
+    }
+
+    /// Returns an ID for something that can be canceled.
+    pub(crate) fn new_signal(&self) -> u64 {
+        self.next_signal.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn open_updates(&self, signal: u64, updates: UpdateSink) {
+        lock(&self.updates).insert(signal, updates);
+    }
+
+    pub(crate) fn close_updates(&self, signal: u64) {
+        lock(&self.updates).remove(&signal);
+    }
+
+    /// Receives what JavaScript sends for a signal, until closed.
+    pub(crate) fn open_channel<Data>(
+        channels: &Mutex<HashMap<u64, mpsc::UnboundedSender<Data>>>,
+        signal: u64,
+    ) -> mpsc::UnboundedReceiver<Data> {
+        // Unbounded, since JavaScript cannot be made to wait; it ends with the work.
+        let (sender, receiver) = mpsc::unbounded_channel();
+        lock(channels).insert(signal, sender);
+        receiver
+    }
+
+    /// Starts work on the program's runtime. Like an asynchronous JavaScript function, it runs
+    /// immediately up to its first await and continues there.
+    pub(crate) fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut work: BoxFuture<'static, ()> = Box::pin(work);
+        let _program = self.runtime_handle.enter();
+        let mut context = Context::from_waker(Waker::noop());
+        if work.as_mut().poll(&mut context).is_pending() {
+            self.runtime_handle.spawn(work);
+        }
+    }
+
+    /// Runs work that an extension awaits on the program's runtime.
+    pub(crate) fn spawn_on_runtime<Data: Serialize + 'static>(
+        &self,
+        work: impl Future<Output = Result<Data, HostError>> + Send + 'static,
+    ) -> Pending<Data> {
+        // Boxed, so that the task machinery is compiled once and not for every kind of work.
+        let work: HostFuture = Box::pin(async move { to_json(work.await?) });
+        let task = self.runtime_handle.spawn(work);
+        Pending::from_json(Box::pin(async move {
+            match task.await {
+                Ok(response) => response,
+                Err(error) => Err(host_error(error)),
+            }
+        }))
+    }
+
+    /// Runs blocking work that an extension awaits.
+    pub(crate) fn spawn_blocking<Data: Serialize + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<Data, HostError> + Send + 'static,
+    ) -> Pending<Data> {
+        let task = self.runtime_handle.spawn_blocking(work);
+        Pending::new(async move { task.await.map_err(host_error)? })
+    }
+
+    pub(crate) fn report_failure(&self, failure: ExtensionFailure) {
+        self.begin(self.ui.report_failure(failure));
+    }
+}
+
+impl EngineHost for ExtensionBridge {
+    fn console(&self, line: ConsoleLine) {
+        // Output for the terminal itself, such as an escape sequence for a notification, goes there
+        // directly.
+        if line.text.contains("\u{1b}]")
+            && let Some(screen) = self.ui.screen()
+        {
+            let data = line.text;
+            return screen.change(line.extension.as_deref(), ScreenChange::Write { data });
+        }
+        let extension = line.extension.unwrap_or_default();
+        match line.level {
+            ConsoleLevel::Debug => tracing::debug!(extension, "{}", line.text),
+            ConsoleLevel::Info => tracing::info!(extension, "{}", line.text),
+            ConsoleLevel::Warning => tracing::warn!(extension, "{}", line.text),
+            ConsoleLevel::Error => tracing::error!(extension, "{}", line.text),
+        }
+    }
+
+    fn fault(&self, fault: ExtensionFault) {
+        self.report_failure(ExtensionFailure {
+            extension: fault.extension,
+            event: "uncaught".to_owned(),
+            error: fault.message,
+            stack: fault.stack,
+        });
+    }
+
+    fn call(
+        &self,
+        extension: Option<&str>,
+        method: &str,
+        arguments: Value,
+    ) -> Result<Value, HostError> {
+        Caller::new(self, extension).call(method, arguments)
+    }
+
+    fn request(&self, extension: Option<&str>, method: &str, arguments: Value) -> HostFuture {
+        Caller::new(self, extension).request(method, arguments)
+    }
+}
+
+pub fn host_error(error: impl std::fmt::Display) -> HostError {
+    HostError::new(error.to_string())
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,41 @@
+//! Calls about the program and the extension that calls it.
+
+use std::path::PathBuf;
+
+use pi_config::CommandInfo;
+use serde::Serialize;
+
+use super::group::calls;
+
+/// What an extension can know before there is a session.
+#[derive(Serialize)]
+pub(crate) struct ContextInfo {
+    pub(crate) mode: &'static str,
+    #[serde(rename = "hasUI")]
+    pub(crate) has_ui: bool,
+    pub(crate) cwd: PathBuf,
+    pub(crate) trusted: bool,
+}
+
+calls! {
+    trait ProgramCalls {
+        call "program.context" => context() -> ContextInfo;
+
+        /// Returns the path of the extension whose code is running.
+        call "program.currentExtension" => current_extension() -> Option<String>;
+
+        /// Reports a failure that no caller receives.
+        call "program.reportError" => report_error(
+            extension_path as "extensionPath": Option<String>,
+            event: String,
+            error: String,
+            stack: Option<String>,
+        );
+
+        /// Lists the commands of extensions, skills and prompt templates.
+        call "program.commands" => commands() -> Vec<CommandInfo>;
+
+        /// Exits the program once everything in progress has finished.
+        call "program.shutdown" => shutdown();
+    }
+}

@@ -1,0 +1,37 @@
+//! Registrations of extensions after they were loaded.
+
+use serde::Deserialize;
+
+use super::group::calls;
+use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData};
+
+/// What a renderer renders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RendererKind {
+    Message,
+    Entry,
+    Markdown,
+}
+
+calls! {
+    trait RegistrationCalls {
+        call "registration.tool" => register_tool(extension: String, tool: ToolData);
+        call "registration.command" => register_command(extension: String, command: CommandData);
+        call "registration.shortcut" => register_shortcut(
+            extension: String,
+            shortcut: ShortcutData,
+        );
+        call "registration.renderer" => register_renderer(
+            kind: RendererKind,
+            custom_type as "customType": Option<String>,
+        );
+        call "registration.provider" => register_provider(
+            extension: String,
+            provider: ProviderData,
+        );
+        call "registration.removeProvider" => remove_provider(name: String);
+        /// Replaces the set of events that any extension handles.
+        call "registration.events" => register_events(events: Vec<String>);
+    }
+}

@@ -1,0 +1,390 @@
+//! Front-end access to extensions: their components, shortcuts and completions.
+//!
+//! A handle keeps nothing alive. Once the extensions are unloaded, every call returns an empty
+//! result.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use pi_ext::{EngineError, UiCall};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::ExtensionsInner;
+use crate::front_end::ExtensionFailure;
+use crate::registration::OwnedCommand;
+use crate::screen::{
+    CompletionItem, ComponentId, ExtensionCompletionRequest, ExtensionCompletions,
+    ExtensionShortcut,
+};
+
+/// Time a component may take to render or to handle a key before it is stopped.
+const RENDER_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Rendered lines of a component.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RenderedComponent {
+    pub lines: Vec<String>,
+    /// Whether it receives key releases.
+    pub key_release: bool,
+    /// Whether it receives mouse events.
+    pub mouse: bool,
+    /// Whether it handled the last wheel event.
+    pub wheel: bool,
+}
+
+/// Rendered lines of a tool call; a part that the extension does not render is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RenderedToolCall {
+    pub call: Option<Vec<String>>,
+    pub result: Option<Vec<String>>,
+}
+
+/// Which parts of a tool call an extension renders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRenderer {
+    pub extension: String,
+    pub renders_call: bool,
+    pub renders_result: bool,
+    pub renders_frame: bool,
+}
+
+/// Why a component was not rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExtensionRenderError {
+    /// The component or its extension no longer exists.
+    #[error("component no longer exists")]
+    Gone,
+    #[error("rendering took longer than {} ms", RENDER_TIMEOUT.as_millis())]
+    TooSlow,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A handle to the extensions of a session. Clones refer to the same extensions.
+#[derive(Clone)]
+pub struct ExtensionHandle(Weak<ExtensionsInner>);
+
+impl std::fmt::Debug for ExtensionHandle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ExtensionHandle")
+    }
+}
+
+#[derive(Deserialize)]
+struct RenderedToolCallData {
+    call: Option<String>,
+    result: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RenderedRowData {
+    lines: Option<String>,
+}
+
+impl ExtensionHandle {
+    pub(crate) fn new(shared: &Arc<ExtensionsInner>) -> Self {
+        Self(Arc::downgrade(shared))
+    }
+
+    pub async fn render(
+        &self,
+        id: ComponentId,
+        width: usize,
+    ) -> Result<RenderedComponent, ExtensionRenderError> {
+        let drawn = self.call(UiCall::Render { id, width }).await?;
+        let Value::String(drawn) = drawn else {
+            return Err(ExtensionRenderError::Gone);
+        };
+        let mut lines = drawn.split('\n');
+        let marks: u8 = lines.next().and_then(|it| it.parse().ok()).unwrap_or(0);
+        Ok(RenderedComponent {
+            lines: lines.map(str::to_owned).collect(),
+            key_release: marks & 1 != 0,
+            mouse: marks & 2 != 0,
+            wheel: marks & 4 != 0,
+        })
+    }
+
+    /// Renders a tool call; `data` describes it.
+    pub async fn render_tool_call(
+        &self,
+        id: ComponentId,
+        width: usize,
+        data: Value,
+    ) -> Result<RenderedToolCall, ExtensionRenderError> {
+        let drawn = self.call(UiCall::RenderTool { id, width, data }).await?;
+        let drawn: Option<RenderedToolCallData> = read(drawn)?;
+        let drawn = drawn.ok_or(ExtensionRenderError::Gone)?;
+        Ok(RenderedToolCall {
+            call: drawn.call.as_deref().map(split_lines),
+            result: drawn.result.as_deref().map(split_lines),
+        })
+    }
+
+    /// Renders a custom message or entry of an extension.
+    pub async fn render_custom(
+        &self,
+        id: ComponentId,
+        width: usize,
+        data: Value,
+    ) -> Result<Option<Vec<String>>, ExtensionRenderError> {
+        let drawn = self.call(UiCall::RenderCustom { id, width, data }).await?;
+        let drawn: Option<RenderedRowData> = read(drawn)?;
+        Ok(drawn
+            .and_then(|drawn| drawn.lines)
+            .as_deref()
+            .map(split_lines))
+    }
+
+    /// Transforms Markdown through the extensions; `parts` and `shared` describe it.
+    pub async fn transform_markdown(
+        &self,
+        parts: Value,
+        shared: Value,
+    ) -> Result<Vec<String>, ExtensionRenderError> {
+        let call = UiCall::TransformMarkdown { parts, shared };
+        read(self.call(call).await?)
+    }
+
+    /// Returns whether any extension transforms Markdown.
+    pub fn transforms_markdown(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.bridge.registry().transforms_markdown)
+    }
+
+    /// Drops the state of rows that left the screen.
+    pub async fn forget_rows(&self, ids: &[ComponentId]) {
+        let ids = ids.to_vec();
+        self.notify(UiCall::ForgetRows { ids }).await;
+    }
+
+    /// Sends typed input to a component.
+    pub async fn input(&self, id: ComponentId, data: &str) {
+        let data = data.to_owned();
+        self.notify(UiCall::Input { id, data }).await;
+    }
+
+    /// Sends a mouse event inside a component, in the format of the extension API.
+    pub async fn mouse(&self, id: ComponentId, event: Value) {
+        self.notify(UiCall::Mouse { id, event }).await;
+    }
+
+    /// Notifies a component that it gained or lost focus.
+    pub async fn focus(&self, id: ComponentId, focused: bool) {
+        self.notify(UiCall::FocusChanged { id, focused }).await;
+    }
+
+    /// Passes raw input to the extensions; `None` if one of them consumed it.
+    pub async fn raw_input(&self, data: &str) -> Option<String> {
+        let call = UiCall::RawInput {
+            data: data.to_owned(),
+        };
+        match self.call(call).await {
+            Ok(Value::String(data)) => Some(data),
+            Ok(_) => None,
+            Err(_) => Some(data.to_owned()),
+        }
+    }
+
+    /// Notifies extensions of a new screen size.
+    pub async fn resized(&self) {
+        self.notify(UiCall::Resized).await;
+    }
+
+    /// Notifies extensions of a theme change.
+    pub async fn theme_changed(&self, scheme: &str) {
+        let scheme = scheme.to_owned();
+        self.notify(UiCall::ThemeChanged { scheme }).await;
+    }
+
+    /// Notifies extensions of a Git branch change.
+    pub async fn branch_changed(&self) {
+        self.notify(UiCall::BranchChanged).await;
+    }
+
+    pub async fn set_editor_text(&self, text: &str) {
+        let text = text.to_owned();
+        self.notify(UiCall::SetEditorText { text }).await;
+    }
+
+    /// Inserts text at the cursor of an extension's editor.
+    pub async fn insert_editor_text(&self, text: &str) {
+        let text = text.to_owned();
+        self.notify(UiCall::InsertEditorText { text }).await;
+    }
+
+    /// Adds a text to the history of an extension's editor.
+    pub async fn add_editor_history(&self, text: &str) {
+        let text = text.to_owned();
+        self.notify(UiCall::AddEditorHistory { text }).await;
+    }
+
+    /// Returns completions of the extensions' providers.
+    pub async fn suggest(
+        &self,
+        question: &ExtensionCompletionRequest,
+    ) -> Option<ExtensionCompletions> {
+        let call = UiCall::Suggest {
+            lines: question.lines.clone(),
+            line: question.line,
+            column: question.column,
+            force: question.force,
+        };
+        let shared = self.0.upgrade()?;
+        // Without the render timeout: a provider may perform lookups.
+        let found = shared.engine.call_ui(call, None);
+        match found.await {
+            Ok(found) => serde_json::from_value(found).ok().flatten(),
+            Err(error) => {
+                self.report("completion", &error);
+                None
+            }
+        }
+    }
+
+    /// Lists the shortcuts of the extensions, in registration order.
+    pub fn shortcuts(&self) -> Vec<ExtensionShortcut> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| {
+            let registry = shared.bridge.registry();
+            let shortcuts = registry.shortcuts.iter();
+            shortcuts
+                .map(|(extension, shortcut)| ExtensionShortcut {
+                    extension: extension.clone(),
+                    key: shortcut.key.clone(),
+                    description: shortcut.description.clone(),
+                })
+                .collect()
+        })
+    }
+
+    /// Runs a shortcut; returns the error message on failure.
+    pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), String> {
+        let Some(shared) = self.0.upgrade() else {
+            return Ok(());
+        };
+        let run = shared.engine.run_shortcut(extension, key).await;
+        run.map_err(super::tool::error_message)
+    }
+
+    /// Returns how extensions render calls of a tool, if one does.
+    pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
+        let shared = self.0.upgrade()?;
+        let registry = shared.bridge.registry();
+        let (extension, tool) = registry.tools.iter().find(|(_, tool)| tool.name == name)?;
+        let frame = tool.render_shell.as_deref() == Some("self");
+        let draws = tool.renders_call || tool.renders_result || frame;
+        draws.then(|| ToolRenderer {
+            extension: extension.clone(),
+            renders_call: tool.renders_call,
+            renders_result: tool.renders_result,
+            renders_frame: frame,
+        })
+    }
+
+    pub fn renders_message(&self, custom_type: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            registry.message_renderers.contains(custom_type)
+        })
+    }
+
+    pub fn renders_entry(&self, custom_type: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            registry.entry_renderers.contains(custom_type)
+        })
+    }
+
+    /// Returns whether a command completes its arguments.
+    pub fn completes(&self, command: &str) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| {
+            let registry = shared.bridge.registry();
+            let known = registry.command(command);
+            known.is_some_and(|known| known.data.completes)
+        })
+    }
+
+    /// Returns completions for the arguments of a command.
+    pub async fn complete_command(&self, command: &str, prefix: &str) -> Vec<CompletionItem> {
+        let Some(shared) = self.0.upgrade() else {
+            return Vec::new();
+        };
+        let found = shared
+            .bridge
+            .registry()
+            .command(command)
+            .map(OwnedCommand::owner_and_name);
+        let Some((extension, name)) = found else {
+            return Vec::new();
+        };
+        let completed = shared.engine.complete_command(&extension, &name, prefix);
+        match completed.await {
+            Ok(items) => {
+                let items: Option<Vec<CompletionItem>> =
+                    serde_json::from_value(items).unwrap_or_default();
+                items.unwrap_or_default()
+            }
+            Err(error) => {
+                self.report("completion", &error);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reports a failure of an extension's UI to the user.
+    pub fn report_failure(&self, extension: Option<String>, event: &str, error: String) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.bridge.report_failure(ExtensionFailure {
+                extension,
+                event: event.to_owned(),
+                error,
+                stack: None,
+            });
+        }
+    }
+
+    async fn notify(&self, call: UiCall) {
+        if let Some(shared) = self.0.upgrade() {
+            let name = call.name();
+            let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
+            if let Err(error) = called.await {
+                self.report(name, &error);
+            }
+        }
+    }
+
+    async fn call(&self, call: UiCall) -> Result<Value, ExtensionRenderError> {
+        let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
+        let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
+        called.await.map_err(|error| match error {
+            EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
+                ExtensionRenderError::TooSlow
+            }
+            EngineError::Stopped => ExtensionRenderError::Gone,
+            other => ExtensionRenderError::Failed(super::tool::error_message(other)),
+        })
+    }
+
+    fn report(&self, event: &str, error: &EngineError) {
+        if !matches!(error, EngineError::Stopped) {
+            self.report_failure(None, event, error.to_string());
+        }
+    }
+}
+
+fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, ExtensionRenderError> {
+    serde_json::from_value(value).map_err(|error| ExtensionRenderError::Failed(error.to_string()))
+}
+
+/// Splits joined lines; empty text has no lines.
+fn split_lines(text: &str) -> Vec<String> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    text.split('\n').map(str::to_owned).collect()
+}

@@ -1,0 +1,119 @@
+//! Model calls of extensions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use pi_ext::HostError;
+use pi_http::HeaderOverrides;
+use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::initial_system_message;
+use pi_protocol::{Message, Model, ThinkingLevel, Tool};
+use pi_providers::StreamOptions;
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use super::Caller;
+use crate::callbacks::ModelEvents;
+use crate::calls::Pending;
+
+/// Events sent to JavaScript in one batch if they arrive faster than it reads them.
+const EVENT_BATCH: usize = 64;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelCall {
+    number: u64,
+    model: Model,
+    #[serde(default)]
+    context: ModelCallContext,
+    #[serde(default)]
+    options: ModelCallOptions,
+    /// Whether to use the built-in wire protocol instead of an extension's provider.
+    #[serde(default)]
+    on_wire: bool,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ModelCallContext {
+    system_prompt: Option<String>,
+    messages: Vec<Message>,
+    tools: Option<Vec<Tool>>,
+}
+
+impl ModelCallContext {
+    /// Returns the messages, with system prompt and tools in the first one.
+    fn into_messages(self) -> Vec<Message> {
+        let prompt = self.system_prompt.unwrap_or_default();
+        let head = initial_system_message(&prompt, self.tools.unwrap_or_default());
+        let head = head.map(Message::from).into_iter();
+        head.chain(self.messages).collect()
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ModelCallOptions {
+    api_key: Option<String>,
+    headers: Option<HeaderOverrides>,
+    env: BTreeMap<String, String>,
+    reasoning: Option<ThinkingLevel>,
+    max_tokens: Option<u64>,
+    temperature: Option<f64>,
+    session_id: Option<String>,
+    metadata: Option<JsonObject>,
+    /// Options of a specific API, by its own names.
+    #[serde(flatten)]
+    others: JsonObject,
+}
+
+impl From<ModelCallOptions> for StreamOptions {
+    fn from(options: ModelCallOptions) -> Self {
+        Self {
+            api_key: options.api_key.map(SecretString::from),
+            headers: options.headers.unwrap_or_default(),
+            env: options.env,
+            reasoning: options.reasoning.unwrap_or(ThinkingLevel::Off),
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            session_id: options.session_id,
+            metadata: options.metadata,
+            provider_options: options.others,
+            ..Self::default()
+        }
+    }
+}
+
+impl Caller<'_> {
+    /// Calls a model; streams its events to JavaScript and returns the complete response at the
+    /// end.
+    pub(super) fn stream_model(&self, call: ModelCall) -> Result<Pending<Message>, HostError> {
+        let callback = self.bridge.callback(self.extension, call.number)?;
+        let job = self.bridge.start_job(call.number)?;
+        let options = StreamOptions {
+            cancel: job.cancel(),
+            ..call.options.into()
+        };
+        let messages = call.context.into_messages();
+        let models = self.bridge.models.clone();
+        Ok(self.bridge.spawn_on_runtime(async move {
+            // Kept open while the response streams.
+            let _job = job;
+            let model = Arc::new(call.model);
+            let stream = if call.on_wire {
+                models.stream_with_wire_api(&model, messages, options)
+            } else {
+                models.stream(&model, messages, options)
+            };
+            let live = stream.live();
+            let mut batches = stream.ready_chunks(EVENT_BATCH);
+            while let Some(batch) = batches.next().await {
+                if let Err(error) = callback.run(&ModelEvents(batch)).await {
+                    tracing::debug!(%error, "cannot forward model events to extension");
+                }
+            }
+            Ok(Message::from(live.snapshot()))
+        }))
+    }
+}

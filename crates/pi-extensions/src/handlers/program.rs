@@ -1,0 +1,55 @@
+//! Handles calls about the program.
+
+use pi_config::CommandInfo;
+use pi_ext::HostError;
+
+use super::Caller;
+use crate::calls::{ContextInfo, ProgramCalls};
+use crate::front_end::ExtensionFailure;
+
+impl ProgramCalls for Caller<'_> {
+    fn context(&self) -> Result<ContextInfo, HostError> {
+        self.bridge.check_not_stale()?;
+        let mode = self.bridge.ui.mode();
+        Ok(ContextInfo {
+            mode: mode.name(),
+            has_ui: mode.has_ui(),
+            cwd: self.bridge.cwd.clone(),
+            trusted: self.bridge.is_trusted,
+        })
+    }
+
+    fn current_extension(&self) -> Result<Option<String>, HostError> {
+        Ok(self.extension.map(str::to_owned))
+    }
+
+    fn report_error(
+        &self,
+        extension_path: Option<String>,
+        event: String,
+        error: String,
+        stack: Option<String>,
+    ) -> Result<(), HostError> {
+        self.bridge.report_failure(ExtensionFailure {
+            extension: extension_path,
+            event,
+            error,
+            stack,
+        });
+        Ok(())
+    }
+
+    fn commands(&self) -> Result<Vec<CommandInfo>, HostError> {
+        let mut commands = self.bridge.extensions()?.commands();
+        if let Ok(runtime) = self.bridge.runtime() {
+            commands.extend(runtime.resource_commands());
+        }
+        Ok(commands)
+    }
+
+    fn shutdown(&self) -> Result<(), HostError> {
+        self.bridge.session()?;
+        self.bridge.ui.request_shutdown();
+        Ok(())
+    }
+}

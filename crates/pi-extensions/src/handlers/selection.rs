@@ -1,0 +1,86 @@
+//! Handles calls about tools, model and thinking level.
+
+use std::sync::Arc;
+
+use pi_ext::HostError;
+use pi_protocol::{Model, ThinkingLevel};
+
+use super::Caller;
+use crate::calls::{Pending, ScopedModelInfo, SelectionCalls, ToolSourceInfo, ToolSummary};
+use crate::control::ExtensionSession;
+
+impl SelectionCalls for Caller<'_> {
+    fn active_tools(&self) -> Result<Vec<String>, HostError> {
+        Ok(self.bridge.session()?.active_tools())
+    }
+
+    fn all_tools(&self) -> Result<Vec<ToolSummary>, HostError> {
+        Ok(tool_summaries(&*self.bridge.session()?))
+    }
+
+    fn set_active_tools(&self, names: Vec<String>) -> Result<(), HostError> {
+        self.bridge.session()?.set_active_tools(&names);
+        Ok(())
+    }
+
+    fn model(&self) -> Result<Option<Arc<Model>>, HostError> {
+        Ok(self.bridge.session()?.model())
+    }
+
+    fn scoped_models(&self) -> Result<Vec<ScopedModelInfo>, HostError> {
+        Ok(scoped_models(&*self.bridge.session()?))
+    }
+
+    fn set_model(&self, provider: String, id: String) -> Result<Pending<bool>, HostError> {
+        let session = self.bridge.session()?;
+        let model = self.bridge.models.model(&provider, &id);
+        Ok(self.bridge.spawn_on_runtime(async move {
+            let Some(model) = model else {
+                return Ok(false);
+            };
+            Ok(session.set_model(model).await.is_ok())
+        }))
+    }
+
+    fn thinking_level(&self) -> Result<&'static str, HostError> {
+        Ok(self.bridge.session()?.thinking_level().as_str())
+    }
+
+    fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), HostError> {
+        let session = self.bridge.session()?;
+        self.bridge.begin(async move {
+            if let Err(error) = session.set_thinking_level(level).await {
+                tracing::warn!(%error, "cannot set thinking level for extension");
+            }
+        });
+        Ok(())
+    }
+}
+
+pub(super) fn tool_summaries(session: &dyn ExtensionSession) -> Vec<ToolSummary> {
+    let tools = session.tools().into_iter();
+    tools
+        .map(|tool| ToolSummary {
+            source_info: ToolSourceInfo {
+                source: tool.source,
+                path: format!("<{}:{}>", tool.source, tool.name),
+                scope: "temporary",
+                origin: "top-level",
+            },
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters,
+            prompt_guidelines: tool.guidelines,
+        })
+        .collect()
+}
+
+pub(super) fn scoped_models(session: &dyn ExtensionSession) -> Vec<ScopedModelInfo> {
+    let models = session.scoped_models().into_iter();
+    models
+        .map(|(model, thinking)| ScopedModelInfo {
+            model,
+            thinking_level: thinking.map(ThinkingLevel::as_str),
+        })
+        .collect()
+}

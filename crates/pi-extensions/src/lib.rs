@@ -1,0 +1,311 @@
+//! Extensions of a session: TypeScript that registers tools and commands and handles events.
+//!
+//! [`SessionExtensions`] loads the extension files in their order, before the session exists; a
+//! file that fails to load is reported and skipped. Once the session exists, the extensions are
+//! bound to it and receive its events. They become stale when the session is
+//! replaced: objects an extension kept from it then throw. Without extension files nothing is
+//! created, and no JavaScript runs.
+
+mod bridge;
+mod callbacks;
+mod calls;
+mod control;
+mod dispatch;
+pub mod events;
+mod front_end;
+mod handle;
+mod handlers;
+mod jobs;
+mod open_dialogs;
+mod prompt_options;
+mod provider;
+mod registration;
+mod screen;
+mod send_message;
+mod session_events;
+mod sign_in;
+mod startup_ui;
+mod tool;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_config::{
+    AgentDir, CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, ExtensionEngine,
+    ExtensionFile, Settings,
+};
+use pi_env::Env;
+use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
+use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
+use serde_json::{Map, Value};
+
+pub use front_end::{
+    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionMode,
+    ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
+};
+
+pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
+
+pub use bridge::host_error;
+pub use control::{
+    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, AgentTools, ControlFuture,
+    ExtensionPrompt, ExtensionSession, MessageDelivery, ProgramServices, PromptInputs,
+    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionRun, SessionSetup,
+    SessionTool, ToolRegistration, TreeNavigation,
+};
+pub use handle::{
+    ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
+};
+pub use prompt_options::ChangedOptions;
+pub use screen::{
+    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, EditorInfo,
+    ExtensionCompletionRequest, ExtensionCompletions, ExtensionScreen, ExtensionShortcut,
+    OverlayExtent, OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
+};
+pub use send_message::{DraftData, SendOptions};
+pub use startup_ui::StartupUi;
+
+use bridge::ExtensionBridge;
+use registration::{FlagKind, ProviderData, Registrations, ToolData};
+use sign_in::ExtensionSignIn;
+
+/// Cache of prepared sources, relative to the agent directory.
+const CACHE_DIR: &str = "cache/extensions";
+
+/// What extensions are loaded with.
+pub struct ExtensionEnvironment {
+    pub files: Vec<ExtensionFile>,
+    pub settings: Arc<Settings>,
+    pub models: pi_providers::Models,
+    pub cwd: PathBuf,
+    pub is_trusted: bool,
+    /// Directory of the user's files.
+    pub agent_dir: AgentDir,
+    pub env: Env,
+    pub services: Arc<dyn ProgramServices>,
+}
+
+/// The extensions of one session. Handles are cheap to clone and refer to the same extensions.
+#[derive(Clone)]
+pub struct SessionExtensions(Arc<ExtensionsInner>);
+
+pub(crate) struct ExtensionsInner {
+    engine: pi_ext::ExtensionManager,
+    bridge: Arc<ExtensionBridge>,
+}
+
+impl SessionExtensions {
+    /// Loads the extension files; `None` if there are none.
+    pub async fn load(
+        environment: ExtensionEnvironment,
+        options: &ExtensionOptions,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Option<Self> {
+        let files = &environment.files;
+        if files.is_empty() {
+            let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
+            diagnostics.extend(unclaimed.map(error_diagnostic));
+            return None;
+        }
+        let bridge = Arc::new(ExtensionBridge::new(&environment, options));
+        let mut engine = EngineOptions::new(Arc::clone(&bridge) as _)
+            .with_cache(SourceCache::new(
+                environment.agent_dir.path().join(CACHE_DIR),
+            ))
+            .with_process(process_info(&environment.cwd))
+            .with_proxy(environment.settings.http_proxy());
+        if let Some(kit) = &options.tui_toolkit {
+            engine = engine.with_tui_toolkit(Arc::clone(kit));
+        }
+        let extensions = Self(Arc::new(ExtensionsInner {
+            engine: pi_ext::ExtensionManager::new(engine),
+            bridge,
+        }));
+        extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
+        let settings = &environment.settings;
+        for file in files {
+            let engine = options.engine;
+            let engine = engine.unwrap_or_else(|| settings.extension_engine(&file.path));
+            extensions.load_file(file, engine, diagnostics).await;
+        }
+        let flags = extensions.claim_flags(&options.flags, diagnostics);
+        extensions.register_providers(diagnostics).await;
+        if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
+            diagnostics.push(load_error(&error, None));
+        }
+        Some(extensions)
+    }
+
+    async fn load_file(
+        &self,
+        file: &ExtensionFile,
+        engine: ExtensionEngine,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) {
+        let engine_kind = match engine {
+            ExtensionEngine::QuickJs => ExtensionHost::Embedded,
+            ExtensionEngine::Node => ExtensionHost::Node,
+        };
+        let loaded = self.0.engine.load_on(&file.path, engine_kind).await;
+        let loaded = loaded.and_then(|value| {
+            serde_json::from_value::<Registrations>(value)
+                .map_err(|error| EngineError::InvalidValue(error.to_string()))
+        });
+        match loaded {
+            Ok(registrations) => {
+                let path = file.path.to_string_lossy().into_owned();
+                let mut registry = self.0.bridge.registry();
+                let clashes = registry.add(path, &file.source_info, registrations);
+                diagnostics.extend(clashes.into_iter().map(|message| ConfigDiagnostic {
+                    level: DiagnosticLevel::Error,
+                    message,
+                    path: Some(file.path.clone()),
+                }));
+            }
+            Err(error) => diagnostics.push(load_error(&error, Some(&file.path))),
+        }
+    }
+
+    /// Assigns command-line flags to the extensions that registered them.
+    fn claim_flags(
+        &self,
+        given: &[ExtensionFlag],
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Map<String, Value> {
+        let registry = self.0.bridge.registry();
+        let mut values = Map::new();
+        for flag in given {
+            let (name, value) = (&flag.name, &flag.value);
+            let kind = registry.flags.get(name).map(|flag| flag.kind);
+            match (kind, value) {
+                (Some(FlagKind::Boolean), _) => {
+                    values.insert(name.clone(), Value::Bool(true));
+                }
+                (Some(FlagKind::String), Some(value)) => {
+                    values.insert(name.clone(), Value::String(value.clone()));
+                }
+                (Some(FlagKind::String), None) => {
+                    diagnostics.push(error_diagnostic(format!("--{name} requires a value")));
+                }
+                (None, _) => diagnostics.push(error_diagnostic(flag.unclaimed.clone())),
+            }
+        }
+        values
+    }
+
+    async fn register_providers(&self, diagnostics: &mut Vec<ConfigDiagnostic>) {
+        let models = &self.0.bridge.models;
+        let providers = std::mem::take(&mut self.0.bridge.registry().providers);
+        if providers.is_empty() {
+            return;
+        }
+        let names = providers.iter().map(|(_, provider)| provider.name.clone());
+        let refresh = RefreshOptions {
+            providers: Some(names.collect()),
+            ..RefreshOptions::default()
+        };
+        for (extension, provider) in providers {
+            if let Err(error) = self.register_provider(models, extension, provider) {
+                diagnostics.push(error_diagnostic(error.to_string()));
+            }
+        }
+        for (provider, error) in models.refresh(refresh).await.errors {
+            tracing::warn!(provider, %error, "provider of an extension is not ready");
+        }
+    }
+
+    fn register_provider(
+        &self,
+        models: &pi_providers::Models,
+        extension: String,
+        provider: ProviderData,
+    ) -> Result<(), pi_providers::ConfigError> {
+        let name = provider.name.clone();
+        let changes = provider.sign_in.as_ref();
+        let changes_models = changes.is_some_and(|sign_in| sign_in.changes_models);
+        let has_code = provider.streams || provider.refreshes || changes_models;
+        let driver = has_code.then(|| {
+            let driver = provider::ExtensionProvider::new(&self.0, extension.clone(), &provider);
+            Arc::new(driver) as Arc<dyn pi_providers::ProviderDriver>
+        });
+        let oauth = provider.sign_in.map(|data| {
+            let shared = Arc::downgrade(&self.0);
+            let sign_in = ExtensionSignIn::new(shared, extension, name.clone(), data);
+            Arc::new(sign_in) as Arc<dyn pi_auth::OAuthFlow>
+        });
+        let registration = ExtensionProvider {
+            config: provider.config,
+            oauth,
+            driver,
+        };
+        models.register(&name, Registration::Extension(registration))
+    }
+
+    pub fn tools(&self) -> Vec<ToolRegistration> {
+        let registry = self.0.bridge.registry();
+        let tools = registry.tools.iter();
+        tools
+            .map(|(extension, tool)| self.tool(extension, tool))
+            .collect()
+    }
+
+    fn tool(&self, extension: &str, data: &ToolData) -> ToolRegistration {
+        tool::registered(&self.0, extension, data)
+    }
+
+    /// Returns the commands of the extensions, with the names they are invoked by.
+    pub fn commands(&self) -> Vec<CommandInfo> {
+        let registry = self.0.bridge.registry();
+        let commands = registry.named_commands();
+        commands
+            .map(|(name, command)| CommandInfo {
+                name,
+                description: command.data.description.clone(),
+                source: CommandSource::Extension,
+                source_info: command.source_info.clone(),
+            })
+            .collect()
+    }
+
+    /// Binds the extensions to their session.
+    pub fn bind(&self, session: Arc<dyn ExtensionSession>) {
+        self.0.bridge.bind(session);
+        if let Some(screen) = self.0.bridge.ui.screen() {
+            screen.connect(Some(ExtensionHandle::new(&self.0)));
+        }
+    }
+
+    /// Gives commands access to the runtime, so they can replace the session.
+    pub fn attach(&self, runtime: Box<dyn RuntimeLink>) {
+        self.0.bridge.attach(runtime);
+    }
+}
+
+/// Process information that is valid UTF-8; JavaScript cannot represent the rest.
+fn process_info(cwd: &Path) -> ProcessInfo {
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let arguments = std::env::args_os().map(|it| it.to_string_lossy().into_owned());
+    ProcessInfo {
+        working_directory: cwd.to_owned(),
+        environment: environment.collect(),
+        arguments: arguments.collect(),
+        executable: std::env::current_exe().unwrap_or_default(),
+    }
+}
+
+fn error_diagnostic(message: String) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Error,
+        message,
+        path: None,
+    }
+}
+
+fn load_error(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Error,
+        message: format!("cannot load extension: {error}"),
+        path: path.map(Path::to_owned),
+    }
+}

@@ -1,0 +1,214 @@
+//! Registrations of extensions, as received from JavaScript, and the resulting registry.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use pi_config::SourceInfo;
+use pi_providers::ProviderConfig;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::sign_in::SignInData;
+
+/// Everything an extension's factory registered.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Registrations {
+    pub tools: Vec<ToolData>,
+    pub commands: Vec<CommandData>,
+    pub flags: Vec<FlagData>,
+    pub shortcuts: Vec<ShortcutData>,
+    pub message_renderers: Vec<String>,
+    pub entry_renderers: Vec<String>,
+    pub transforms_markdown: bool,
+    pub providers: Vec<ProviderData>,
+    /// The events handled by any extension so far.
+    pub events: Vec<String>,
+}
+
+/// The serializable part of a tool.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ToolData {
+    pub name: String,
+    pub label: Option<String>,
+    pub description: String,
+    pub parameters: Value,
+    pub prompt_snippet: Option<String>,
+    pub prompt_guidelines: Option<Vec<String>>,
+    pub execution_mode: Option<pi_core::ExecutionMode>,
+    pub constrained_sampling: Option<Value>,
+    pub prepares_arguments: bool,
+    pub render_shell: Option<String>,
+    pub renders_call: bool,
+    pub renders_result: bool,
+}
+
+/// The serializable part of a command.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct CommandData {
+    pub name: String,
+    pub description: Option<String>,
+    pub completes: bool,
+}
+
+/// The serializable part of a shortcut.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ShortcutData {
+    pub key: String,
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct FlagData {
+    pub name: String,
+    #[serde(rename = "type", default)]
+    pub kind: FlagKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FlagKind {
+    #[default]
+    Boolean,
+    String,
+}
+
+/// The serializable part of a provider.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ProviderData {
+    pub name: String,
+    pub config: ProviderConfig,
+    pub streams: bool,
+    pub refreshes: bool,
+    pub sign_in: Option<SignInData>,
+}
+
+/// A command and the extension it belongs to.
+pub(crate) struct OwnedCommand {
+    pub extension: String,
+    pub source_info: SourceInfo,
+    pub data: CommandData,
+}
+
+impl OwnedCommand {
+    /// Returns the extension and the name the command is registered with.
+    pub(crate) fn owner_and_name(&self) -> (String, String) {
+        (self.extension.clone(), self.data.name.clone())
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct ExtensionRegistry {
+    pub tools: Vec<(String, ToolData)>,
+    pub commands: Vec<OwnedCommand>,
+    pub flags: BTreeMap<String, FlagData>,
+    pub shortcuts: Vec<(String, ShortcutData)>,
+    pub message_renderers: HashSet<String>,
+    pub entry_renderers: HashSet<String>,
+    pub transforms_markdown: bool,
+    pub providers: Vec<(String, ProviderData)>,
+    pub events: HashSet<String>,
+    pub sources: HashMap<String, SourceInfo>,
+}
+
+impl ExtensionRegistry {
+    /// Adds the registrations of an extension; returns a message for each name conflict.
+    pub(crate) fn add(
+        &mut self,
+        extension: String,
+        source_info: &SourceInfo,
+        registrations: Registrations,
+    ) -> Vec<String> {
+        let mut clashes = Vec::new();
+        for tool in registrations.tools {
+            match self.tools.iter().find(|(_, known)| known.name == tool.name) {
+                Some((first, _)) => clashes.push(format!(
+                    "tool \"{}\" is already registered by {first}",
+                    tool.name
+                )),
+                None => self.tools.push((extension.clone(), tool)),
+            }
+        }
+        for flag in registrations.flags {
+            if self.flags.contains_key(&flag.name) {
+                clashes.push(format!("flag --{} is already registered", flag.name));
+            } else {
+                self.flags.insert(flag.name.clone(), flag);
+            }
+        }
+        for command in registrations.commands {
+            self.add_command(&extension, source_info, command);
+        }
+        for shortcut in registrations.shortcuts {
+            self.add_shortcut(&extension, shortcut);
+        }
+        self.message_renderers
+            .extend(registrations.message_renderers);
+        self.entry_renderers.extend(registrations.entry_renderers);
+        self.transforms_markdown |= registrations.transforms_markdown;
+        let providers = registrations.providers.into_iter();
+        self.providers
+            .extend(providers.map(|provider| (extension.clone(), provider)));
+        self.events = registrations.events.into_iter().collect::<HashSet<_>>();
+        self.sources.insert(extension, source_info.clone());
+        clashes
+    }
+
+    /// Adds a command, or replaces the extension's command of the same name.
+    pub(crate) fn add_command(
+        &mut self,
+        extension: &str,
+        source_info: &SourceInfo,
+        data: CommandData,
+    ) {
+        let same = self
+            .commands
+            .iter_mut()
+            .find(|known| known.extension == extension && known.data.name == data.name);
+        match same {
+            Some(known) => known.data = data,
+            None => self.commands.push(OwnedCommand {
+                extension: extension.to_owned(),
+                source_info: source_info.clone(),
+                data,
+            }),
+        }
+    }
+
+    /// Adds a shortcut, or replaces the extension's shortcut for the same key.
+    pub(crate) fn add_shortcut(&mut self, extension: &str, data: ShortcutData) {
+        self.shortcuts
+            .retain(|(owner, known)| owner != extension || known.key != data.key);
+        self.shortcuts.push((extension.to_owned(), data));
+    }
+
+    /// Finds a command by the name it is invoked by.
+    pub(crate) fn command(&self, invoked: &str) -> Option<&OwnedCommand> {
+        let mut commands = self.named_commands();
+        commands.find_map(|(name, command)| (name == invoked).then_some(command))
+    }
+
+    /// Lists commands with the names they are invoked by; duplicate names are numbered.
+    pub(crate) fn named_commands(&self) -> impl Iterator<Item = (String, &OwnedCommand)> {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut totals: HashMap<&str, usize> = HashMap::new();
+        for command in &self.commands {
+            *totals.entry(command.data.name.as_str()).or_default() += 1;
+        }
+        self.commands.iter().map(move |command| {
+            let name = command.data.name.as_str();
+            let number = seen.entry(name).or_default();
+            *number += 1;
+            let is_alone = totals.get(name) == Some(&1);
+            let name = if is_alone {
+                name.to_owned()
+            } else {
+                format!("{name}:{number}")
+            };
+            (name, command)
+        })
+    }
+}

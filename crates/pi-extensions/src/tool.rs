@@ -1,0 +1,145 @@
+//! Tools of extensions, as run by the agent.
+
+use std::future::Future;
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use pi_core::{ExecutionMode, Tool, ToolError, UpdateSink};
+use pi_ext::EngineError;
+use pi_protocol::json::JsonObject;
+use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::ExtensionsInner;
+use crate::control::ToolRegistration;
+use crate::registration::ToolData;
+
+struct ExtensionTool {
+    /// Weak, since the session owns its tools and the extensions own the session.
+    shared: Weak<ExtensionsInner>,
+    extension: String,
+    declaration: ToolDeclaration,
+    label: String,
+    mode: ExecutionMode,
+    prepares: bool,
+}
+
+/// Returns the declaration sent to the model.
+pub(crate) fn declaration(data: &ToolData) -> ToolDeclaration {
+    let sampling = data.constrained_sampling.clone();
+    ToolDeclaration {
+        name: data.name.clone(),
+        description: data.description.clone(),
+        parameters: data.parameters.clone(),
+        constrained_sampling: sampling.and_then(|value| serde_json::from_value(value).ok()),
+        extra: JsonObject::new(),
+    }
+}
+
+/// Creates a tool from an extension's registration.
+pub(crate) fn registered(
+    shared: &Arc<ExtensionsInner>,
+    extension: &str,
+    data: &ToolData,
+) -> ToolRegistration {
+    let tool = ExtensionTool {
+        shared: Arc::downgrade(shared),
+        extension: extension.to_owned(),
+        label: data.label.clone().unwrap_or_else(|| data.name.clone()),
+        mode: data.execution_mode.unwrap_or_default(),
+        prepares: data.prepares_arguments,
+        declaration: declaration(data),
+    };
+    ToolRegistration {
+        tool: Arc::new(tool),
+        snippet: data.prompt_snippet.clone(),
+        guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
+    }
+}
+
+impl Tool for ExtensionTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn execution_mode(&self) -> ExecutionMode {
+        self.mode
+    }
+
+    fn prepare(&self, arguments: JsonObject) -> BoxFuture<'_, Result<JsonObject, ToolError>> {
+        Box::pin(async move {
+            let Some(shared) = self.shared.upgrade().filter(|_| self.prepares) else {
+                return Ok(arguments);
+            };
+            let name = &self.declaration.name;
+            let given = Value::Object(arguments);
+            let prepared = shared
+                .engine
+                .prepare_arguments(&self.extension, name, given);
+            match prepared.await {
+                Ok(Value::Object(prepared)) => Ok(prepared),
+                Ok(_) => Err(ToolError::new(
+                    "the tool's prepareArguments did not return an object",
+                )),
+                Err(error) => Err(ToolError::new(error_message(error))),
+            }
+        })
+    }
+
+    fn execute<'a>(
+        &'a self,
+        call_id: &'a str,
+        arguments: JsonObject,
+        updates: UpdateSink,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let shared = self
+                .shared
+                .upgrade()
+                .ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
+            let (extension, name) = (&self.extension, &self.declaration.name);
+            let arguments = Value::Object(arguments);
+            let run = |signal| {
+                let engine = &shared.engine;
+                engine.execute_tool(extension, name, call_id, arguments, signal)
+            };
+            shared.run_tool(run, updates, &cancel).await
+        })
+    }
+}
+
+impl ExtensionsInner {
+    /// Runs an extension's code as a tool. Partial results and cancellation use the signal ID
+    /// passed to `run`.
+    pub(crate) async fn run_tool<Running>(
+        &self,
+        run: impl FnOnce(u64) -> Running,
+        updates: UpdateSink,
+        cancel: &CancellationToken,
+    ) -> Result<ToolOutput, ToolError>
+    where
+        Running: Future<Output = Result<Value, EngineError>>,
+    {
+        let signal = self.bridge.new_signal();
+        self.bridge.open_updates(signal, updates);
+        let outcome = self.until_cancelled(run(signal), signal, cancel).await;
+        self.bridge.close_updates(signal);
+        let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;
+        serde_json::from_value(output)
+            .map_err(|error| ToolError::new(format!("invalid tool result: {error}")))
+    }
+}
+
+/// Returns the extension's error message, without the kind of error.
+pub(crate) fn error_message(error: EngineError) -> String {
+    match error {
+        EngineError::Exception(thrown) => thrown.message,
+        other => other.to_string(),
+    }
+}

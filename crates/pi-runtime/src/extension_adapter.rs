@@ -1,0 +1,54 @@
+//! Connects the extensions with the session: implements what they need from a session and from the
+//! runtime, and turns what participants receive into events.
+
+mod agents;
+mod participant;
+mod runtime;
+mod session;
+mod trust;
+
+use std::sync::Arc;
+
+use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
+
+use crate::participants::Participants;
+use crate::toolset::{RegisteredTool, ToolOrigin};
+use crate::workspace::Workspace;
+
+pub(crate) use trust::ExtensionTrustResolver;
+
+/// Returns the parts of the workspace that extensions use.
+pub(crate) fn environment(workspace: &Workspace) -> ExtensionEnvironment {
+    ExtensionEnvironment {
+        files: workspace.resources.extensions.clone(),
+        settings: workspace.settings.settings(),
+        models: workspace.models.clone(),
+        cwd: workspace.cwd.clone(),
+        is_trusted: workspace.project.is_trusted(),
+        agent_dir: workspace.agent_dir.clone(),
+        env: workspace.env.clone(),
+        services: Arc::new(agents::RuntimeServices),
+    }
+}
+
+/// Returns the tools of the extensions.
+pub(crate) fn tools(extensions: &SessionExtensions) -> Vec<RegisteredTool> {
+    let tools = extensions.tools().into_iter();
+    tools
+        .map(|tool| registered(tool, ToolOrigin::Extension))
+        .collect()
+}
+
+/// Returns the extensions as participants of a session.
+pub(crate) fn participants(extensions: &SessionExtensions) -> Participants {
+    participant::register(extensions.clone())
+}
+
+fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {
+    RegisteredTool {
+        tool: tool.tool,
+        origin,
+        snippet: tool.snippet,
+        guidelines: tool.guidelines,
+    }
+}

@@ -1,0 +1,313 @@
+//! A session, as extensions control it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_context::{ContextUsage, ProjectInstructions, PromptSections, SessionStats};
+use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt};
+use pi_extensions::{
+    ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
+    SendOptions, SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration,
+    TreeNavigation, host_error,
+};
+use pi_protocol::{
+    CompactionOutcome, Delivery, EntryId, MessageContent, Model, QueuedTexts, SharedMessage,
+    ThinkingLevel,
+};
+use pi_session::Session;
+use pi_tools::ShellResult;
+use serde_json::Value;
+
+use super::registered;
+use crate::participants::CustomMessageDraft;
+use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
+use crate::toolset::ToolOrigin;
+
+impl SessionHistory for AgentSession {
+    fn cwd(&self) -> &Path {
+        self.cwd()
+    }
+
+    fn file(&self) -> Option<PathBuf> {
+        self.session_file()
+    }
+
+    fn id(&self) -> String {
+        self.session_id()
+    }
+
+    fn name(&self) -> Option<String> {
+        self.session_name()
+    }
+
+    fn read(&self, read: &mut dyn FnMut(&Session)) {
+        self.with_session(read);
+    }
+
+    fn messages(&self) -> Result<Vec<SharedMessage>, HostError> {
+        self.messages().map_err(host_error)
+    }
+
+    fn last_assistant_text(&self) -> Result<Option<String>, HostError> {
+        self.last_assistant_text().map_err(host_error)
+    }
+
+    fn stats(&self) -> Result<SessionStats, HostError> {
+        self.stats().map_err(host_error)
+    }
+
+    fn set_label(&self, entry: &EntryId, label: Option<&str>) -> Result<(), HostError> {
+        self.set_label(entry, label).map_err(host_error)
+    }
+
+    fn set_name(&self, name: String) -> ControlFuture<'_, ()> {
+        Box::pin(async move { self.set_session_name(&name).await.map_err(host_error) })
+    }
+
+    fn append_custom_entry(
+        &self,
+        custom_type: String,
+        data: Option<Value>,
+    ) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let appended = self.append_custom_entry(&custom_type, data).await;
+            appended.map(drop).map_err(host_error)
+        })
+    }
+
+    fn navigate(&self, navigation: TreeNavigation) -> ControlFuture<'_, bool> {
+        Box::pin(async move {
+            let options = NavigateOptions {
+                summarize: navigation.summarize,
+                instructions: navigation.instructions,
+                replace_instructions: navigation.replace_instructions,
+                label: navigation.label,
+            };
+            let moved = self.navigate_tree(&navigation.target, options).await;
+            Ok(moved.map_err(host_error)?.cancelled)
+        })
+    }
+}
+
+impl SessionRun for AgentSession {
+    fn is_idle(&self) -> bool {
+        self.is_idle()
+    }
+
+    fn is_streaming(&self) -> bool {
+        self.is_streaming()
+    }
+
+    fn is_compacting(&self) -> bool {
+        self.is_compacting()
+    }
+
+    fn is_bash_running(&self) -> bool {
+        self.is_bash_running()
+    }
+
+    fn pending_message_count(&self) -> usize {
+        self.pending_message_count()
+    }
+
+    fn context_usage(&self) -> Result<Option<ContextUsage>, HostError> {
+        self.context_usage().map_err(host_error)
+    }
+
+    fn abort(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.abort())
+    }
+
+    fn wait_for_idle(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.wait_for_idle())
+    }
+
+    fn compact(&self, instructions: Option<String>) -> ControlFuture<'_, CompactionOutcome> {
+        Box::pin(async move { self.compact(instructions).await.map_err(host_error) })
+    }
+
+    fn prompt(&self, prompt: ExtensionPrompt) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let prompt = Prompt {
+                text: prompt.text,
+                images: prompt.images,
+                streaming_behavior: prompt.delivery.and_then(delivery),
+                expand: prompt.expand,
+                source: InputSource::Extension,
+            };
+            self.prompt(prompt).await.map(drop).map_err(host_error)
+        })
+    }
+
+    fn send_message(&self, message: DraftData, options: SendOptions) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let options = CustomMessageOptions {
+                trigger_turn: options.trigger_turn,
+                deliver_as: options.delivery().map(|delivery| match delivery {
+                    MessageDelivery::Steer => CustomDelivery::Steer,
+                    MessageDelivery::FollowUp => CustomDelivery::FollowUp,
+                    MessageDelivery::NextTurn => CustomDelivery::NextTurn,
+                }),
+            };
+            let sent = self.send_custom_message(draft(message), options).await;
+            sent.map(drop).map_err(host_error)
+        })
+    }
+
+    fn send_user_message(
+        &self,
+        content: MessageContent,
+        options: SendOptions,
+    ) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let deliver_as = options.delivery().and_then(delivery);
+            let expand = options.expand_prompt_templates;
+            let sent = self.send_user_message(content, deliver_as, expand).await;
+            sent.map(drop).map_err(host_error)
+        })
+    }
+
+    fn clear_queue(&self) -> BoxFuture<'_, QueuedTexts> {
+        Box::pin(self.clear_queue())
+    }
+
+    fn run_bash(
+        &self,
+        command: String,
+        exclude_from_context: bool,
+    ) -> ControlFuture<'_, ShellResult> {
+        Box::pin(async move {
+            let request = BashRequest {
+                command,
+                exclude_from_context,
+                ..BashRequest::default()
+            };
+            self.bash(request).await.map_err(host_error)
+        })
+    }
+
+    fn abort_bash(&self) {
+        self.abort_bash();
+    }
+}
+
+impl SessionSetup for AgentSession {
+    fn model(&self) -> Option<Arc<Model>> {
+        self.model()
+    }
+
+    fn thinking_level(&self) -> ThinkingLevel {
+        self.thinking_level()
+    }
+
+    fn available_thinking_levels(&self) -> Vec<ThinkingLevel> {
+        self.available_thinking_levels()
+    }
+
+    fn supports_thinking(&self) -> bool {
+        self.supports_thinking()
+    }
+
+    fn scoped_models(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
+        let models = self.scoped_models().into_iter();
+        models
+            .map(|scoped| (scoped.model, scoped.thinking))
+            .collect()
+    }
+
+    fn set_model(&self, model: Arc<Model>) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let set = self.set_model(model, Persist::Session).await;
+            set.map_err(host_error)
+        })
+    }
+
+    fn set_thinking_level(&self, level: ThinkingLevel) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let set = self.set_thinking_level(level, Persist::Session).await;
+            set.map_err(host_error)
+        })
+    }
+
+    fn set_auto_compaction(&self, enabled: bool) -> Result<(), HostError> {
+        self.set_auto_compaction(enabled).map_err(host_error)
+    }
+
+    fn tools(&self) -> Vec<SessionTool> {
+        let toolset = self.toolset();
+        let tools = toolset.tools().iter().map(|tool| {
+            let declaration = tool.tool.declaration();
+            SessionTool {
+                name: declaration.name.clone(),
+                description: declaration.description.clone(),
+                parameters: declaration.parameters.clone(),
+                snippet: tool.snippet.clone(),
+                guidelines: tool.guidelines.clone(),
+                source: match tool.origin {
+                    ToolOrigin::Builtin => "builtin",
+                    ToolOrigin::Program => "sdk",
+                    ToolOrigin::Extension => "extension",
+                },
+            }
+        });
+        tools.collect()
+    }
+
+    fn active_tools(&self) -> Vec<String> {
+        self.active_tool_names()
+    }
+
+    fn set_active_tools(&self, names: &[String]) {
+        self.set_active_tools(names);
+    }
+
+    fn register_tool(&self, tool: ToolRegistration) {
+        self.register_tool(registered(tool, ToolOrigin::Extension));
+    }
+
+    fn system_prompt(&self) -> String {
+        self.system_prompt()
+    }
+
+    fn prompt_inputs(&self) -> PromptInputs {
+        let parts = self.prompt_parts();
+        let instructions = parts.instructions.into_iter();
+        PromptInputs {
+            custom: parts.custom,
+            append: parts.append,
+            instructions: instructions.map(|file| (file.path, file.content)).collect(),
+        }
+    }
+
+    fn prompt_sections(&self, inputs: PromptInputs, active: &[String]) -> PromptSections {
+        let mut parts = self.prompt_parts();
+        parts.custom = inputs.custom;
+        parts.append = inputs.append;
+        parts.instructions = inputs
+            .instructions
+            .into_iter()
+            .map(|(path, content)| ProjectInstructions { path, content })
+            .collect();
+        parts.sections(&self.toolset().prompt_tools(active))
+    }
+}
+
+/// Returns how a user message is delivered; the next turn is only for custom messages.
+fn delivery(delivery: MessageDelivery) -> Option<Delivery> {
+    match delivery {
+        MessageDelivery::Steer => Some(Delivery::Steer),
+        MessageDelivery::FollowUp => Some(Delivery::FollowUp),
+        MessageDelivery::NextTurn => None,
+    }
+}
+
+/// Converts a message of an extension.
+pub(super) fn draft(message: DraftData) -> CustomMessageDraft {
+    CustomMessageDraft {
+        custom_type: message.custom_type,
+        content: message.content,
+        display: message.display,
+        details: message.details,
+    }
+}

@@ -1,0 +1,113 @@
+//! The sessions that a host keeps while clients attach and detach.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::session_handle::{Attachment, SessionHandle};
+use crate::runtime::SessionRuntime;
+use crate::session::AgentSession;
+
+#[derive(Default)]
+pub(super) struct LiveSessions {
+    kept: Mutex<Vec<KeptSession>>,
+    /// One lock per session that is being opened or closed.
+    turns: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+struct KeptSession {
+    runtime: SessionRuntime,
+    attachment: Weak<Attachment>,
+    detached_at: Arc<Mutex<Instant>>,
+}
+
+impl KeptSession {
+    fn attach(&mut self) -> SessionHandle {
+        let attachment = self.attachment.upgrade().unwrap_or_else(|| {
+            let attachment = Arc::new(Attachment::new(Arc::clone(&self.detached_at)));
+            self.attachment = Arc::downgrade(&attachment);
+            attachment
+        });
+        SessionHandle::new(self.runtime.clone(), attachment)
+    }
+
+    /// Whether nothing has happened in this session, and no client was attached, for `limit`.
+    fn is_idle_for(&self, limit: Duration) -> bool {
+        self.attachment.strong_count() == 0
+            && lock(&self.detached_at).elapsed() >= limit
+            && self.runtime.session().is_quiet()
+    }
+}
+
+impl LiveSessions {
+    pub(super) fn keep(&self, runtime: SessionRuntime) -> SessionHandle {
+        let mut session = KeptSession {
+            runtime,
+            attachment: Weak::new(),
+            detached_at: Arc::new(Mutex::new(Instant::now())),
+        };
+        let handle = session.attach();
+        lock(&self.kept).push(session);
+        handle
+    }
+
+    pub(super) fn attach(&self, id: &str) -> Option<SessionHandle> {
+        let mut kept = lock(&self.kept);
+        let session = kept.iter_mut().find(|session| has_id(session, id))?;
+        Some(session.attach())
+    }
+
+    pub(super) fn sessions(&self) -> Vec<AgentSession> {
+        let kept = lock(&self.kept);
+        kept.iter()
+            .map(|session| session.runtime.session())
+            .collect()
+    }
+
+    /// Returns the IDs of the sessions that may be closed.
+    pub(super) fn idle(&self, limit: Duration) -> Vec<String> {
+        let kept = lock(&self.kept);
+        let idle = kept.iter().filter(|session| session.is_idle_for(limit));
+        idle.map(|session| session.runtime.session().session_id())
+            .collect()
+    }
+
+    /// Removes a session if it may still be closed.
+    pub(super) fn take_idle(&self, id: &str, limit: Duration) -> Option<SessionRuntime> {
+        let mut kept = lock(&self.kept);
+        let position = kept
+            .iter()
+            .position(|session| has_id(session, id) && session.is_idle_for(limit))?;
+        Some(kept.swap_remove(position).runtime)
+    }
+
+    pub(super) fn take_all(&self) -> Vec<SessionRuntime> {
+        let kept = std::mem::take(&mut *lock(&self.kept));
+        kept.into_iter().map(|session| session.runtime).collect()
+    }
+
+    /// Waits until no one else opens or closes the session.
+    pub(super) async fn lock(&self, id: &str) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = lock(&self.turns);
+            turns.retain(|_, turn| turn.strong_count() > 0);
+            let known = turns.get(id).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                let turn = Arc::default();
+                turns.insert(id.to_owned(), Arc::downgrade(&turn));
+                turn
+            })
+        };
+        turn.lock_owned().await
+    }
+}
+
+fn has_id(session: &KeptSession, id: &str) -> bool {
+    session.runtime.session().session_id() == id
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,67 @@
+//! Options of a host.
+
+use std::sync::Arc;
+
+use pi_auth::CredentialStore;
+use pi_config::{AgentDir, SettingsOverrides, SettingsStore};
+use pi_env::Env;
+use pi_providers::Models;
+
+use super::trust::TrustPrompt;
+use crate::toolset::PROCESS_MARKS;
+use crate::workspace::MissingPackageInstaller;
+
+/// What all sessions of a process share; every field has a sensible default.
+#[derive(Clone)]
+pub struct HostOptions {
+    /// Directory of the user's files.
+    pub agent_dir: AgentDir,
+    pub env: Env,
+    /// Trust flags (`--approve`, `--no-approve`).
+    pub trust: Option<bool>,
+    /// Prompts the user about a project without a trust decision.
+    pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
+    /// Installs missing packages; without it they are only reported.
+    pub packages: Option<Arc<dyn MissingPackageInstaller>>,
+    /// Whether to use the network only for explicit user requests (`--offline`).
+    pub offline: bool,
+    /// Environment variables added for child processes; [`PROCESS_MARKS`] by default.
+    pub child_environment: Vec<(String, String)>,
+    /// Settings to use instead of the settings files.
+    pub settings: Option<SettingsStore>,
+    /// Settings for this run; they override those of the files.
+    pub run_settings: SettingsOverrides,
+    /// Credentials to use instead of `auth.json`.
+    pub credentials: Option<Arc<dyn CredentialStore>>,
+    /// Models to use instead of the default collection, without further configuration.
+    pub model_collection: Option<Models>,
+}
+
+impl HostOptions {
+    pub fn new(agent_dir: AgentDir, env: Env) -> Self {
+        let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            agent_dir,
+            env,
+            trust: None,
+            trust_prompt: None,
+            packages: None,
+            offline: false,
+            child_environment: marks.into(),
+            settings: None,
+            run_settings: SettingsOverrides::default(),
+            credentials: None,
+            model_collection: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for HostOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("HostOptions")
+            .field("agent_dir", &self.agent_dir)
+            .field("offline", &self.offline)
+            .finish_non_exhaustive()
+    }
+}

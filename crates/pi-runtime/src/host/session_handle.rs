@@ -1,0 +1,67 @@
+//! A client's hold on a session that the host keeps.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pi_core::Observer;
+use pi_protocol::Cursor;
+use tokio::time::Instant;
+
+use crate::runtime::SessionRuntime;
+use crate::session::AgentSession;
+
+/// Attaches a client to a session. The host keeps the session as long as a handle exists.
+#[derive(Clone, Debug)]
+pub struct SessionHandle {
+    runtime: SessionRuntime,
+    _attachment: Arc<Attachment>,
+}
+
+/// Exists while clients are attached; records when the last one has detached.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    detached_at: Arc<Mutex<Instant>>,
+}
+
+impl Attachment {
+    pub(super) fn new(detached_at: Arc<Mutex<Instant>>) -> Self {
+        Self { detached_at }
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let mut detached_at = self
+            .detached_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *detached_at = Instant::now();
+    }
+}
+
+impl SessionHandle {
+    pub(super) fn new(runtime: SessionRuntime, attachment: Arc<Attachment>) -> Self {
+        Self {
+            runtime,
+            _attachment: attachment,
+        }
+    }
+
+    /// Returns the ID of the current session; it changes when the session is replaced.
+    pub fn id(&self) -> String {
+        self.session().session_id()
+    }
+
+    pub fn session(&self) -> AgentSession {
+        self.runtime.session()
+    }
+
+    /// Returns the operations that replace the session.
+    pub fn runtime(&self) -> &SessionRuntime {
+        &self.runtime
+    }
+
+    /// Observes the events after a position, or those from now on, without ever delaying the session.
+    pub fn observe(&self, from: Option<Cursor>) -> Observer {
+        self.session().observe(from)
+    }
+}

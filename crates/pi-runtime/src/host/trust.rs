@@ -1,0 +1,114 @@
+//! Decides whether the files of a project are used.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use pi_config::{
+    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice, TrustDecision, TrustStore,
+    TrustUpdate,
+};
+
+use super::Host;
+use crate::workspace::{ProjectProbe, WorkspaceOptions, diagnostic};
+
+/// Prompts the user about a project's trust; front ends without a user have none.
+pub trait TrustPrompt: Send + Sync {
+    /// Returns the user's choice; `None` leaves the decision open.
+    fn prompt<'a>(
+        &'a self,
+        cwd: &'a Path,
+        choices: Vec<TrustChoice>,
+    ) -> BoxFuture<'a, Option<TrustChoice>>;
+}
+
+/// Decides about projects without a trust decision; implemented by the user's extensions.
+pub trait TrustResolver: Send + Sync {
+    /// Returns the decision; `None` leaves it to the user. Messages raised while deciding are added
+    /// to `diagnostics`.
+    fn resolve<'a>(
+        &'a self,
+        host: &'a Host,
+        options: &'a WorkspaceOptions,
+        cwd: &'a Path,
+        diagnostics: &'a mut Vec<ConfigDiagnostic>,
+    ) -> BoxFuture<'a, Option<TrustResolution>>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrustResolution {
+    pub access: ProjectAccess,
+    /// Whether to remember the decision for other runs.
+    pub remember: bool,
+}
+
+/// Trust decisions of this process, by project directory.
+#[derive(Debug, Default)]
+pub(crate) struct TrustDecisions(Mutex<HashMap<PathBuf, ProjectAccess>>);
+
+impl TrustDecisions {
+    pub(crate) fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
+        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.get(cwd).copied()
+    }
+
+    /// Removes the decision about a project, which may have changed since.
+    pub(crate) fn remove(&self, cwd: &Path) {
+        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.remove(cwd);
+    }
+
+    fn set(&self, cwd: &Path, access: ProjectAccess) {
+        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        decisions.insert(cwd.to_owned(), access);
+    }
+}
+
+/// Decides about a project's trust: what is known, then the extensions, then the user.
+pub(crate) async fn resolve_trust(
+    host: &Host,
+    workspace: &WorkspaceOptions,
+    probe: &ProjectProbe,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> ProjectAccess {
+    let cwd = &probe.cwd;
+    let decision = match &probe.decision {
+        Ok(decision) => decision,
+        Err(error) => {
+            diagnostics.push(error.clone());
+            return ProjectAccess::Denied;
+        }
+    };
+    let TrustDecision::Prompt { choices } = decision else {
+        return decision.access_without_prompt();
+    };
+    if let Some(resolver) = &workspace.trust_resolver
+        && let Some(resolution) = resolver.resolve(host, workspace, cwd, diagnostics).await
+    {
+        if resolution.remember {
+            let update = match resolution.access {
+                ProjectAccess::Trusted => TrustUpdate::trust(cwd),
+                _ => TrustUpdate::deny(cwd),
+            };
+            save(host, &[update], diagnostics);
+        }
+        host.decisions().set(cwd, resolution.access);
+        return resolution.access;
+    }
+    let Some(prompt) = &host.options().trust_prompt else {
+        return decision.access_without_prompt();
+    };
+    let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
+        return decision.access_without_prompt();
+    };
+    save(host, &choice.updates(), diagnostics);
+    host.decisions().set(cwd, choice.access());
+    choice.access()
+}
+
+fn save(host: &Host, updates: &[TrustUpdate], diagnostics: &mut Vec<ConfigDiagnostic>) {
+    if let Err(error) = TrustStore::new(&host.options().agent_dir).save(updates) {
+        diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
+    }
+}

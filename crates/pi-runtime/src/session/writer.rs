@@ -1,0 +1,48 @@
+//! Changes the stored session on a thread that may block, one change at a time.
+
+use std::panic::resume_unwind;
+
+use pi_session::SessionError;
+use tokio::sync::MutexGuard;
+
+use super::AgentSession;
+use super::transcript::Transcript;
+
+/// The right to change the session. What depends on a change, such as the selected model, is updated before it is
+/// dropped, so that file and memory agree. Hooks and listeners may write: do not await them meanwhile.
+pub(super) struct SessionWriter<'session> {
+    session: &'session AgentSession,
+    _turn: MutexGuard<'session, ()>,
+}
+
+impl AgentSession {
+    /// Waits for the right to change the session.
+    pub(super) async fn writer(&self) -> SessionWriter<'_> {
+        SessionWriter {
+            session: self,
+            _turn: self.0.writing.lock().await,
+        }
+    }
+}
+
+impl SessionWriter<'_> {
+    /// Performs a change. It completes even if the caller goes away.
+    pub(super) async fn write<Data: Send + 'static>(
+        &mut self,
+        change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError> + Send + 'static,
+    ) -> Result<Data, SessionError> {
+        let session = self.session.clone();
+        if session.transcript().session().path().is_none() {
+            return change(&mut session.transcript());
+        }
+        let writing = tokio::task::spawn_blocking(move || change(&mut session.transcript()));
+        match writing.await {
+            Ok(result) => result,
+            Err(failure) => match failure.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The process is exiting, and this task with it.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What belongs to a working directory: settings, trust, resources, models.
+//!
+//! The load order enforces trust: first the user's settings, then the trust decision, and only then
+//! anything from the project. A session in another directory gets its own workspace.
+
+mod project_changes;
+mod project_probe;
+mod shared;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use pi_config::{
+    AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
+    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, check_dir_permissions,
+    load_resources, read_models_file, run_project_migrations,
+};
+use pi_context::{
+    DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
+    shell_command,
+};
+use pi_env::{Env, env_vars as ai_vars};
+use pi_providers::{
+    Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
+};
+
+use crate::host::{Host, TrustResolver, resolve_trust};
+use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
+
+pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
+pub(crate) use project_probe::ProjectProbe;
+pub(crate) use shared::SharedWorkspaces;
+
+/// Root directory of the installed assets.
+const PACKAGE_DIR: &str = "PI_PACKAGE_DIR";
+
+/// Whether requests identify pi to providers: `1`, `true` or `yes`; overrides the settings.
+const TELEMETRY: &str = "PI_TELEMETRY";
+
+/// Disables checks for newer versions.
+const SKIP_VERSION_CHECK: &str = "PI_SKIP_VERSION_CHECK";
+
+/// Installs packages that are configured but missing.
+pub trait MissingPackageInstaller: Send + Sync {
+    /// Installs the packages and returns diagnostics for those that failed.
+    fn install_missing<'a>(
+        &'a self,
+        missing: &'a [MissingPackage],
+        cwd: &'a Path,
+        settings: &'a SettingsStore,
+    ) -> BoxFuture<'a, Vec<ConfigDiagnostic>>;
+}
+
+/// How a workspace is loaded.
+#[derive(Clone, Default)]
+pub struct WorkspaceOptions {
+    pub resources: ResourceFlags,
+    /// May decide about a project before the user is prompted.
+    pub trust_resolver: Option<Arc<dyn TrustResolver>>,
+}
+
+/// What belongs to a working directory.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Workspace {
+    /// Directory of the user's files.
+    pub agent_dir: AgentDir,
+    pub cwd: PathBuf,
+    pub env: Env,
+    /// Whether the project's files are used.
+    pub project: ProjectAccess,
+    pub settings: SettingsStore,
+    pub models: Models,
+    /// Skills, templates, context files and other resources, with their diagnostics. Those are
+    /// meant for interactive display, not for the output of a script.
+    pub resources: Arc<Resources>,
+    /// Problems to report in every front end.
+    pub diagnostics: Vec<ConfigDiagnostic>,
+}
+
+impl Workspace {
+    /// Loads the workspace of a directory. Never fails: problems in the user's files are reported in
+    /// `diagnostics`.
+    pub async fn load(host: &Host, options: &WorkspaceOptions, cwd: &Path) -> Self {
+        Self::load_probed(host, options, ProjectProbe::read(host, cwd)).await
+    }
+
+    /// Loads the workspace of a directory that was already probed.
+    pub(crate) async fn load_probed(
+        host: &Host,
+        workspace: &WorkspaceOptions,
+        probe: ProjectProbe,
+    ) -> Self {
+        let options = host.options();
+        let mut diagnostics = Vec::new();
+        if options.settings.is_none() {
+            diagnostics.extend(check_dir_permissions(&options.agent_dir));
+        }
+        let project = resolve_trust(host, workspace, &probe, &mut diagnostics).await;
+        let ProjectProbe { cwd, settings, .. } = probe;
+        settings.set_project_access(project);
+        if project.is_trusted() && options.settings.is_none() {
+            diagnostics.extend(run_project_migrations(&cwd));
+        }
+        diagnostics.extend(settings.take_diagnostics());
+        let resources = find_resources(
+            host,
+            &ResourceRequest {
+                agent_dir: options.agent_dir.clone(),
+                cwd: cwd.clone(),
+                env: options.env.clone(),
+                settings: settings.clone(),
+                project,
+                flags: workspace.resources.clone(),
+            },
+            &mut diagnostics,
+        )
+        .await;
+        let models = match &options.model_collection {
+            Some(models) => models.clone(),
+            None => build_models(host, &settings, &mut diagnostics).await,
+        };
+        Self {
+            agent_dir: options.agent_dir.clone(),
+            cwd,
+            env: options.env.clone(),
+            project,
+            settings,
+            models,
+            resources: Arc::new(resources),
+            diagnostics,
+        }
+    }
+
+    /// Builds the tools for a session in this directory.
+    pub fn toolset(
+        &self,
+        selection: ToolSelection,
+        custom: Vec<RegisteredTool>,
+        variables: &[(String, String)],
+    ) -> Toolset {
+        let settings = self.settings.settings();
+        Toolset::new(ToolsetOptions {
+            cwd: self.cwd.clone(),
+            home: self.env.home_dir(),
+            shell_path: settings.shell_path(&self.env),
+            command_prefix: settings.shell_command_prefix.clone(),
+            resize_images: settings.images.auto_resize(),
+            environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),
+            selection,
+            default_tools: settings.default_tools.clone(),
+            custom,
+        })
+    }
+
+    /// Returns the inputs of the system prompt for a session in this directory.
+    pub fn prompt(&self) -> SystemPromptParts {
+        let package = self.env.var(PACKAGE_DIR).map(PathBuf::from);
+        let program = std::env::current_exe().ok();
+        let resources = &self.resources;
+        SystemPromptParts {
+            cwd: self.cwd.clone(),
+            custom: resources.system_prompt.clone(),
+            append: resources.append_system_prompt.clone(),
+            instructions: resources
+                .context_files
+                .iter()
+                .map(|file| ProjectInstructions {
+                    path: file.path.clone(),
+                    content: file.content.clone(),
+                })
+                .collect(),
+            skills: pi_config::list_skills_for_model(&resources.skills)
+                .into_iter()
+                .map(|skill| PromptSkill {
+                    name: skill.name,
+                    description: skill.description,
+                    location: skill.location,
+                })
+                .collect(),
+            docs: DocsPaths {
+                documentation: find_documentation(package.as_deref(), program.as_deref()),
+                program: shell_command(program.as_deref()),
+                agent_directory: self.agent_dir.path().to_owned(),
+            },
+        }
+    }
+}
+
+/// Loads the resources and installs missing packages if possible and allowed. A package that cannot
+/// be installed is reported, and the session continues without it.
+async fn find_resources(
+    host: &Host,
+    request: &ResourceRequest,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Resources {
+    let resources = load_resources(request);
+    if resources.missing_packages.is_empty() {
+        return resources;
+    }
+    let options = host.options();
+    let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
+    let installer = options.packages.as_ref().filter(|_| !is_offline);
+    let Some(installer) = installer else {
+        for missing in &resources.missing_packages {
+            tracing::info!(source = missing.source, "package is not installed");
+        }
+        return resources;
+    };
+    let missing = &resources.missing_packages;
+    diagnostics.extend(
+        installer
+            .install_missing(missing, &request.cwd, &request.settings)
+            .await,
+    );
+    load_resources(request)
+}
+
+/// Returns an environment in which pi makes no network requests on its own.
+pub(crate) fn offline(env: &Env) -> Env {
+    let variables = offline_variables().into_iter().collect();
+    env.with_overrides(&variables)
+}
+
+/// Environment variables that keep pi and its child processes offline.
+pub(crate) fn offline_variables() -> [(String, String); 2] {
+    [ai_vars::OFFLINE, SKIP_VERSION_CHECK].map(|name| (name.to_owned(), "1".to_owned()))
+}
+
+/// Builds the models: the built-in ones and those of `models.json`, with their credential status.
+async fn build_models(
+    host: &Host,
+    settings: &SettingsStore,
+    diagnostics: &mut Vec<ConfigDiagnostic>,
+) -> Models {
+    let options = host.options();
+    let agent_dir = &options.agent_dir;
+    let values = settings.settings();
+    let stored = match &options.credentials {
+        Some(credentials) => Arc::clone(credentials),
+        None => {
+            let file = AuthFile::new(agent_dir.auth_file());
+            if let Err(error) = file.create_if_missing().await {
+                let path = agent_dir.auth_file();
+                diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, Some(path)));
+            }
+            Arc::new(file)
+        }
+    };
+    let is_enabled = match options.env.var(TELEMETRY) {
+        Some(value) => ["1", "true", "yes"].contains(&value.to_ascii_lowercase().as_str()),
+        None => values.enable_install_telemetry(),
+    };
+    let models = Models::new(ModelsOptions {
+        credentials: Arc::new(host.keys().wrap(stored)),
+        store: Arc::new(ModelsStoreFile::new(agent_dir.models_store_file())),
+        http: host.http().client_for(values.http_proxy()),
+        env: options.env.clone(),
+        telemetry: if is_enabled {
+            Telemetry::On
+        } else {
+            Telemetry::Off
+        },
+        wire_apis: vec![pi_bedrock::wire_api()],
+        ..ModelsOptions::default()
+    });
+    let file = agent_dir.models_file();
+    match read_models_file::<ProviderConfig>(&file) {
+        Ok(providers) => {
+            for (id, config) in providers {
+                if let Err(error) = models.register(&id, Registration::ModelsFile(config)) {
+                    diagnostics.push(diagnostic(
+                        DiagnosticLevel::Warning,
+                        &error,
+                        Some(file.clone()),
+                    ));
+                }
+            }
+        }
+        Err(error) => diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, Some(file))),
+    }
+    let report = models.refresh(RefreshOptions::default()).await;
+    for (provider, error) in report.errors {
+        tracing::warn!(provider, %error, "cannot load credential or models of provider");
+    }
+    models
+}
+
+pub(crate) fn diagnostic(
+    level: DiagnosticLevel,
+    error: &dyn std::error::Error,
+    path: Option<PathBuf>,
+) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level,
+        message: error.to_string(),
+        path,
+    }
+}

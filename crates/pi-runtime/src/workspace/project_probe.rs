@@ -1,0 +1,81 @@
+//! The user's settings and the known trust decision about a project, without prompting.
+//!
+//! Both determine the session directory and everything loaded once a session is open, so they are
+//! read once.
+
+use std::path::{Path, PathBuf};
+
+use pi_config::{
+    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, SettingsStore, TrustDecision, TrustInputs,
+    decide_trust,
+};
+
+use super::diagnostic;
+use crate::host::Host;
+
+/// State read from the user's files about a directory, before anything in the directory is used.
+pub(crate) struct ProjectProbe {
+    pub(crate) cwd: PathBuf,
+    pub(super) settings: SettingsStore,
+    /// An error means the project is not trusted.
+    pub(crate) decision: Result<TrustDecision, ConfigDiagnostic>,
+}
+
+impl ProjectProbe {
+    /// Reads the user's settings and the stored trust decision about the project.
+    pub(crate) fn read(host: &Host, cwd: &Path) -> Self {
+        let options = host.options();
+        let (settings, decision) = match &options.settings {
+            Some(settings) => {
+                let access = settings.project_access();
+                (settings.clone(), Ok(TrustDecision::Known(access)))
+            }
+            None => {
+                let agent_dir = &options.agent_dir;
+                let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Undecided);
+                settings.set_overrides(&options.run_settings);
+                let decision = known_decision(host, cwd, &settings);
+                (settings, decision)
+            }
+        };
+        Self {
+            cwd: cwd.to_owned(),
+            settings,
+            decision,
+        }
+    }
+
+    /// Returns the settings that apply without prompting the user.
+    pub(crate) fn settings(&self) -> &SettingsStore {
+        let access = match &self.decision {
+            Ok(decision) => decision.access_without_prompt(),
+            Err(_) => ProjectAccess::Denied,
+        };
+        self.settings.set_project_access(access);
+        &self.settings
+    }
+}
+
+/// Decides about a project's trust as far as possible without prompting.
+fn known_decision(
+    host: &Host,
+    cwd: &Path,
+    settings: &SettingsStore,
+) -> Result<TrustDecision, ConfigDiagnostic> {
+    let options = host.options();
+    if let Some(access) = host.decisions().get(cwd) {
+        return Ok(TrustDecision::Known(access));
+    }
+    let home = options.env.home_dir();
+    decide_trust(&TrustInputs {
+        cwd,
+        home: home.as_deref(),
+        agent_dir: &options.agent_dir,
+        cli: options.trust,
+        default: settings.settings().default_project_trust(),
+    })
+    .map_err(|error| {
+        let file = options.agent_dir.trust_file();
+        diagnostic(DiagnosticLevel::Warning, &error, Some(file))
+    })
+}

@@ -1,0 +1,157 @@
+//! Many sessions in one host, with clients that come and go.
+
+use std::time::Duration;
+
+use pi_protocol::SessionEvent;
+use pi_providers::{FauxGate, FauxResponse};
+use pi_runtime::{AttachError, Host, Observed, Observer, SessionHandle};
+use pretty_assertions::assert_eq;
+use tokio::task::JoinSet;
+
+use crate::test_env::{RuntimeTestEnv, prompt};
+
+const SESSIONS: usize = 50;
+const PROMPTS: usize = 3;
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn host(env: &RuntimeTestEnv) -> Host {
+    Host::new(env.options().host)
+}
+
+async fn open(host: &Host, env: &RuntimeTestEnv) -> SessionHandle {
+    host.open(env.options().session).await.unwrap()
+}
+
+/// Reads until the session is closed; returns the number of settled runs.
+async fn count_settled(mut observer: Observer) -> usize {
+    let mut settled = 0;
+    while let Some(observed) = observer.next().await {
+        if let Observed::Event(envelope) = observed
+            && matches!(envelope.event, SessionEvent::AgentSettled)
+        {
+            settled += 1;
+        }
+        tokio::task::yield_now().await;
+    }
+    settled
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    // More deltas than the log keeps, so that the idle observer misses some.
+    let text = "word ".repeat(2000);
+    for _ in 0..SESSIONS * PROMPTS {
+        env.faux.push(FauxResponse::text(text.clone()));
+    }
+    let mut clients = JoinSet::new();
+    for _ in 0..SESSIONS {
+        let handle = open(&host, &env).await;
+        clients.spawn(async move {
+            let observers = [handle.observe(None), handle.observe(None)];
+            let observers = observers.map(|observer| tokio::spawn(count_settled(observer)));
+            let mut idle = handle.observe(None);
+            for number in 0..PROMPTS {
+                prompt(&handle.session(), &format!("prompt {number}")).await;
+            }
+            let count = handle.session().messages().unwrap().len();
+            let last_seq = handle.observe(None).cursor().seq;
+            handle.runtime().shutdown().await;
+            for observer in observers {
+                observer.await.unwrap();
+            }
+            // The observer that never read learns that it missed events and is then up to date.
+            match idle.next().await {
+                Some(Observed::Lagged) => assert!(idle.cursor().seq >= last_seq),
+                other => panic!("the observer has missed events: {other:?}"),
+            }
+            count
+        });
+    }
+    assert_eq!(host.sessions().len(), SESSIONS);
+    let counts = clients.join_all().await;
+    // System message, and a prompt and a response per run.
+    assert_eq!(counts, [1 + 2 * PROMPTS; SESSIONS]);
+}
+
+#[tokio::test]
+async fn sessions_of_a_directory_share_its_workspace() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let (one, other) = (open(&host, &env).await, open(&host, &env).await);
+    assert_ne!(one.id(), other.id());
+    let workspaces = [one.runtime().workspace(), other.runtime().workspace()];
+    assert!(std::sync::Arc::ptr_eq(&workspaces[0], &workspaces[1]));
+    // A reload reads the files again, and only for the session that asked for it.
+    one.runtime().reload().await.unwrap();
+    assert!(!std::sync::Arc::ptr_eq(
+        &one.runtime().workspace(),
+        &workspaces[1]
+    ));
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_without_clients_is_closed_and_opened_again_on_demand() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let handle = open(&host, &env).await;
+    prompt(&handle.session(), "hello").await;
+    let id = handle.id();
+
+    tokio::time::advance(LIMIT).await;
+    assert_eq!(host.close_idle(LIMIT).await, 0, "a client is attached");
+    let old = handle.session();
+    drop(handle);
+    assert_eq!(host.close_idle(LIMIT).await, 0, "the client was just here");
+    tokio::time::advance(LIMIT).await;
+    assert_eq!(host.close_idle(LIMIT).await, 1);
+    assert_eq!(host.sessions().len(), 0);
+    drop(old);
+
+    let again = host.attach(&id, env.options().session).await.unwrap();
+    assert_eq!(again.id(), id);
+    assert_eq!(again.session().messages().unwrap().len(), 3);
+    prompt(&again.session(), "still there?").await;
+    assert_eq!(again.session().messages().unwrap().len(), 5);
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_work_left_is_not_closed() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let handle = open(&host, &env).await;
+    let session = handle.session();
+    let gate = FauxGate::new();
+    env.faux.push(FauxResponse::after(&gate).then_text("late"));
+    let running = tokio::spawn(async move { prompt(&session, "hello").await });
+    gate.reached().await;
+    drop(handle);
+    tokio::time::advance(2 * LIMIT).await;
+    assert_eq!(host.close_idle(LIMIT).await, 0);
+    gate.open();
+    running.await.unwrap();
+    assert_eq!(host.close_idle(LIMIT).await, 1);
+}
+
+#[tokio::test]
+async fn clients_attach_to_the_same_live_session() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let handle = open(&host, &env).await;
+    prompt(&handle.session(), "hello").await;
+    let options = env.options().session;
+    let second = host.attach(&handle.id(), options.clone()).await.unwrap();
+    assert_eq!(host.sessions().len(), 1);
+    assert_eq!(second.session().messages().unwrap().len(), 3);
+
+    let unknown = host.attach("no-such-session", options).await;
+    assert!(
+        matches!(&unknown, Err(AttachError::NotFound(id)) if id == "no-such-session"),
+        "{unknown:?}"
+    );
+    host.shutdown().await;
+    assert_eq!(host.sessions().len(), 0);
+}
