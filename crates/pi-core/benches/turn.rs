@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Input, Lane, Tool, ToolContext, ToolError};
+use pi_core::{Backend as _, Input, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Message, Model, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput};
 use pi_providers::AssistantStream;
@@ -88,7 +88,12 @@ fn session(turns: usize) -> TestBackend {
 
 async fn run(session: TestBackend) {
     let prompt = prompt_input("go".to_owned());
-    Lane::new(&session, Input::Prompt(prompt)).complete().await;
+    drop(
+        pi_core::submit(&session, Input::Prompt(prompt))
+            .reply()
+            .await,
+    );
+    session.control().wait_for_idle().await;
 }
 
 /// Many tool turns and the final response.

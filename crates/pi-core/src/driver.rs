@@ -1,85 +1,109 @@
 //! Performs the effects of the machine.
 //!
-//! A lane is the sequence of effects that follows one request. It performs them in order and feeds their outcomes
-//! back. A request's lane runs in the caller's task until the reply; if it has become a run, the rest continues in a
-//! separate task. Several lanes may be active at once: the run, and the requests of other clients and hooks.
+//! A lane is the sequence of effects that follows one request. It runs in its own task, performs the effects in order
+//! and feeds their outcomes back. The caller waits for the reply only, and may stop waiting at any time. Several lanes
+//! may be active at once: the run, and the requests of other clients and hooks.
+//!
+//! Hooks and backends run third-party code. A panic in it ends what the effect belongs to, never the lane.
 
 mod backend;
 mod control;
+mod reply;
 mod tools;
 
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::Control;
 use pi_protocol::{AgentEvent, SessionEvent};
+pub use reply::{LaneReply, PendingReply};
+use reply::{Replier, ReplyRelease};
 use tools::RunningTools;
 
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
 
+/// Feeds a request to the machine, and performs what follows in a separate task.
+///
+/// The machine has processed the request when this returns, whether or not the caller waits for the reply.
+pub fn submit<B: Backend>(backend: &B, input: Input) -> PendingReply<B> {
+    let (replier, pending) = reply::channel();
+    let mut lane = Lane {
+        backend: backend.clone(),
+        effects: backend.control().step(input).into(),
+        tools: RunningTools::default(),
+        error: None,
+        compaction: None,
+        panic: None,
+        turn: Span::none(),
+    };
+    if lane.effects.is_empty() {
+        // No task: nothing is left to do, and requests without effects are also made while a runtime shuts down.
+        drop(lane.send(replier, Reply::Done));
+        return pending;
+    }
+    let span = backend.span();
+    let replying = backend.in_context_of_caller(Box::pin(async move {
+        let release = lane.reply(replier).await;
+        (lane, release)
+    }));
+    let running = async move {
+        let (lane, release) = replying.await;
+        release.wait().await;
+        lane.complete().await;
+    };
+    backend.control().spawn(running.instrument(span));
+    pending
+}
+
 /// The effects that follow one request.
-pub struct Lane<B: Backend> {
+struct Lane<B: Backend> {
     backend: B,
     effects: VecDeque<Effect>,
     tools: RunningTools<B>,
     error: Option<B::Error>,
     compaction: Option<B::Compaction>,
+    /// A panic that ends what this lane continues, once the effects before it are performed.
+    panic: Option<String>,
     /// The span of the current turn; disabled between turns.
     turn: Span,
 }
 
 impl<B: Backend> Lane<B> {
-    /// Feeds a request to the machine. Nothing is performed until the lane is driven.
-    pub fn new(backend: &B, input: Input) -> Self {
-        Self {
-            backend: backend.clone(),
-            effects: backend.control().step(input).into(),
-            tools: RunningTools::default(),
-            error: None,
-            compaction: None,
-            turn: Span::none(),
-        }
-    }
-
     /// Performs effects up to the reply.
-    pub async fn reply(&mut self) -> Reply {
+    async fn reply(&mut self, replier: Replier<B>) -> ReplyRelease {
         loop {
             match self.effects.pop_front() {
-                Some(Effect::Reply(reply)) => return reply,
-                Some(effect) => self.perform(effect).await,
-                None => return Reply::Done,
+                Some(Effect::Reply(reply)) => return self.send(replier, reply),
+                Some(effect) => self.perform_caught(effect).await,
+                None if self.panic.is_some() => self.feed_panic(),
+                None => return self.send(replier, Reply::Done),
             }
         }
     }
 
-    /// Returns the error of a rejected prompt, or of a message that could not be appended.
-    pub fn take_error(&mut self) -> Option<B::Error> {
-        self.error.take()
-    }
-
-    /// Returns the result of the compaction this lane performed.
-    pub fn take_compaction(&mut self) -> Option<B::Compaction> {
-        self.compaction.take()
-    }
-
-    /// Performs the rest in a separate task, if there is any.
-    pub fn detach(self) {
-        if self.effects.is_empty() {
-            return;
+    fn send(&mut self, replier: Replier<B>, reply: Reply) -> ReplyRelease {
+        let (error, compaction) = (self.error.take(), self.compaction.take());
+        match replier.send(reply, error, compaction) {
+            Ok(release) => release,
+            Err(unread) => {
+                if let Reply::Rejected(rejection) = unread.reply {
+                    self.backend.report_rejection(rejection, unread.error);
+                }
+                ReplyRelease::released()
+            }
         }
-        let backend = self.backend.clone();
-        let span = backend.span();
-        backend.control().spawn(self.complete().instrument(span));
     }
 
-    /// Performs everything.
-    pub async fn complete(mut self) {
+    /// Performs what follows the reply.
+    async fn complete(mut self) {
         loop {
             match self.effects.pop_front() {
                 Some(Effect::Reply(Reply::Rejected(rejection))) => {
@@ -87,14 +111,55 @@ impl<B: Backend> Lane<B> {
                     self.backend.report_rejection(rejection, error);
                 }
                 Some(Effect::Reply(_)) => {}
-                Some(effect) => self.perform_in_turn(effect).await,
+                Some(effect) => self.perform_caught(effect).await,
+                None if self.panic.is_some() => self.feed_panic(),
                 None if self.tools.is_empty() => return,
                 None => {
-                    for outcome in self.tools.next().await {
+                    let backend = self.backend.clone();
+                    for outcome in self.tools.next(&backend).await {
                         self.feed(outcome);
                     }
                 }
             }
+        }
+    }
+
+    /// Performs an effect. After a panic, the remaining effects are still performed, except those whose outcome would
+    /// continue what the panic ends.
+    async fn perform_caught(&mut self, effect: Effect) {
+        let is_append = matches!(effect, Effect::AppendNow(_));
+        let has_outcome = is_awaited(&effect);
+        let performing = AssertUnwindSafe(self.perform_in_turn(effect));
+        let Err(panic) = performing.catch_unwind().await else {
+            return;
+        };
+        let message = self.report_panic(&*panic);
+        if is_append {
+            // The message may not be stored, so the request is not acknowledged.
+            self.effects
+                .retain(|effect| !matches!(effect, Effect::Reply(_)));
+            let rejection = Reply::Rejected(Rejection::Crashed);
+            self.effects.push_front(Effect::Reply(rejection));
+        }
+        if has_outcome || !self.tools.is_empty() || self.effects.iter().any(is_awaited) {
+            self.effects.retain(|effect| !is_awaited(effect));
+            self.tools = RunningTools::default();
+            self.panic = Some(message);
+        }
+    }
+
+    fn report_panic(&self, panic: &(dyn Any + Send)) -> String {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("no message");
+        tracing::error!(panic = text, "an effect panicked");
+        self.backend.on_panic(text);
+        format!("Internal error: a hook or the session panicked: {text}")
+    }
+
+    fn feed_panic(&mut self) {
+        if let Some(message) = self.panic.take() {
+            self.feed(Outcome::Panicked(message));
         }
     }
 
@@ -124,11 +189,11 @@ impl<B: Backend> Lane<B> {
     async fn perform(&mut self, effect: Effect) {
         let backend = self.backend.clone();
         match effect {
-            Effect::Emit(event) => backend.emit(event).await,
+            Effect::Emit(event) => emit(&backend, event).await,
             Effect::Publish(event) => backend.publish(event).await,
             Effect::PublishQueue => backend.publish_queue().await,
-            // The step that returned a cancellation has performed it.
-            Effect::Reply(_) | Effect::Cancel(_) => {}
+            // The step that returned a cancellation or a resolution has performed it.
+            Effect::Reply(_) | Effect::Cancel(_) | Effect::Resolve(_) => {}
             Effect::AwaitSettled(input) => {
                 backend.control().wait_until_settled().await;
                 self.effects.extend(backend.control().step(*input));
@@ -140,6 +205,11 @@ impl<B: Backend> Lane<B> {
             Effect::Reload => backend.reload(),
             Effect::EndRun => backend.end_run(),
             Effect::Report(failure) => backend.report_failure(failure),
+            Effect::Ask(request) => {
+                self.tools.ask(&backend, request.id.clone());
+                let event = SessionEvent::ApprovalRequested { request };
+                backend.publish(event).await;
+            }
             Effect::Stream => self.stream().await,
             Effect::Execute {
                 index,
@@ -207,10 +277,10 @@ impl<B: Backend> Lane<B> {
     }
 
     async fn end_compaction(&mut self, job: CompactionJob) {
-        if let Some(compaction) = self.compaction.take() {
-            let backend = self.backend.clone();
-            self.compaction = Some(backend.compaction_ended(job, compaction).await);
-        }
+        let backend = self.backend.clone();
+        let compaction = self.compaction.take();
+        let compaction = compaction.unwrap_or_else(|| backend.crashed_compaction());
+        self.compaction = Some(backend.compaction_ended(job, compaction).await);
     }
 
     async fn submit_deferred(&mut self, prompt: Prompt) {
@@ -249,11 +319,26 @@ impl<B: Backend> Lane<B> {
             for effect in effects {
                 match effect {
                     // Process events immediately, so a fast model cannot get ahead of its observers.
-                    Effect::Emit(event) => backend.emit(event).await,
+                    Effect::Emit(event) => emit(&backend, event).await,
                     later => self.effects.push_back(later),
                 }
             }
         }
+    }
+}
+
+/// Whether the machine waits for an outcome of the effect.
+fn is_awaited(effect: &Effect) -> bool {
+    effect.has_outcome() || matches!(effect, Effect::Execute { .. } | Effect::Ask(_))
+}
+
+/// Lets the hooks process an event, then publishes it, even if a hook panics.
+async fn emit<B: Backend>(backend: &B, event: SessionEvent) {
+    let processing = AssertUnwindSafe(backend.run_event_hooks(&event)).catch_unwind();
+    let processed = processing.await;
+    backend.publish(event).await;
+    if let Err(panic) = processed {
+        std::panic::resume_unwind(panic);
     }
 }
 

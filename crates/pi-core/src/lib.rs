@@ -20,7 +20,7 @@ mod tool_call;
 mod turn;
 mod validation;
 
-pub use driver::{Backend, Control, Lane, PreparedRun};
+pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, submit};
 pub use environment::{
     DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileKind, FileOperations,
     FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile, OpenFile,
@@ -30,8 +30,8 @@ pub use environment::{
 pub use error::HookError;
 pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
-    CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail, CustomDelivery,
-    CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
+    AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
+    CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
     PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
 pub use model_message::model_message;
@@ -45,6 +45,8 @@ pub use tool::{
     CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,
     ToolRegistry, ToolSource, merge_tools,
 };
-pub use tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+pub use tool_call::{
+    Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
+};
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
 pub use validation::{ArgumentError, validate_arguments};

@@ -5,191 +5,169 @@
 //! compacted and when the session settles. The conversation itself is owned by the store behind the driver. The driver
 //! performs the effects in order and feeds their outcomes back; requests of clients may arrive at any time. Every
 //! interleaving can therefore be tested without time, tasks or a model.
+//!
+//! [`Activity`] is the state of what is in progress, one component per kind: `preparation.rs` leads from a prompt to
+//! its run, `run.rs` alternates between loops of turns (`turns.rs`, with the tool calls of a response in `batch.rs`)
+//! and what follows them (`after_loop.rs`), `compaction.rs` is part of all of them. Outcomes go to the current
+//! activity. [`Context`] is what all activities use.
 
 mod activity;
+mod after_loop;
 mod batch;
+mod compaction;
+mod context;
 mod effect;
 mod input;
 mod interrupt;
-mod prompt;
-mod recovery;
-mod settle;
+mod plan;
+mod preparation;
+mod requests;
+mod retry;
+mod run;
 #[cfg(test)]
 mod tests;
 mod turns;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-
-use pi_context::RecoveryState;
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{
-    ActivityKind, AgentMessage, BashExecutionMessage, LiveMessage, Model, SharedMessage,
-    ThinkingLevel,
-};
-use pi_providers::ScopedModel;
+use pi_protocol::{ActivityKind, AgentMessage, LiveMessage, Request, SessionEvent, SharedMessage};
 
-use activity::{Activity, Preparation, PreparationStep, Run};
+use activity::Activity;
 pub use batch::CallOutcome;
+use context::Context;
+pub use context::Selection;
 pub use effect::{
-    CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply, RunFailure,
+    AnswerError, CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply,
+    RunFailure,
 };
 pub use input::{
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Input, Outcome,
     PreflightOutcome, PromptInput,
 };
+use preparation::{Preparation, PreparationEnd};
+use run::{Run, RunFlags};
+use turns::TurnLoop;
 
-use crate::prompt::Prompt;
 use crate::queue::MessageQueue;
-use crate::tool::ExecutionMode;
 use crate::turn::ActivityOutcome;
 
 /// A session's state and rules.
 #[derive(Debug, Default)]
 pub struct Machine {
-    selection: Selection,
-    queue: MessageQueue,
     activity: Activity,
-    /// Messages to send with the next prompt.
-    next_turn: Vec<AgentMessage>,
-    waiting: WaitingMessages,
-    /// Requests made while the session was settling or compacting.
-    deferred: VecDeque<Deferred>,
-    /// The response being streamed.
-    streaming: Option<LiveMessage>,
-    retry_policy: RetryPolicy,
-    /// The attempt in progress; 0 if the last turn did not fail.
-    retry_attempt: u32,
-    recovery: RecoveryState,
-    outcome: ActivityOutcome,
+    context: Context,
     is_closed: bool,
-    now_ms: i64,
-}
-
-/// What the next request uses.
-#[derive(Debug, Clone, Default)]
-pub struct Selection {
-    /// `None` until a model is selected.
-    pub model: Option<Arc<Model>>,
-    /// Reasoning effort for requests.
-    pub thinking_level: ThinkingLevel,
-    /// The models to cycle through; if empty, all available ones.
-    pub scoped_models: Vec<ScopedModel>,
-    /// Names of the tools the model may call.
-    pub active_tools: Vec<String>,
-    /// Those of the active tools that must run alone.
-    pub sequential_tools: Vec<String>,
-    /// Whether the tool calls of one response run in parallel.
-    pub execution_mode: ExecutionMode,
-}
-
-/// Messages that wait for a point where they do not separate a tool call from its result.
-#[derive(Debug, Default)]
-struct WaitingMessages {
-    /// For the end of the turn.
-    custom: VecDeque<AgentMessage>,
-    /// For the end of the run.
-    bash: VecDeque<BashExecutionMessage>,
-}
-
-impl WaitingMessages {
-    fn pop(&mut self) -> Option<AgentMessage> {
-        let bash = self.bash.pop_front().map(AgentMessage::BashExecution);
-        bash.or_else(|| self.custom.pop_front())
-    }
-}
-
-/// A request to fulfill once the session is idle.
-#[derive(Debug)]
-enum Deferred {
-    Prompt(Prompt),
-    Message(AgentMessage),
-}
-
-/// Outcome of a turn, as far as the next step of the loop depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TurnOutcome {
-    /// The model stopped, or its tools requested the end of the run.
-    NoCalls,
-    /// Tool results are waiting to be sent to the model.
-    CallsRemain,
-    /// The request failed or was canceled.
-    Failed,
 }
 
 impl Machine {
     pub fn new(selection: Selection) -> Self {
         Self {
-            selection,
+            context: Context::new(selection),
             ..Self::default()
         }
     }
 
     /// Updates the time and the retry policy that the next steps use.
     pub fn configure(&mut self, now_ms: i64, retry_policy: RetryPolicy) {
-        self.now_ms = now_ms;
-        self.retry_policy = retry_policy;
+        self.context.now_ms = now_ms;
+        self.context.retry.policy = retry_policy;
     }
 
     /// Processes an input and returns the effects to perform.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
-        let mut effects = Vec::new();
+        if self.is_closed && input.adds_work() {
+            self.context.reject(Rejection::Closed);
+            return self.context.take_effects();
+        }
         match input {
-            Input::Prompt(prompt) => self.prompt(prompt, &mut effects),
-            Input::DeferPrompt(prompt) => self.defer_prompt(prompt, &mut effects),
+            Input::Prompt(prompt) => self.prompt(prompt),
+            Input::DeferPrompt(prompt) => self.defer_prompt(prompt),
             Input::Enqueue {
                 message,
                 text,
                 delivery,
-            } => self.enqueue(message, text, delivery, &mut effects),
-            Input::SendCustom(custom) => self.send_custom(custom, &mut effects),
-            Input::BashFinished(message) => self.bash_finished(message, &mut effects),
-            Input::ClearQueue => self.clear_queue(&mut effects),
-            Input::Abort => self.abort(&mut effects),
-            Input::AbortRetry => self.abort_retry(&mut effects),
-            Input::AbortCompaction => self.abort_compaction(&mut effects),
-            Input::AbortNavigation => self.abort_navigation(&mut effects),
-            Input::Compact => self.begin_compaction(&mut effects),
-            Input::Navigate => self.begin_navigation(&mut effects),
-            Input::Close => self.close(&mut effects),
-            Input::Outcome(outcome) => self.outcome(outcome, &mut effects),
+            } => self.enqueue(message, text, delivery),
+            Input::SendCustom(custom) => self.send_custom(custom),
+            Input::BashFinished(message) => self.bash_finished(message),
+            Input::Answer { request, answer } => self.answer(request, answer),
+            Input::ClearQueue => self.context.clear_queue(),
+            Input::Abort => self.abort(),
+            Input::AbortRetry => self.cancel(CancelScope::Retry),
+            Input::AbortCompaction => self.cancel(CancelScope::Compaction),
+            Input::AbortNavigation => self.cancel(CancelScope::Navigation),
+            Input::Compact => self.begin_compaction(),
+            Input::Navigate => self.begin_navigation(),
+            Input::Close => self.close(),
+            Input::Outcome(outcome) => self.outcome(outcome),
         }
-        effects
+        self.context.take_effects()
     }
 
-    fn outcome(&mut self, outcome: Outcome, effects: &mut Vec<Effect>) {
-        match outcome {
-            Outcome::PromptChecked(passed) => self.prompt_checked(passed, effects),
-            Outcome::RunPrepared { prompt, added } => self.run_prepared(prompt, added, effects),
-            Outcome::Appended => self.appended(effects),
-            Outcome::Composed(system) => self.composed(system, effects),
-            Outcome::Recorded(message) => self.recorded(message, effects),
-            Outcome::Continued => self.continued(effects),
-            Outcome::Response(event) => self.response_event(event, effects),
-            Outcome::RequestFailed(error) => self.fail(error, effects),
-            Outcome::Preflighted(outcome) => {
-                self.batch_input(
-                    |batch, aborted| batch.preflighted(outcome, aborted),
-                    effects,
-                );
+    /// Feeds the outcome of an effect to the activity it belongs to.
+    fn outcome(&mut self, outcome: Outcome) {
+        let cx = &mut self.context;
+        match (&mut self.activity, outcome) {
+            (Activity::Preparing(preparation), outcome) => preparation.outcome(outcome, cx),
+            (Activity::Running(run), outcome) => run.outcome(outcome, cx),
+            (Activity::Settling, Outcome::Continued | Outcome::Panicked(_))
+            | (Activity::Navigating, Outcome::Navigated) => {
+                self.activity = Activity::Idle;
+                self.start_deferred();
             }
-            Outcome::ToolUpdated(index, partial) => self.tool_updated(index, partial, effects),
-            Outcome::ToolFinished(index, outcome) => {
-                let feed =
-                    |batch: &mut batch::Batch, aborted| batch.finished(index, outcome, aborted);
-                self.batch_input(feed, effects);
+            (Activity::Resubmitting, Outcome::DeferredResolved(prompt)) => {
+                self.deferred_resolved(prompt);
             }
-            Outcome::TurnFinished(decision) => self.turn_finished(decision, effects),
-            Outcome::ContextChecked(decision) => self.context_checked(decision, effects),
-            Outcome::Omitted(done) => self.omitted(done, effects),
-            Outcome::CompactionPlanned(possible) => self.compaction_planned(possible, effects),
-            Outcome::Compacted(stored) => self.compacted(stored, effects),
-            Outcome::Slept(completed) => self.slept(completed, effects),
-            Outcome::TailRead(tail) => self.tail_read(tail, effects),
-            Outcome::SettleDecided(proceed) => self.settle_decided(proceed, effects),
-            Outcome::DeferredResolved(prompt) => self.deferred_resolved(prompt, effects),
-            Outcome::Navigated => self.navigated(effects),
+            (Activity::Resubmitting, Outcome::Panicked(_)) => self.deferred_resolved(None),
+            (Activity::Compacting(compaction), Outcome::Panicked(_)) => {
+                compaction.panicked(cx);
+                self.compaction_ended();
+            }
+            (Activity::Compacting(compaction), outcome) => {
+                if compaction.outcome(outcome, cx).is_some() {
+                    self.compaction_ended();
+                }
+            }
+            _ => {}
         }
+        self.begin_next_activity();
+    }
+
+    /// Begins what follows a preparation or a run that is over.
+    fn begin_next_activity(&mut self) {
+        if !self.activity.is_over() {
+            return;
+        }
+        let cx = &mut self.context;
+        match std::mem::take(&mut self.activity) {
+            Activity::Preparing(preparation) => match preparation.into_end(cx) {
+                PreparationEnd::Run(run) => self.activity = Activity::Running(*run),
+                PreparationEnd::DeliverQueued if !self.is_closed => {
+                    self.activity = Activity::Preparing(Preparation::of_queue(cx));
+                }
+                PreparationEnd::DeliverQueued | PreparationEnd::Idle => self.start_deferred(),
+            },
+            _ => {
+                self.activity = Activity::Settling;
+                cx.push(Effect::EndRun);
+                cx.push(Effect::Emit(SessionEvent::AgentSettled));
+                cx.push(Effect::Continue);
+            }
+        }
+    }
+
+    fn deferred_resolved(&mut self, prompt: Option<PromptInput>) {
+        self.activity = Activity::Idle;
+        match prompt {
+            Some(_) if self.is_closed => self.context.reject(Rejection::Closed),
+            Some(prompt) => self.prompt(prompt),
+            None => self.start_deferred(),
+        }
+    }
+
+    /// Clients may send a prompt as soon as they receive the end event, so the session is idle before it is published.
+    fn compaction_ended(&mut self) {
+        self.activity = Activity::Idle;
+        self.context.reply(Reply::Done);
+        self.start_deferred();
     }
 
     fn run(&self) -> Option<&Run> {
@@ -199,59 +177,42 @@ impl Machine {
         }
     }
 
-    fn run_mut(&mut self) -> Option<&mut Run> {
-        match &mut self.activity {
-            Activity::Running(run) => Some(run),
-            _ => None,
-        }
+    fn run_flags(&self) -> RunFlags {
+        self.run().map(Run::flags).unwrap_or_default()
     }
 
-    fn is_aborted(&self) -> bool {
-        self.run().is_some_and(|run| run.aborted)
+    fn turns(&self) -> Option<&TurnLoop> {
+        self.run().and_then(Run::turns)
     }
 
     /// Returns what the session is doing.
     pub fn activity(&self) -> ActivityKind {
-        match &self.activity {
-            Activity::Idle => ActivityKind::Idle,
-            Activity::Preparing(_) | Activity::Resubmitting => ActivityKind::Preparing,
-            Activity::Running(_) => ActivityKind::Running,
-            Activity::Settling => ActivityKind::Settling,
-            Activity::Compacting(_) => ActivityKind::Compacting,
-            Activity::Navigating => ActivityKind::Navigating,
-        }
+        self.activity.kind()
     }
 
     /// Whether a compaction or a move in the tree is in progress.
     pub fn is_compacting(&self) -> bool {
-        match &self.activity {
-            Activity::Compacting(_) | Activity::Navigating => true,
-            Activity::Preparing(Preparation { step, .. }) => {
-                matches!(step, PreparationStep::Compacting(_))
-            }
-            Activity::Running(run) => run.compaction().is_some(),
-            _ => false,
-        }
+        self.activity.is_compacting()
     }
 
-    /// Whether the run is waiting for its next attempt.
+    /// Whether the run is going to repeat a failed request and can still be kept from it.
     pub fn is_retrying(&self) -> bool {
-        self.run().is_some_and(Run::is_sleeping)
+        self.run().is_some_and(Run::is_retrying)
     }
 
     /// Returns the current attempt; 0 if there is none.
     pub fn retry_attempt(&self) -> u32 {
-        self.retry_attempt
+        self.context.retry.attempt()
     }
 
     /// Whether the run was aborted and is about to end.
     pub fn is_abort_requested(&self) -> bool {
-        self.is_aborted()
+        self.run_flags().aborted
     }
 
     /// Whether a message of the run could not be stored.
     pub fn has_storage_failed(&self) -> bool {
-        self.run().is_some_and(|run| run.storage_failed)
+        self.run_flags().storage_failed
     }
 
     pub fn is_closed(&self) -> bool {
@@ -259,47 +220,57 @@ impl Machine {
     }
 
     pub fn queue(&self) -> &MessageQueue {
-        &self.queue
+        &self.context.queue
     }
 
     pub fn queue_mut(&mut self) -> &mut MessageQueue {
-        &mut self.queue
+        &mut self.context.queue
     }
 
     pub fn selection(&self) -> &Selection {
-        &self.selection
+        &self.context.selection
     }
 
     pub fn selection_mut(&mut self) -> &mut Selection {
-        &mut self.selection
+        &mut self.context.selection
     }
 
+    /// Returns the response being streamed.
     pub fn streaming(&self) -> Option<&LiveMessage> {
-        self.streaming.as_ref()
+        self.turns().and_then(TurnLoop::streaming)
     }
 
     /// Returns the outcome of the last response.
     pub fn last_outcome(&self) -> ActivityOutcome {
-        self.outcome
+        self.context.outcome
     }
 
     /// Returns the messages of extensions that wait for the end of the turn.
     pub fn waiting_custom(&self) -> impl Iterator<Item = &AgentMessage> {
-        self.waiting.custom.iter()
+        self.context.waiting.custom.iter()
     }
 
     /// Whether results of shell commands wait for the end of the run.
     pub fn has_waiting_bash(&self) -> bool {
-        !self.waiting.bash.is_empty()
+        !self.context.waiting.bash.is_empty()
     }
 
     /// Returns the IDs of tool calls that have started and not finished.
     pub fn pending_calls(&self) -> Vec<String> {
-        self.run().map(Run::open_call_ids).unwrap_or_default()
+        self.turns()
+            .map(TurnLoop::open_call_ids)
+            .unwrap_or_default()
+    }
+
+    /// Returns the requests that wait for the answer of a client, in call order.
+    pub fn pending_requests(&self) -> Vec<Request> {
+        self.turns()
+            .map(TurnLoop::pending_requests)
+            .unwrap_or_default()
     }
 
     /// Returns the response whose tool calls are running.
     pub fn running_response(&self) -> Option<SharedMessage> {
-        self.run().and_then(Run::running_response)
+        self.turns().and_then(TurnLoop::running_response)
     }
 }

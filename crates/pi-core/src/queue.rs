@@ -25,6 +25,8 @@ pub struct MessageQueue {
     taken: Vec<Queued>,
     /// Part of the turn that is starting; listed until its `message_start`.
     delivering: Vec<Queued>,
+    /// The first messages of a run that are not stored yet. They are listed only if they return to the queue.
+    opening: Vec<Queued>,
     /// Started, but not stored yet.
     recording: Option<Queued>,
     steering_mode: QueueMode,
@@ -104,9 +106,32 @@ impl MessageQueue {
         taken
     }
 
+    /// Starts to deliver the first messages of a run, each with the text to show if it cannot be stored.
+    pub(crate) fn begin_opening(
+        &mut self,
+        messages: Vec<(AgentMessage, Option<String>)>,
+    ) -> Vec<Queued> {
+        let messages = messages.into_iter().map(|(message, text)| {
+            self.last_id += 1;
+            Queued {
+                id: QueueId(self.last_id),
+                delivery: Delivery::Steer,
+                message,
+                text,
+            }
+        });
+        self.opening = messages.collect();
+        self.opening.clone()
+    }
+
     /// Unlists a message whose `message_start` is next. Returns whether it was shown.
     pub(crate) fn start_recording(&mut self, id: QueueId) -> bool {
-        let place = self.delivering.iter().position(|queued| queued.id == id);
+        let place = |list: &[Queued]| list.iter().position(|queued| queued.id == id);
+        if let Some(place) = place(&self.opening) {
+            self.recording = Some(self.opening.remove(place));
+            return false;
+        }
+        let place = place(&self.delivering);
         self.recording = place.map(|place| self.delivering.remove(place));
         self.recording
             .as_ref()
@@ -121,12 +146,14 @@ impl MessageQueue {
     /// Puts messages back that were taken but not stored, in their old order. Returns whether the shown ones changed.
     pub(crate) fn put_back(&mut self) -> bool {
         let recording = self.recording.take();
-        let is_shown = recording
-            .as_ref()
-            .is_some_and(|queued| queued.text.is_some());
+        let unlisted: Vec<_> = recording
+            .into_iter()
+            .chain(self.opening.drain(..))
+            .collect();
+        let is_shown = unlisted.iter().any(|queued| queued.text.is_some());
         let delivering = std::mem::take(&mut self.delivering);
         let taken = std::mem::take(&mut self.taken);
-        let all = recording.into_iter().chain(delivering).chain(taken);
+        let all = unlisted.into_iter().chain(delivering).chain(taken);
         for queued in all.collect::<Vec<_>>().into_iter().rev() {
             self.lane(queued.delivery).push_front(queued);
         }

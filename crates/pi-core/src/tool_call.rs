@@ -1,7 +1,9 @@
 //! A tool call before and after it runs, and what hooks decide about it.
 
 use pi_protocol::json::JsonObject;
-use pi_protocol::{InputBlock, SharedMessage, ToolCall, ToolOutput, Usage};
+use pi_protocol::{
+    InputBlock, Request, RequestId, RequestKind, SharedMessage, ToolCall, ToolOutput, Usage,
+};
 use serde_json::Value;
 
 /// A tool call before it runs.
@@ -14,17 +16,60 @@ pub struct PendingToolCall {
     pub arguments: JsonObject,
 }
 
+impl PendingToolCall {
+    /// Creates the request for the approval of this call.
+    pub fn approval_request(&self, reason: Option<String>) -> Request {
+        Request {
+            id: RequestId(format!("approval-{}", self.call.id)),
+            call: Some(self.call.id.clone()),
+            kind: RequestKind::Approval {
+                tool_name: self.call.name.clone(),
+                args: self.arguments.clone(),
+                reason,
+            },
+        }
+    }
+}
+
+/// What a policy decides about a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ToolCallVerdict {
-    /// Run the call with these arguments.
-    Run(JsonObject),
+pub enum Decision {
+    Allow,
     /// Do not run the call; the model receives the reason.
-    Block {
-        /// The reason sent to the model; a default if absent.
-        reason: Option<String>,
-        /// Whether the blocked call requests the end of the run.
-        terminate: bool,
-    },
+    Deny(DenialReason),
+    /// Run the call if a client approves it.
+    Ask(Request),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DenialReason {
+    /// The text sent to the model; a default if absent.
+    pub text: Option<String>,
+    /// Whether the denied call requests the end of the run.
+    pub terminate: bool,
+}
+
+/// A tool call that hooks have seen: what they decided, and the arguments to run it with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReviewedToolCall {
+    pub decision: Decision,
+    pub arguments: JsonObject,
+}
+
+impl ReviewedToolCall {
+    pub fn allow(arguments: JsonObject) -> Self {
+        Self {
+            decision: Decision::Allow,
+            arguments,
+        }
+    }
+
+    pub fn deny(reason: DenialReason) -> Self {
+        Self {
+            decision: Decision::Deny(reason),
+            arguments: JsonObject::new(),
+        }
+    }
 }
 
 /// Changes a hook makes to a result; `None` leaves the value unchanged.

@@ -16,7 +16,7 @@ use crate::machine::{
 };
 use crate::prompt::Prompt;
 use crate::tool::{Tool, ToolContext};
-use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use crate::tool_call::{FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use crate::turn::{FinishedTurn, TurnDecision};
 
 /// The first messages of a run.
@@ -42,8 +42,22 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns the span that names the session in log lines.
     fn span(&self) -> Span;
 
-    /// Lets the hooks process an event, then publishes it.
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
+    /// Lets the part of a lane that the caller waits for see the task-locals of the caller.
+    fn in_context_of_caller<T: Send + 'static>(
+        &self,
+        work: BoxFuture<'static, T>,
+    ) -> BoxFuture<'static, T> {
+        work
+    }
+
+    /// Reports that a hook, a tool or the backend panicked. What it belonged to ends; the session stays usable.
+    ///
+    /// Whether a process survives a panic is its own decision: one that exits does so in its panic hook, before the
+    /// stack unwinds, or here.
+    fn on_panic(&self, message: &str);
+
+    /// Lets the hooks process an event.
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()>;
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()>;
 
@@ -80,12 +94,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Returns what a call of this session receives.
     fn tool_context(&self, call: &ToolCall) -> ToolContext;
 
-    /// Decides about a call whose arguments are valid.
+    /// Decides about a call whose arguments are valid, and may change them.
     fn before_tool_call<'a>(
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>>;
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>>;
 
     /// Returns changes of a call's result.
     fn after_tool_call<'a>(
@@ -110,6 +124,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
         job: CompactionJob,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, (Self::Compaction, bool)>;
+
+    /// Returns the result of a compaction that panicked.
+    fn crashed_compaction(&self) -> Self::Compaction;
 
     /// Publishes the result of a compaction.
     fn compaction_ended(

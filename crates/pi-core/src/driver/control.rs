@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pi_protocol::{ActivityKind, SessionActivity};
+use pi_protocol::{ActivityKind, RequestId, SessionActivity};
 use pi_providers::StreamPhase;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::machine::{CancelScope, Effect, Input, Machine, Outcome};
+use crate::machine::{CancelScope, Effect, Input, Machine, Outcome, Rejection, Reply};
 use crate::validation::Validators;
 
 type Configure = Box<dyn Fn(&mut Machine) + Send + Sync>;
@@ -21,6 +21,8 @@ pub struct Control {
     /// Sets what a step depends on and the machine does not own: the time, and the retry policy.
     configure: Configure,
     tokens: Mutex<HashMap<CancelScope, CancellationToken>>,
+    /// Canceled when the request of a tool call is answered. A client may answer before the lane waits for it.
+    answers: Mutex<HashMap<RequestId, CancellationToken>>,
     activity: watch::Sender<SessionActivity>,
     request_phase: watch::Sender<Option<StreamPhase>>,
     /// Compiled argument schemas of the tools called so far.
@@ -34,6 +36,7 @@ impl Control {
             machine: Mutex::new(machine),
             configure: Box::new(configure),
             tokens: Mutex::default(),
+            answers: Mutex::default(),
             activity: watch::Sender::default(),
             request_phase: watch::Sender::new(None),
             validators: Validators::default(),
@@ -122,6 +125,20 @@ impl Control {
             .clone()
     }
 
+    fn answers(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a token that is canceled when a request is answered.
+    pub(super) fn answered(&self, request: &RequestId) -> CancellationToken {
+        self.answers().entry(request.clone()).or_default().clone()
+    }
+
+    /// Forgets a request whose answer the lane has received.
+    pub(super) fn forget_request(&self, request: &RequestId) {
+        self.answers().remove(request);
+    }
+
     /// Forgets the tokens of work that has ended, and returns those to cancel.
     ///
     /// This belongs to a step and happens under its lock: a cancellation reaches the work that was in progress at that
@@ -140,8 +157,12 @@ impl Control {
             CancelScope::Compaction => activity.is_compacting,
             CancelScope::Navigation => activity.kind == ActivityKind::Navigating,
         });
+        if run_ends {
+            self.answers().clear();
+        }
         let canceled = effects.iter().filter_map(|effect| match effect {
             Effect::Cancel(scope) => Some(self.begin(*scope)),
+            Effect::Resolve(request) => Some(self.answered(request)),
             _ => None,
         });
         canceled.collect()
@@ -152,9 +173,19 @@ impl Control {
         drop(self.step(input));
     }
 
-    /// Forgets the token of work that has ended.
-    pub fn forget(&self, scope: CancelScope) {
-        self.tokens().remove(&scope);
+    /// Begins a move in the tree and returns the token that cancels it. `Outcome::Navigated` ends it.
+    pub fn begin_navigation(&self) -> Result<CancellationToken, Rejection> {
+        let rejection = self
+            .step(Input::Navigate)
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::Reply(Reply::Rejected(rejection)) => Some(rejection),
+                _ => None,
+            });
+        match rejection {
+            Some(rejection) => Err(rejection),
+            None => Ok(self.begin(CancelScope::Navigation)),
+        }
     }
 
     pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static) {

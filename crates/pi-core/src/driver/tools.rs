@@ -1,25 +1,31 @@
 //! Validates and runs the tool calls of a lane.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::future::select_all;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ToolCall, ToolOutput};
+use pi_protocol::{RequestId, RequestKind, ToolCall, ToolOutput};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
 use crate::tool::{Progress, Tool, ToolContext, ToolError};
-use crate::tool_call::{FinishedToolCall, PendingToolCall, ToolCallVerdict};
+use crate::tool_call::{Decision, FinishedToolCall, PendingToolCall, ReviewedToolCall};
 
 /// Result of a call that a hook blocked without giving a reason.
 const BLOCKED_CALL: &str = "Tool execution was blocked";
 
-/// The tools a lane is running. They end with it.
+/// The tools a lane is running, and the requests of calls it waits for. They end with it.
 pub(super) struct RunningTools<B> {
     tasks: JoinSet<CallOutcome>,
     calls: Vec<RunningCall>,
+    asked: Vec<AskedRequest>,
+    /// Completes when the call that was started last has run up to its first await.
+    last_started: Option<oneshot::Receiver<()>>,
     backend: std::marker::PhantomData<B>,
 }
 
@@ -29,11 +35,18 @@ struct RunningCall {
     progress: Progress,
 }
 
+struct AskedRequest {
+    id: RequestId,
+    answered: CancellationToken,
+}
+
 impl<B> Default for RunningTools<B> {
     fn default() -> Self {
         Self {
             tasks: JoinSet::new(),
             calls: Vec::new(),
+            asked: Vec::new(),
+            last_started: None,
             backend: std::marker::PhantomData,
         }
     }
@@ -41,7 +54,13 @@ impl<B> Default for RunningTools<B> {
 
 impl<B: Backend> RunningTools<B> {
     pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
+        self.tasks.is_empty() && self.asked.is_empty()
+    }
+
+    /// Waits for the answer to a request.
+    pub(super) fn ask(&mut self, backend: &B, id: RequestId) {
+        let answered = backend.control().answered(&id);
+        self.asked.push(AskedRequest { id, answered });
     }
 
     pub(super) fn start(
@@ -70,7 +89,10 @@ impl<B: Backend> RunningTools<B> {
             },
             cx,
         };
-        let task = self.tasks.spawn(execution.run().instrument(span)).id();
+        let (started, last_started) = oneshot::channel();
+        let previous = self.last_started.replace(last_started);
+        let running = start_after(previous, started, execution.run());
+        let task = self.tasks.spawn(running.instrument(span)).id();
         self.calls.push(RunningCall {
             index,
             task,
@@ -78,24 +100,34 @@ impl<B: Backend> RunningTools<B> {
         });
     }
 
-    /// Waits until a tool reports progress or finishes.
-    pub(super) async fn next(&mut self) -> Vec<Outcome> {
-        let updates = select_all(self.calls.iter().map(|call| Box::pin(call.progress.next())));
-        let joined = tokio::select! {
+    /// Waits until a tool reports progress or finishes, or a request is answered.
+    pub(super) async fn next(&mut self, backend: &B) -> Vec<Outcome> {
+        let updates = first_of(self.calls.iter().map(|call| call.progress.next()));
+        let answers = first_of(self.asked.iter().map(|asked| asked.answered.cancelled()));
+        tokio::select! {
             biased;
-            (partial, place, _) = updates => {
+            (partial, place) = updates => {
                 let call = self.calls.get(place);
                 let outcome = call.map(|call| Outcome::ToolUpdated(call.index, partial));
-                return outcome.into_iter().collect();
+                outcome.into_iter().collect()
             }
-            joined = self.tasks.join_next_with_id() => joined,
-        };
-        joined.map(|joined| self.ended(joined)).unwrap_or_default()
+            Some(joined) = self.tasks.join_next_with_id() => self.ended(backend, joined),
+            ((), place) = answers => {
+                let AskedRequest { id, .. } = self.asked.remove(place);
+                backend.control().forget_request(&id);
+                vec![Outcome::Answered(id)]
+            }
+        }
     }
 
-    fn ended(&mut self, joined: Result<(tokio::task::Id, CallOutcome), JoinError>) -> Vec<Outcome> {
+    fn ended(
+        &mut self,
+        backend: &B,
+        joined: Result<(tokio::task::Id, CallOutcome), JoinError>,
+    ) -> Vec<Outcome> {
         let (task, outcome) = joined.unwrap_or_else(|error| {
             tracing::error!(%error, "tool panicked");
+            backend.on_panic(&error.to_string());
             let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
             let outcome = CallOutcome {
                 output,
@@ -113,6 +145,36 @@ impl<B: Backend> RunningTools<B> {
             .map(|partial| Outcome::ToolUpdated(call.index, partial))
             .chain([Outcome::ToolFinished(call.index, outcome)])
             .collect()
+    }
+}
+
+/// Waits for the first of several futures; for ever if there are none.
+async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> (F::Output, usize) {
+    let futures: Vec<_> = futures.map(Box::pin).collect();
+    if futures.is_empty() {
+        return std::future::pending().await;
+    }
+    let (output, place, _) = select_all(futures).await;
+    (output, place)
+}
+
+/// Starts calls in the order of the response, on any number of threads: tools of an extension share state and see
+/// their calls in this order.
+async fn start_after<Output>(
+    previous: Option<oneshot::Receiver<()>>,
+    started: oneshot::Sender<()>,
+    call: impl Future<Output = Output>,
+) -> Output {
+    if let Some(previous) = previous {
+        // An error means that the previous call has ended, which is as good.
+        previous.await.ok();
+    }
+    let mut call = std::pin::pin!(call);
+    let first = futures_util::poll!(call.as_mut());
+    drop(started);
+    match first {
+        Poll::Ready(output) => output,
+        Poll::Pending => call.await,
     }
 }
 
@@ -142,18 +204,33 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
         arguments,
     };
     let cancel = backend.control().begin(CancelScope::Run);
-    let verdict = backend.before_tool_call(pending, &cancel).await;
+    let reviewed = backend.before_tool_call(pending.clone(), &cancel).await;
     if cancel.is_cancelled() {
         return PreflightOutcome::Refused(ToolOutput::aborted());
     }
-    match verdict {
-        Ok(ToolCallVerdict::Run(arguments)) => PreflightOutcome::Ready(arguments),
-        Ok(ToolCallVerdict::Block { reason, terminate }) => {
-            let mut output = ToolOutput::failure(reason.unwrap_or_else(|| BLOCKED_CALL.to_owned()));
-            output.terminate = terminate.then_some(true);
+    let ReviewedToolCall {
+        decision,
+        arguments,
+    } = match reviewed {
+        Ok(reviewed) => reviewed,
+        Err(error) => return refuse(error.0),
+    };
+    match decision {
+        Decision::Allow => PreflightOutcome::Ready(arguments),
+        Decision::Deny(reason) => {
+            let text = reason.text.unwrap_or_else(|| BLOCKED_CALL.to_owned());
+            let mut output = ToolOutput::failure(text);
+            output.terminate = reason.terminate.then_some(true);
             PreflightOutcome::Refused(output)
         }
-        Err(error) => refuse(error.0),
+        Decision::Ask(mut request) => {
+            request.call = Some(pending.call.id);
+            // Hooks may have changed the arguments since the request was made; a client approves those that run.
+            if let RequestKind::Approval { args, .. } = &mut request.kind {
+                args.clone_from(&arguments);
+            }
+            PreflightOutcome::Asks { request, arguments }
+        }
     }
 }
 

@@ -1,41 +1,26 @@
 //! The tool calls of one response. Calls are validated in call order, run in parallel or
 //! sequentially, end in completion order, and enter the transcript in call order.
+//!
+//! A call that a policy asks about waits for the answer of a client. The other calls of a parallel batch run meanwhile.
 
-use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentEvent, ToolCall, ToolOutput, ToolResultMessage};
+mod call;
+
+use pi_protocol::{AgentEvent, Answer, Request, RequestId, SessionEvent, ToolCall, ToolOutput};
 use serde_json::Value;
 
-use super::effect::Effect;
+pub use call::CallOutcome;
+pub(super) use call::ToolCallResult;
+use call::{CallState, end_event, start_event};
+
+use super::effect::{AnswerError, Effect};
 use super::input::PreflightOutcome;
 use crate::tool::ExecutionMode;
 
-#[derive(Debug, Clone)]
-pub struct CallOutcome {
-    pub output: ToolOutput,
-    pub is_error: bool,
-}
+/// Result of calls of a run that failed before they ended.
+const ABANDONED_CALL: &str = "The run failed before this call ended";
 
-/// A call and its outcome, ready to become a message.
-#[derive(Debug, Clone)]
-pub(super) struct ToolCallResult {
-    call: ToolCall,
-    outcome: CallOutcome,
-}
-
-impl ToolCallResult {
-    pub(super) fn into_message(self, timestamp: i64) -> ToolResultMessage {
-        ToolResultMessage {
-            tool_call_id: self.call.id,
-            tool_name: self.call.name,
-            content: self.outcome.output.content,
-            details: self.outcome.output.details,
-            usage: self.outcome.output.usage,
-            is_error: self.outcome.is_error,
-            timestamp,
-            ..ToolResultMessage::default()
-        }
-    }
-}
+/// Result of a call that a client denied without giving a reason.
+const DENIED_CALL: &str = "The user denied this tool call";
 
 /// Effect of one input on a batch.
 #[derive(Debug, Default)]
@@ -52,45 +37,35 @@ pub(super) enum BatchAction {
 }
 
 impl BatchStep {
+    fn push(&mut self, effect: Effect) {
+        self.actions.push(BatchAction::Do(effect));
+    }
+
     fn emit(&mut self, event: AgentEvent) {
-        self.actions
-            .push(BatchAction::Do(super::turns::emit(event)));
+        self.push(Effect::Emit(SessionEvent::Agent(event)));
     }
 
     fn add_result(&mut self, call: &ToolCall, outcome: &CallOutcome) {
-        let result = ToolCallResult {
-            call: call.clone(),
-            outcome: outcome.clone(),
-        };
+        let result = ToolCallResult::new(call.clone(), outcome.clone());
         self.actions.push(BatchAction::AddResult(result));
     }
-}
-
-#[derive(Debug)]
-enum CallState {
-    Waiting,
-    /// `Preflight` is in progress.
-    Checking,
-    Ready(JsonObject),
-    /// `Execute` is in progress.
-    Running,
-    Finished(CallOutcome),
 }
 
 #[derive(Debug)]
 pub(super) struct Batch {
     calls: Vec<(ToolCall, CallState)>,
     mode: ExecutionMode,
+    /// The requests that were answered.
+    answered: Vec<RequestId>,
 }
 
 impl Batch {
     pub(super) fn new(calls: Vec<ToolCall>, mode: ExecutionMode) -> Self {
+        let calls = calls.into_iter().map(|call| (call, CallState::Waiting));
         Self {
-            calls: calls
-                .into_iter()
-                .map(|call| (call, CallState::Waiting))
-                .collect(),
+            calls: calls.collect(),
             mode,
+            answered: Vec::new(),
         }
     }
 
@@ -104,10 +79,7 @@ impl Batch {
     pub(super) fn fail_all(&mut self, words: &str) -> BatchStep {
         let mut step = BatchStep::default();
         for (call, state) in &mut self.calls {
-            let outcome = CallOutcome {
-                output: ToolOutput::failure(words),
-                is_error: true,
-            };
+            let outcome = CallOutcome::error(ToolOutput::failure(words));
             step.emit(start_event(call));
             step.emit(end_event(call, &outcome));
             step.add_result(call, &outcome);
@@ -127,21 +99,25 @@ impl Batch {
         let Some(index) = checking else { return step };
         match outcome {
             PreflightOutcome::Refused(output) => {
-                self.end(
-                    index,
-                    CallOutcome {
-                        output,
-                        is_error: true,
-                    },
-                    &mut step,
-                );
+                self.end(index, CallOutcome::error(output), &mut step);
             }
             PreflightOutcome::Ready(arguments) => self.set(index, CallState::Ready(arguments)),
+            PreflightOutcome::Asks { .. } if aborted => {
+                self.end(index, CallOutcome::aborted(), &mut step);
+            }
+            PreflightOutcome::Asks { request, arguments } => {
+                step.push(Effect::Ask(request.clone()));
+                self.set(
+                    index,
+                    CallState::Asking {
+                        request,
+                        arguments,
+                        answer: None,
+                    },
+                );
+            }
         }
-        match self.mode {
-            ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
-            ExecutionMode::Parallel => self.advance_parallel(aborted, &mut step),
-        }
+        self.advance(index, aborted, &mut step);
         step
     }
 
@@ -164,6 +140,115 @@ impl Batch {
         step
     }
 
+    /// Accepts the first answer to a request. The call continues with [`Batch::continue_answered`].
+    pub(super) fn answer(&mut self, id: &RequestId, given: Answer) -> Result<(), AnswerError> {
+        let mut is_answered = self.answered.contains(id);
+        for (_, state) in &mut self.calls {
+            match state {
+                CallState::Asking {
+                    request, answer, ..
+                } if request.id == *id => {
+                    if answer.is_none() {
+                        if !matches!(given, Answer::Allow | Answer::Deny { .. }) {
+                            return Err(AnswerError::Invalid);
+                        }
+                        *answer = Some(given);
+                        return Ok(());
+                    }
+                    is_answered = true;
+                }
+                _ => {}
+            }
+        }
+        Err(if is_answered {
+            AnswerError::AlreadyAnswered
+        } else {
+            AnswerError::Unknown
+        })
+    }
+
+    /// Cancels the requests without an answer, and returns them.
+    pub(super) fn cancel_requests(&mut self) -> Vec<RequestId> {
+        let mut canceled = Vec::new();
+        for (_, state) in &mut self.calls {
+            if let CallState::Asking {
+                request,
+                answer: answer @ None,
+                ..
+            } = state
+            {
+                *answer = Some(Answer::Cancelled);
+                canceled.push(request.id.clone());
+            }
+        }
+        canceled
+    }
+
+    /// Continues a call whose request was answered.
+    pub(super) fn continue_answered(&mut self, id: &RequestId, aborted: bool) -> BatchStep {
+        let mut step = BatchStep::default();
+        let is_answered = |(_, state): &(ToolCall, CallState)| matches!(state, CallState::Asking { request, answer: Some(_), .. } if request.id == *id);
+        let Some(index) = self.calls.iter().position(is_answered) else {
+            return step;
+        };
+        let Some((_, state)) = self.calls.get_mut(index) else {
+            return step;
+        };
+        let CallState::Asking {
+            arguments,
+            answer: Some(answer),
+            ..
+        } = std::mem::replace(state, CallState::Checking)
+        else {
+            return step;
+        };
+        self.answered.push(id.clone());
+        step.push(resolved(id.clone(), answer.clone()));
+        match answer {
+            Answer::Allow => self.set(index, CallState::Ready(arguments)),
+            Answer::Deny { reason } => {
+                let reason = reason.unwrap_or_else(|| DENIED_CALL.to_owned());
+                let denied = CallOutcome::error(ToolOutput::failure(reason));
+                self.end(index, denied, &mut step);
+            }
+            _ => self.end(index, CallOutcome::aborted(), &mut step),
+        }
+        self.advance(index, aborted, &mut step);
+        step
+    }
+
+    /// Returns the requests that wait for an answer.
+    pub(super) fn pending_requests(&self) -> impl Iterator<Item = &Request> {
+        self.calls.iter().filter_map(|(_, state)| match state {
+            CallState::Asking {
+                request,
+                answer: None,
+                ..
+            } => Some(request),
+            _ => None,
+        })
+    }
+
+    /// Returns the events that end the requests and calls of a batch that does not continue, except the call whose
+    /// start is not emitted yet.
+    pub(super) fn abandon(&mut self, unstarted: Option<&str>) -> Vec<SessionEvent> {
+        let mut events = Vec::new();
+        for (call, state) in &mut self.calls {
+            if let CallState::Asking { request, .. } = state {
+                events.push(SessionEvent::ApprovalResolved {
+                    request: request.id.clone(),
+                    answer: Answer::Cancelled,
+                });
+            }
+            if state.is_open() && unstarted != Some(&*call.id) {
+                let outcome = CallOutcome::error(ToolOutput::failure(ABANDONED_CALL));
+                events.push(SessionEvent::Agent(end_event(call, &outcome)));
+                *state = CallState::Finished(outcome);
+            }
+        }
+        events
+    }
+
     /// Returns the event for a partial result; `None` if the call is over.
     pub(super) fn update_event(&self, index: usize, partial: ToolOutput) -> Option<AgentEvent> {
         let (call, CallState::Running) = self.calls.get(index)? else {
@@ -179,25 +264,15 @@ impl Batch {
 
     /// Returns the IDs of calls that have started and not finished.
     pub(super) fn open_call_ids(&self) -> Vec<String> {
-        self.calls
-            .iter()
-            .filter(|(_, state)| {
-                matches!(
-                    state,
-                    CallState::Checking | CallState::Ready(_) | CallState::Running
-                )
-            })
-            .map(|(call, _)| call.id.clone())
-            .collect()
+        let open = self.calls.iter().filter(|(_, state)| state.is_open());
+        open.map(|(call, _)| call.id.clone()).collect()
     }
 
     /// Returns whether every result requests the end of the run.
     pub(super) fn requests_termination(&self) -> bool {
         let mut ended = self.calls.iter().filter_map(|(_, state)| match state {
             CallState::Finished(outcome) => Some(outcome.output.terminate == Some(true)),
-            CallState::Waiting | CallState::Checking | CallState::Ready(_) | CallState::Running => {
-                None
-            }
+            _ => None,
         });
         ended
             .next()
@@ -218,6 +293,10 @@ impl Batch {
     }
 
     fn check_next(&mut self, step: &mut BatchStep) -> bool {
+        let is_checking = |(_, state): &(ToolCall, CallState)| matches!(state, CallState::Checking);
+        if self.calls.iter().any(is_checking) {
+            return true;
+        }
         let waiting = self
             .calls
             .iter_mut()
@@ -227,8 +306,7 @@ impl Batch {
         };
         *state = CallState::Checking;
         step.emit(start_event(call));
-        step.actions
-            .push(BatchAction::Do(Effect::Preflight(call.clone())));
+        step.push(Effect::Preflight(call.clone()));
         true
     }
 
@@ -237,12 +315,18 @@ impl Batch {
             return;
         };
         if let CallState::Ready(arguments) = std::mem::replace(state, CallState::Running) {
-            let effect = Effect::Execute {
+            step.push(Effect::Execute {
                 index,
                 call: call.clone(),
                 arguments,
-            };
-            step.actions.push(BatchAction::Do(effect));
+            });
+        }
+    }
+
+    fn advance(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
+        match self.mode {
+            ExecutionMode::Sequential => self.advance_sequential(index, aborted, step),
+            ExecutionMode::Parallel => self.advance_parallel(aborted, step),
         }
     }
 
@@ -259,7 +343,7 @@ impl Batch {
         }
     }
 
-    /// Validates all calls first, then runs all of them. After an abort, no further calls start,
+    /// Validates all calls first, then runs all that may run. After an abort, no further calls start,
     /// and those ready to run are ended instead.
     fn advance_parallel(&mut self, aborted: bool, step: &mut BatchStep) {
         if !aborted && self.check_next(step) {
@@ -270,15 +354,7 @@ impl Batch {
                 continue;
             }
             if aborted {
-                let output = ToolOutput::aborted();
-                self.end(
-                    index,
-                    CallOutcome {
-                        output,
-                        is_error: true,
-                    },
-                    step,
-                );
+                self.end(index, CallOutcome::aborted(), step);
             } else {
                 self.run(index, step);
             }
@@ -287,13 +363,7 @@ impl Batch {
     }
 
     fn report_results_when_all_ended(&self, step: &mut BatchStep) {
-        let open = |state: &CallState| {
-            matches!(
-                state,
-                CallState::Checking | CallState::Ready(_) | CallState::Running
-            )
-        };
-        if self.calls.iter().any(|(_, state)| open(state)) {
+        if self.calls.iter().any(|(_, state)| state.is_open()) {
             return;
         }
         for (call, state) in &self.calls {
@@ -305,19 +375,6 @@ impl Batch {
     }
 }
 
-fn start_event(call: &ToolCall) -> AgentEvent {
-    AgentEvent::ToolExecutionStart {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        args: Value::Object(call.arguments.clone()),
-    }
-}
-
-fn end_event(call: &ToolCall, outcome: &CallOutcome) -> AgentEvent {
-    AgentEvent::ToolExecutionEnd {
-        tool_call_id: call.id.clone(),
-        tool_name: call.name.clone(),
-        result: outcome.output.clone(),
-        is_error: outcome.is_error,
-    }
+fn resolved(request: RequestId, answer: Answer) -> Effect {
+    Effect::Publish(SessionEvent::ApprovalResolved { request, answer })
 }

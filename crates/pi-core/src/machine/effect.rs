@@ -5,8 +5,8 @@ use std::time::Duration;
 use pi_context::{RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AgentMessage, CompactionReason, EntryId, ImageContent, QueuedTexts, SessionEvent,
-    SharedMessage, ToolCall,
+    AgentMessage, CompactionReason, EntryId, ImageContent, QueuedTexts, Request, RequestId,
+    SessionEvent, SharedMessage, ToolCall,
 };
 
 use super::input::Input;
@@ -17,7 +17,7 @@ use crate::turn::FinishedTurn;
 ///
 /// The effects of one input are performed in order, in the lane (task) that fed it. Effects marked with an outcome
 /// are followed by exactly one [`Input::Outcome`](super::Input::Outcome) in the same lane, and the machine returns
-/// at most one of them at a time; only [`Effect::Execute`] runs concurrently with others.
+/// at most one of them at a time; only [`Effect::Execute`] and [`Effect::Ask`] run concurrently with others.
 #[derive(Debug)]
 pub enum Effect {
     /// Let the hooks process the event, then publish it.
@@ -65,6 +65,10 @@ pub enum Effect {
         call: ToolCall,
         arguments: JsonObject,
     },
+    /// Publish the request of a call. Outcome: `Answered`, once it is answered or canceled.
+    Ask(Request),
+    /// Continue the call whose request was answered or canceled, in the lane that asked.
+    Resolve(RequestId),
     /// Let the hooks decide about the end of a turn. Outcome: `TurnFinished`.
     FinishTurn(FinishedTurn),
 
@@ -95,6 +99,46 @@ pub enum Effect {
     EndRun,
 }
 
+impl Effect {
+    /// Whether the machine waits for exactly one outcome in the same lane.
+    pub(crate) fn has_outcome(&self) -> bool {
+        match self {
+            Self::SubmitDeferred(_)
+            | Self::CheckPrompt
+            | Self::PrepareRun { .. }
+            | Self::Append(_)
+            | Self::Compose
+            | Self::Record(_)
+            | Self::Continue
+            | Self::Stream
+            | Self::Preflight(_)
+            | Self::FinishTurn(_)
+            | Self::CheckContext(_)
+            | Self::Omit(_)
+            | Self::PlanCompaction
+            | Self::Compact(_)
+            | Self::Sleep(_)
+            | Self::ReadTail
+            | Self::BeforeSettle => true,
+            Self::Emit(_)
+            | Self::Publish(_)
+            | Self::PublishQueue
+            | Self::Reply(_)
+            | Self::AwaitSettled(_)
+            | Self::Cancel(_)
+            | Self::AppendNow(_)
+            | Self::Execute { .. }
+            | Self::Ask(_)
+            | Self::Resolve(_)
+            | Self::EndCompaction(_)
+            | Self::FailRecovery(_)
+            | Self::Reload
+            | Self::Report(_)
+            | Self::EndRun => false,
+        }
+    }
+}
+
 /// Work that can be canceled on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CancelScope {
@@ -117,6 +161,18 @@ pub enum Reply {
     Done,
     Cleared(QueuedTexts),
     Rejected(Rejection),
+    AnswerRejected(AnswerError),
+}
+
+/// Why an answer to a request has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("no call waits for this answer")]
+    Unknown,
+    #[error("another client has answered first")]
+    AlreadyAnswered,
+    #[error("a tool call is allowed or denied")]
+    Invalid,
 }
 
 /// Why a request was rejected; nothing has changed.
@@ -131,6 +187,8 @@ pub enum Rejection {
     CheckFailed,
     /// The prompt was canceled before its run started.
     Canceled,
+    /// A hook or the backend panicked before the request was fulfilled.
+    Crashed,
 }
 
 /// The point at which the context is checked.
@@ -165,9 +223,4 @@ pub struct CompactionJob {
 pub enum RunFailure {
     #[error("no message to continue from: send a prompt first")]
     NothingToContinue,
-    /// The conversation ends with a response and the queues are empty.
-    #[error(
-        "nothing to continue: the model has already responded; send a prompt or queue a message first"
-    )]
-    AlreadyAnswered,
 }

@@ -3,8 +3,8 @@
 use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AgentMessage, AssistantMessageEvent, BashExecutionMessage, Delivery, ImageContent,
-    SharedMessage, ToolOutput,
+    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, Delivery, ImageContent,
+    Request, RequestId, SharedMessage, ToolOutput,
 };
 
 use super::batch::CallOutcome;
@@ -28,6 +28,11 @@ pub enum Input {
     SendCustom(CustomInput),
     /// Stores the result of a user's shell command; during a run, when the run ends.
     BashFinished(BashExecutionMessage),
+    /// Answers a request of a tool call. The first answer wins.
+    Answer {
+        request: RequestId,
+        answer: Answer,
+    },
     ClearQueue,
     /// Ends what is in progress as soon as it can end in a valid state. Queued messages are kept.
     Abort,
@@ -41,6 +46,29 @@ pub enum Input {
     /// Aborts, and rejects every later request.
     Close,
     Outcome(Outcome),
+}
+
+impl Input {
+    /// Whether a closed session rejects it.
+    pub(super) fn adds_work(&self) -> bool {
+        match self {
+            Self::Prompt(_)
+            | Self::DeferPrompt(_)
+            | Self::Enqueue { .. }
+            | Self::SendCustom(_)
+            | Self::BashFinished(_)
+            | Self::Compact
+            | Self::Navigate => true,
+            Self::Answer { .. }
+            | Self::ClearQueue
+            | Self::Abort
+            | Self::AbortRetry
+            | Self::AbortCompaction
+            | Self::AbortNavigation
+            | Self::Close
+            | Self::Outcome(_) => false,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -102,6 +130,8 @@ pub enum Outcome {
     Preflighted(PreflightOutcome),
     ToolUpdated(usize, ToolOutput),
     ToolFinished(usize, CallOutcome),
+    /// A request of a call was answered or canceled; the call continues.
+    Answered(RequestId),
     TurnFinished(TurnDecision),
     ContextChecked(CompactionDecision),
     /// Whether the entries are omitted now.
@@ -118,12 +148,19 @@ pub enum Outcome {
     /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.
     DeferredResolved(Option<PromptInput>),
     Navigated,
+    /// An effect of the lane that continues the activity panicked; it has no other outcome.
+    Panicked(String),
 }
 
 #[derive(Debug, Clone)]
 pub enum PreflightOutcome {
     /// The call may run with these arguments.
     Ready(JsonObject),
+    /// The call may run with these arguments if a client approves it.
+    Asks {
+        request: Request,
+        arguments: JsonObject,
+    },
     /// The call ended before it started: unknown tool, invalid arguments, blocked or aborted.
     Refused(ToolOutput),
 }

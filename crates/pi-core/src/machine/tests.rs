@@ -1,5 +1,6 @@
 //! The machine in a simulated session: specific situations, and properties over random schedules.
 
+mod approval_stories;
 mod fixtures;
 mod interrupt_stories;
 mod invariants;
@@ -12,4 +13,5 @@ mod schedule;
 mod script;
 mod settle_stories;
 mod simulation;
+mod strategies;
 mod turn_stories;

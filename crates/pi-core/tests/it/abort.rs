@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use pi_context::CompactionDecision;
 use pi_core::{
     Backend as _, CancelScope, ContextCheck, HookError, Input, PendingToolCall, Rejection, Reply,
-    ToolCallVerdict, TurnDecision,
+    ReviewedToolCall, TurnDecision,
 };
 use pi_protocol::{AgentMessage, CompactionReason, Delivery, SessionEvent, ToolOutput};
 use pretty_assertions::assert_eq;
@@ -125,9 +125,11 @@ impl TestHooks for AbortingHooks {
         backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.reached(AbortPoint::ToolCall, backend);
-        Box::pin(std::future::ready(Ok(ToolCallVerdict::Run(call.arguments))))
+        Box::pin(std::future::ready(Ok(ReviewedToolCall::allow(
+            call.arguments,
+        ))))
     }
 
     fn finish_turn<'a>(&'a self, backend: &'a TestBackend) -> BoxFuture<'a, TurnDecision> {

@@ -12,7 +12,7 @@ use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, RunFailure, Selection, Tool, ToolCallVerdict, ToolContext,
+    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, Tool, ToolContext,
     ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
@@ -82,8 +82,8 @@ pub(crate) trait TestHooks: Send + Sync + 'static {
         _backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
-        Box::pin(ready(Ok(ToolCallVerdict::Run(call.arguments))))
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
+        Box::pin(ready(Ok(ReviewedToolCall::allow(call.arguments))))
     }
 
     fn after_tool_call(&self, _call: &FinishedToolCall) -> Result<ToolResultUpdate, HookError> {
@@ -198,11 +198,12 @@ impl Backend for TestBackend {
         tracing::Span::none()
     }
 
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            self.0.hooks.on_event(self, &event).await;
-            self.add(event);
-        })
+    fn on_panic(&self, message: &str) {
+        self.reports().push(format!("panic: {message}"));
+    }
+
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        self.0.hooks.on_event(self, event)
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -286,7 +287,7 @@ impl Backend for TestBackend {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.0.hooks.before_tool_call(self, call, cancel)
     }
 
@@ -327,6 +328,10 @@ impl Backend for TestBackend {
             let is_stored = self.0.hooks.compact(cancel).await;
             (is_stored, is_stored)
         })
+    }
+
+    fn crashed_compaction(&self) -> bool {
+        false
     }
 
     fn compaction_ended(&self, job: CompactionJob, is_stored: bool) -> BoxFuture<'_, bool> {

@@ -1,6 +1,6 @@
 //! Requests of a client, and what it sees of a session.
 
-use pi_core::{Backend as _, CustomInput, CustomMessageOptions, Input, Lane, Prompt, Reply};
+use pi_core::{Backend as _, CustomInput, CustomMessageOptions, Input, Prompt, Reply};
 use pi_protocol::{AgentMessage, CustomMessage, Delivery, SessionActivity};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -10,10 +10,7 @@ use crate::backend::{TestBackend, prompt_input, user_message};
 impl TestBackend {
     /// Makes a request. What follows the reply is performed in a separate task.
     pub(crate) async fn request(&self, input: Input) -> Reply {
-        let mut lane = Lane::new(self, input);
-        let reply = lane.reply().await;
-        lane.detach();
-        reply
+        pi_core::submit(self, input).reply().await.reply
     }
 
     pub(crate) async fn prompt(&self, text: &str) -> Reply {

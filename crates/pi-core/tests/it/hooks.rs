@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    Backend as _, FinishedToolCall, HookError, Input, Lane, PendingToolCall, Rejection, Reply,
-    ToolCallVerdict, ToolResultUpdate, TurnDecision,
+    Backend as _, DenialReason, FinishedToolCall, HookError, Input, PendingToolCall, Rejection,
+    Reply, ReviewedToolCall, ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::{AgentMessage, InputBlock, Message, SharedMessage, UserMessage};
 use pretty_assertions::assert_eq;
@@ -24,19 +24,19 @@ impl TestHooks for BlockingHooks {
         _backend: &'a TestBackend,
         mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
             match call.call.id.as_str() {
-                "blocked" => Ok(ToolCallVerdict::Block {
-                    reason: Some("not here".into()),
+                "blocked" => Ok(ReviewedToolCall::deny(DenialReason {
+                    text: Some("not here".into()),
                     terminate: false,
-                }),
+                })),
                 "broken" => Err(HookError::new("the hook failed")),
                 _ => {
                     let calls = call.response.as_deref().map(calls_of);
                     call.arguments
                         .insert("text".into(), format!("changed, {calls:?}").into());
-                    Ok(ToolCallVerdict::Run(call.arguments))
+                    Ok(ReviewedToolCall::allow(call.arguments))
                 }
             }
         })
@@ -87,12 +87,12 @@ impl TestHooks for TerminatingHooks {
         _backend: &'a TestBackend,
         _call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async {
-            Ok(ToolCallVerdict::Block {
-                reason: None,
+            Ok(ReviewedToolCall::deny(DenialReason {
+                text: None,
                 terminate: true,
-            })
+            }))
         })
     }
 }
@@ -212,13 +212,15 @@ async fn a_finished_message_can_be_replaced_and_its_calls_run() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_stored_ends_the_run() {
+async fn a_message_that_cannot_be_stored_ends_the_run_and_returns_to_the_queue() {
     let script = ScriptedModel::new([]);
     let session = script.session_with(Vec::new(), RewritingHooks);
     session.run("unwelcome").await;
     assert_eq!(session.texts(), ["assistant Error: "]);
     assert_eq!(session.last_error().as_deref(), Some("the disk is full"));
     assert!(script.requests.lock().unwrap().is_empty());
+    let cleared = session.request(Input::ClearQueue).await;
+    assert!(matches!(cleared, Reply::Cleared(texts) if texts.steering == ["unwelcome"]));
     session.run("welcome").await;
     assert_eq!(
         session.texts()[1..],
@@ -247,10 +249,9 @@ impl TestHooks for CheckingHooks {
 async fn a_prompt_that_fails_its_check_changes_nothing() {
     let session = ScriptedModel::new([]).session_with(Vec::new(), CheckingHooks::default());
     let input = Input::Prompt(prompt_input("hi".to_owned()));
-    let mut lane = Lane::new(&session, input);
-    assert_eq!(lane.reply().await, Reply::Rejected(Rejection::CheckFailed));
-    assert_eq!(lane.take_error().as_deref(), Some("no key"));
-    lane.complete().await;
+    let rejected = pi_core::submit(&session, input).reply().await;
+    assert_eq!(rejected.reply, Reply::Rejected(Rejection::CheckFailed));
+    assert_eq!(rejected.error.as_deref(), Some("no key"));
     assert!(session.lines().is_empty());
     assert!(session.reports().is_empty());
     session.run("hi").await;

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Backend as _, CancelScope, Input, Lane, Outcome, Rejection, Reply};
-use pi_protocol::{Delivery, SessionActivity, ToolOutput};
+use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, submit};
+use pi_protocol::SessionActivity;
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{TestBackend, TestHooks, prompt_input};
+use pi_protocol::{Delivery, ToolOutput};
+
+use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input};
+use crate::panics::PanickingHooks;
 use crate::script::{ScriptedModel, ScriptedResponse, TestTool};
 
 fn prompt(text: &str) -> Input {
@@ -30,48 +33,43 @@ impl TestHooks for SummarizingHooks {
 async fn work_that_has_not_begun_is_canceled_and_later_work_is_not() {
     let session = ScriptedModel::new([]).session_with(Vec::new(), SummarizingHooks);
     for is_canceled in [true, false] {
-        let mut lane = Lane::new(&session, Input::Compact);
+        let compaction = submit(&session, Input::Compact);
         assert!(session.control().activity().is_compacting);
         if is_canceled {
             session.control().interrupt(Input::AbortCompaction);
         }
-        assert_eq!(lane.reply().await, Reply::Done);
-        assert_eq!(lane.take_compaction(), Some(!is_canceled));
-        lane.complete().await;
+        let compacted = compaction.reply().await;
+        assert_eq!(compacted.reply, Reply::Done);
+        assert_eq!(compacted.compaction, Some(!is_canceled));
 
-        let mut lane = Lane::new(&session, Input::Navigate);
+        let token = session.control().begin_navigation().unwrap();
         if is_canceled {
             session.control().interrupt(Input::AbortNavigation);
         }
-        assert_eq!(lane.reply().await, Reply::Started);
-        let token = session.control().begin(CancelScope::Navigation);
         assert_eq!(token.is_cancelled(), is_canceled);
-        Lane::new(&session, Input::Outcome(Outcome::Navigated))
-            .complete()
-            .await;
+        session.request(Input::Outcome(Outcome::Navigated)).await;
 
-        let mut lane = Lane::new(&session, prompt("go"));
+        let prompted = submit(&session, prompt("go"));
         let expected = if is_canceled {
             session.abort();
             Reply::Rejected(Rejection::Canceled)
         } else {
             Reply::Started
         };
-        assert_eq!(lane.reply().await, expected);
-        lane.complete().await;
+        assert_eq!(prompted.reply().await.reply, expected);
+        session.control().wait_for_idle().await;
     }
     assert_eq!(session.texts(), ["user: go", "assistant Stop: done"]);
 }
 
 #[tokio::test]
-async fn a_request_to_cancel_takes_effect_before_its_lane_is_driven() {
+async fn a_request_to_cancel_ends_the_run_and_not_the_next_one() {
     let script = ScriptedModel::new([ScriptedResponse::Stall("half")]);
     let session = script.session(Vec::new());
     session.prompt("first").await;
     script.stalled.notified().await;
-    let abort = Lane::new(&session, Input::Abort);
+    session.abort();
     session.control().wait_for_idle().await;
-    abort.complete().await;
     session.run("second").await;
     assert_eq!(
         session.texts(),
@@ -136,12 +134,13 @@ impl Drop for DropFlag {
 }
 
 /// A session with a tool that never returns, the notification of its start, and a flag for its end.
-fn session_with_endless_tool() -> (TestBackend, Arc<Notify>, Arc<AtomicBool>) {
+fn session_with_endless_tool(hooks: impl TestHooks) -> (TestBackend, Arc<Notify>, Arc<AtomicBool>) {
     let begun = Arc::new(Notify::new());
     let ended = Arc::new(AtomicBool::new(false));
     let tool = TestTool::of("endless", {
         let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
-        move |_, _, _| {
+        move |_, updates, _| {
+            updates.send(ToolOutput::text("working"));
             let (begun, flag) = (Arc::clone(&begun), DropFlag(Arc::clone(&ended)));
             async move {
                 begun.notify_one();
@@ -152,23 +151,22 @@ fn session_with_endless_tool() -> (TestBackend, Arc<Notify>, Arc<AtomicBool>) {
         }
     });
     let script = ScriptedModel::new([ScriptedResponse::Calls(vec![("1", "endless")])]);
-    (script.session(vec![tool]), begun, ended)
+    (script.session_with(vec![tool], hooks), begun, ended)
 }
 
 #[tokio::test]
-async fn tools_are_aborted_with_their_lane() {
-    let (session, begun, ended) = session_with_endless_tool();
-    let lane = tokio::spawn(Lane::new(&session, prompt("go")).complete());
+async fn tools_end_with_a_lane_that_panics() {
+    let (session, begun, ended) =
+        session_with_endless_tool(PanickingHooks::at("tool_execution_update"));
+    session.prompt("go").await;
     begun.notified().await;
-    lane.abort();
-    assert!(lane.await.unwrap_err().is_cancelled());
-    tokio::task::yield_now().await;
+    session.control().wait_for_idle().await;
     assert!(ended.load(Ordering::Relaxed));
 }
 
 #[tokio::test]
 async fn requests_are_processed_while_a_tool_runs() {
-    let (session, begun, _) = session_with_endless_tool();
+    let (session, begun, _) = session_with_endless_tool(NoHooks);
     session.prompt("go").await;
     begun.notified().await;
     let reply = session.enqueue("later", Delivery::Steer).await;

@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod abort;
+mod approval;
 mod backend;
 mod client;
 mod hooks;
 mod lanes;
+mod panics;
 mod requests_in_hooks;
 mod script;
 mod tools;

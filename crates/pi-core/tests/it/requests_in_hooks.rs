@@ -7,11 +7,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pi_core::{
     Backend as _, CustomDelivery, CustomMessageOptions, HookError, Input, PendingToolCall,
-    Rejection, Reply, ToolCallVerdict,
+    Rejection, Reply, ReviewedToolCall,
 };
-use pi_protocol::{Delivery, SessionEvent};
 use pretty_assertions::assert_eq;
 use tokio_util::sync::CancellationToken;
+
+use pi_protocol::{Delivery, SessionEvent};
 
 use crate::backend::{TestBackend, TestHooks, prompt_input};
 use crate::script::{ScriptedModel, ScriptedResponse, TestTool};
@@ -68,10 +69,10 @@ impl TestHooks for RequestingHooks {
         backend: &'a TestBackend,
         call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
             self.reached(BEFORE_TOOL_CALL, backend).await;
-            Ok(ToolCallVerdict::Run(call.arguments))
+            Ok(ReviewedToolCall::allow(call.arguments))
         })
     }
 

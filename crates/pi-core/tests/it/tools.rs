@@ -26,6 +26,29 @@ async fn parallel_calls_really_run_at_the_same_time() {
     assert_eq!(session.texts()[3..5], ["result 1: met", "result 2: met"]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn parallel_calls_start_in_the_order_of_the_response() {
+    const IDS: [&str; 8] = ["1", "2", "3", "4", "5", "6", "7", "8"];
+    let started = Arc::new(AtomicUsize::new(0));
+    let tool = TestTool::of("counts", move |_, _, _| {
+        let started = Arc::clone(&started);
+        async move {
+            let place = started.fetch_add(1, Ordering::SeqCst) % IDS.len();
+            tokio::task::yield_now().await;
+            Ok(ToolOutput::text((place + 1).to_string()))
+        }
+    });
+    let calls = || ScriptedResponse::Calls(IDS.map(|id| (id, "counts")).into());
+    let session = ScriptedModel::new(std::iter::repeat_with(calls).take(50)).session(vec![tool]);
+    session.run("go").await;
+    let results = session.texts().into_iter();
+    let results: Vec<_> = results.filter(|text| text.starts_with("result")).collect();
+    assert_eq!(results.len(), 50 * IDS.len());
+    for batch in results.chunks(IDS.len()) {
+        assert_eq!(batch, IDS.map(|id| format!("result {id}: {id}")));
+    }
+}
+
 #[tokio::test]
 async fn ends_are_emitted_in_completion_order_and_results_in_call_order() {
     let gate = Arc::new(Notify::new());

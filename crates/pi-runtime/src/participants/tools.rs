@@ -1,7 +1,9 @@
 //! Tool calls before and after they run.
 
 use futures_util::future::BoxFuture;
-use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_core::{
+    Decision, FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{Participants, ready};
@@ -13,9 +15,9 @@ pub trait ToolPolicy: Send + Sync {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         let _ = cancel;
-        ready(Ok(ToolCallVerdict::Run(call.arguments)))
+        ready(Ok(ReviewedToolCall::allow(call.arguments)))
     }
 
     /// Called after a tool has run, before its end is published.
@@ -30,21 +32,28 @@ pub trait ToolPolicy: Send + Sync {
 }
 
 impl Participants {
-    /// Every policy sees the arguments of the policies before it; the first that blocks the call or
-    /// fails decides.
+    /// Every policy sees the arguments of the policies before it; the first that denies the call or
+    /// fails decides. A question of one stays unless another denies the call.
     pub(crate) async fn tool_call(
         &self,
         call: PendingToolCall,
         cancel: &CancellationToken,
-    ) -> Result<ToolCallVerdict, HookError> {
+    ) -> Result<ReviewedToolCall, HookError> {
         let mut call = call;
+        let mut decision = Decision::Allow;
         for policy in &self.tool_policy {
-            match policy.tool_call(call.clone(), cancel).await? {
-                ToolCallVerdict::Run(arguments) => call.arguments = arguments,
-                blocked @ ToolCallVerdict::Block { .. } => return Ok(blocked),
+            let reviewed = policy.tool_call(call.clone(), cancel).await?;
+            match (&decision, reviewed.decision) {
+                (_, Decision::Deny(reason)) => return Ok(ReviewedToolCall::deny(reason)),
+                (Decision::Allow, question @ Decision::Ask(_)) => decision = question,
+                _ => {}
             }
+            call.arguments = reviewed.arguments;
         }
-        Ok(ToolCallVerdict::Run(call.arguments))
+        Ok(ReviewedToolCall {
+            decision,
+            arguments: call.arguments,
+        })
     }
 
     /// Every policy sees the result as the policies before it changed it; the last change of each
@@ -83,6 +92,7 @@ fn merge(update: &mut ToolResultUpdate, later: ToolResultUpdate) {
 mod tests {
     use std::sync::{Arc, Mutex};
 
+    use pi_core::DenialReason;
     use pi_protocol::json::JsonObject;
     use pi_protocol::{InputBlock, ToolCall, ToolOutput};
     use pretty_assertions::assert_eq;
@@ -112,14 +122,14 @@ mod tests {
             &'a self,
             mut call: PendingToolCall,
             _cancel: &'a CancellationToken,
-        ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+        ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
             let keys: Vec<&str> = call.arguments.keys().map(String::as_str).collect();
             self.seen.lock().unwrap().push(keys.join(","));
             if self.blocks {
                 return ready(Ok(blocked(self.name)));
             }
             call.arguments.insert(self.name.to_owned(), json!(true));
-            ready(Ok(ToolCallVerdict::Run(call.arguments)))
+            ready(Ok(ReviewedToolCall::allow(call.arguments)))
         }
 
         fn tool_result<'a>(
@@ -136,11 +146,11 @@ mod tests {
         }
     }
 
-    fn blocked(reason: &str) -> ToolCallVerdict {
-        ToolCallVerdict::Block {
-            reason: Some(reason.to_owned()),
+    fn blocked(reason: &str) -> ReviewedToolCall {
+        ReviewedToolCall::deny(DenialReason {
+            text: Some(reason.to_owned()),
             terminate: false,
-        }
+        })
     }
 
     fn pending() -> PendingToolCall {
@@ -166,9 +176,11 @@ mod tests {
         let cancel = CancellationToken::new();
         let [a, b] = [NamedPolicy::new("a", false), NamedPolicy::new("b", false)];
         let verdict = participants(&[a, b]).tool_call(pending(), &cancel).await;
-        let ToolCallVerdict::Run(arguments) = verdict.unwrap() else {
-            panic!("expected the call to run")
-        };
+        let ReviewedToolCall {
+            decision,
+            arguments,
+        } = verdict.unwrap();
+        assert_eq!(decision, Decision::Allow);
         assert_eq!(json!(arguments), json!({"a": true, "b": true}));
 
         let policies = [

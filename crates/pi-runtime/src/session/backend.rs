@@ -8,7 +8,7 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, RunFailure, SessionServices, Tool, ToolCallVerdict, ToolContext, ToolResultUpdate,
+    Rejection, ReviewedToolCall, RunFailure, SessionServices, Tool, ToolContext, ToolResultUpdate,
     TurnDecision,
 };
 use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
@@ -19,6 +19,7 @@ use tracing::Span;
 
 use super::compaction::FinishedCompaction;
 use super::prompt::{PromptError, rejection_error};
+use super::publish::within_publication;
 use super::state::RunOverrides;
 use super::transcript::Transcript;
 use super::{AgentSession, images, preferences};
@@ -36,8 +37,19 @@ impl Backend for AgentSession {
         tracing::info_span!("session", id = %self.session_id())
     }
 
-    fn emit(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
-        Box::pin(self.publish_with_hooks(event))
+    fn in_context_of_caller<T: Send + 'static>(
+        &self,
+        work: BoxFuture<'static, T>,
+    ) -> BoxFuture<'static, T> {
+        within_publication(work)
+    }
+
+    fn on_panic(&self, message: &str) {
+        self.report("run", None, &HookError::new(message));
+    }
+
+    fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.participants.on_event(event))
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
@@ -101,7 +113,7 @@ impl Backend for AgentSession {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(self.0.participants.tool_call(call, cancel))
     }
 
@@ -161,6 +173,10 @@ impl Backend for AgentSession {
             let is_stored = compaction.result.is_ok();
             (compaction, is_stored)
         })
+    }
+
+    fn crashed_compaction(&self) -> FinishedCompaction {
+        FinishedCompaction::crashed()
     }
 
     fn compaction_ended(

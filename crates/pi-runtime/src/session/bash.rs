@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use pi_core::{HookError, Input, Lane, ProcessError};
+use pi_core::{HookError, Input, ProcessError, Rejection, Reply};
 use pi_protocol::{BashExecutionMessage, SessionEvent};
 use pi_session::SessionError;
 use pi_tools::{ShellResult, UserShell};
@@ -39,6 +39,9 @@ pub enum BashError {
     Session(#[from] SessionError),
     #[error("this session was closed; use the one that replaced it")]
     Closed,
+    /// The command ran, but the session panicked when its result was stored.
+    #[error("the result of the command was not stored because of an internal error")]
+    Crashed,
 }
 
 /// A command in progress; ends when dropped.
@@ -149,8 +152,11 @@ impl AgentSession {
         };
         self.log_bash_end(&request, result.as_ref());
         drop(running);
-        recorded?;
-        Ok(result?)
+        match recorded {
+            // A command that ends with its session still has a result.
+            Ok(()) | Err(BashError::Closed) => Ok(result?),
+            Err(error) => Err(error),
+        }
     }
 
     fn log_bash_start(&self, request: &BashRequest) {
@@ -214,11 +220,13 @@ impl AgentSession {
             timestamp: self.0.env.now_ms(),
             ..BashExecutionMessage::default()
         };
-        let mut lane = Lane::new(self, Input::BashFinished(message));
-        lane.reply().await;
-        match lane.take_error() {
-            Some(PromptError::Session(error)) => Err(error.into()),
-            Some(_) | None => Ok(()),
+        let input = Input::BashFinished(message);
+        let reply = pi_core::submit(self, input).reply().await;
+        match (reply.reply, reply.error) {
+            (_, Some(PromptError::Session(error))) => Err(error.into()),
+            (Reply::Rejected(Rejection::Closed), _) => Err(BashError::Closed),
+            (Reply::Rejected(_), _) => Err(BashError::Crashed),
+            _ => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use pi_context::{
     CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionResult,
     NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
-use pi_core::{CompactionJob, ContextCheck, Input, Lane, Rejection, Reply};
+use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
 use pi_protocol::{
     AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId, Model,
     SessionEvent, SummarySource,
@@ -39,6 +39,8 @@ pub enum CompactError {
     Nothing(#[from] NothingToCompact),
     #[error("compaction canceled")]
     Cancelled,
+    #[error("compaction failed because of an internal error")]
+    Crashed,
     #[error(transparent)]
     Summary(#[from] SummaryError),
     #[error(transparent)]
@@ -50,6 +52,17 @@ pub struct FinishedCompaction {
     pub(super) result: Result<CompactionOutcome, CompactError>,
     author: SummaryAuthor,
     was_canceled: bool,
+}
+
+impl FinishedCompaction {
+    /// The result of a compaction that panicked.
+    pub(super) fn crashed() -> Self {
+        Self {
+            result: Err(CompactError::Crashed),
+            author: SummaryAuthor::Pi,
+            was_canceled: false,
+        }
+    }
 }
 
 /// A compaction with the user's instructions.
@@ -65,19 +78,17 @@ impl AgentSession {
         &self,
         instructions: Option<String>,
     ) -> Result<CompactionOutcome, CompactError> {
-        let mut lane = loop {
+        let compaction = loop {
             self.abort().await;
             self.state().instructions.clone_from(&instructions);
-            let mut lane = Lane::new(self, Input::Compact);
-            match lane.reply().await {
+            let reply = pi_core::submit(self, Input::Compact).reply().await;
+            match reply.reply {
                 // Something else has started in the meantime.
                 Reply::Rejected(Rejection::Busy) => {}
                 Reply::Rejected(_) => return Err(CompactError::Cancelled),
-                _ => break lane,
+                _ => break reply.compaction,
             }
         };
-        let compaction = lane.take_compaction();
-        lane.detach();
         compaction.map_or(Err(CompactError::Cancelled), |compaction| compaction.result)
     }
 

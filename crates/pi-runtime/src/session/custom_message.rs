@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Lane, Prompt, PromptOutcome};
+use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Prompt, PromptOutcome};
 use pi_protocol::{
     AgentEvent, AgentMessage, CustomEntry, Delivery, Entry, EntryId, ImageContent, InputBlock,
     MessageContent, SessionEvent,
@@ -27,11 +27,9 @@ impl AgentSession {
             message,
             options: sending,
         };
-        let mut lane = Lane::new(self, Input::SendCustom(input));
-        let reply = lane.reply().await;
-        let outcome = Self::prompt_result(&reply, &mut lane);
-        lane.detach();
-        outcome
+        let input = Input::SendCustom(input);
+        let mut reply = pi_core::submit(self, input).reply().await;
+        Self::prompt_result(&mut reply)
     }
 
     /// Sends a message as the user; always calls the model.

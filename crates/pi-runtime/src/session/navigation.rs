@@ -6,7 +6,7 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
     SummaryInstructions,
 };
-use pi_core::{CancelScope, Input, Lane, Outcome, Rejection, Reply};
+use pi_core::{Input, Outcome, Rejection};
 use pi_protocol::{Entry, EntryId, SummarySource};
 use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
@@ -63,13 +63,13 @@ struct NavigationGuard {
 }
 
 impl NavigationGuard {
-    async fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
-        match Lane::new(session, Input::Navigate).reply().await {
-            Reply::Rejected(Rejection::Compacting) => Err(NavigateError::Compacting),
-            Reply::Rejected(_) => Err(NavigateError::Busy),
-            _ => Ok(Self {
+    fn begin(session: &AgentSession) -> Result<Self, NavigateError> {
+        match session.0.control.begin_navigation() {
+            Err(Rejection::Compacting) => Err(NavigateError::Compacting),
+            Err(_) => Err(NavigateError::Busy),
+            Ok(cancel) => Ok(Self {
                 session: session.clone(),
-                cancel: session.0.control.begin(CancelScope::Navigation),
+                cancel,
             }),
         }
     }
@@ -77,8 +77,11 @@ impl NavigationGuard {
 
 impl Drop for NavigationGuard {
     fn drop(&mut self) {
-        self.session.0.control.forget(CancelScope::Navigation);
-        Lane::new(&self.session, Input::Outcome(Outcome::Navigated)).detach();
+        // The reply says nothing: the move has ended.
+        drop(pi_core::submit(
+            &self.session,
+            Input::Outcome(Outcome::Navigated),
+        ));
     }
 }
 
@@ -90,7 +93,7 @@ impl AgentSession {
         target: &EntryId,
         options: NavigateOptions,
     ) -> Result<NavigateOutcome, NavigateError> {
-        let moving = NavigationGuard::begin(self).await?;
+        let moving = NavigationGuard::begin(self)?;
         let old_leaf = self.with_session(|session| session.leaf_id().cloned());
         if old_leaf.as_ref() == Some(target) {
             return Ok(NavigateOutcome::default());

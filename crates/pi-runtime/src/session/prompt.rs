@@ -8,7 +8,8 @@ use std::future::Future;
 
 use pi_auth::AuthError;
 use pi_core::{
-    Input, InputSource, Lane, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection, Reply,
+    Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection,
+    Reply,
 };
 use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
@@ -48,6 +49,8 @@ pub enum PromptError {
     Session(#[from] SessionError),
     #[error("the prompt was canceled before it was sent")]
     Canceled,
+    #[error("the prompt was not sent because of an internal error: send it again")]
+    Crashed,
     #[error("this session was closed; use the one that replaced it")]
     Closed,
 }
@@ -72,11 +75,10 @@ impl AgentSession {
             // A listener of `agent_settled` must not wait for itself; any other caller can wait for
             // settling to end.
             if is_in_hook(prompt.source) {
-                let mut lane = Lane::new(self, Input::DeferPrompt(prompt));
-                let reply = lane.reply().await;
-                let outcome = Self::prompt_result(&reply, &mut lane)?;
+                let input = Input::DeferPrompt(prompt);
+                let mut reply = pi_core::submit(self, input).reply().await;
+                let outcome = Self::prompt_result(&mut reply)?;
                 announce(outcome).await;
-                lane.detach();
                 return Ok(outcome);
             }
             self.0.control.wait_until_settled().await;
@@ -85,28 +87,25 @@ impl AgentSession {
             announce(PromptOutcome::Handled).await;
             return Ok(PromptOutcome::Handled);
         };
-        let mut lane = Lane::new(self, Input::Prompt(input));
-        let reply = lane.reply().await;
-        let outcome = Self::prompt_result(&reply, &mut lane);
-        if let Ok(outcome) = outcome {
-            announce(outcome).await;
-        }
-        lane.detach();
-        outcome
+        let input = Input::Prompt(input);
+        let mut reply = pi_core::submit(self, input).reply().await;
+        let outcome = Self::prompt_result(&mut reply)?;
+        // The run begins when the reply is dropped.
+        announce(outcome).await;
+        Ok(outcome)
     }
 
     /// Converts the reply to a prompt or message.
-    pub(super) fn prompt_result(
-        reply: &Reply,
-        lane: &mut Lane<Self>,
-    ) -> Result<PromptOutcome, PromptError> {
-        if let Some(error) = lane.take_error() {
+    pub(super) fn prompt_result(reply: &mut LaneReply<Self>) -> Result<PromptOutcome, PromptError> {
+        if let Some(error) = reply.error.take() {
             return Err(error);
         }
-        match reply {
+        match &reply.reply {
             Reply::Started => Ok(PromptOutcome::Started),
             Reply::Queued => Ok(PromptOutcome::Queued),
-            Reply::Done | Reply::Cleared(_) => Ok(PromptOutcome::Handled),
+            Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => {
+                Ok(PromptOutcome::Handled)
+            }
             Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
         }
     }
@@ -283,5 +282,6 @@ pub(super) fn rejection_error(rejection: Rejection) -> PromptError {
         Rejection::Busy => PromptError::Busy,
         Rejection::Compacting => PromptError::Compacting,
         Rejection::Canceled | Rejection::CheckFailed => PromptError::Canceled,
+        Rejection::Crashed => PromptError::Crashed,
     }
 }

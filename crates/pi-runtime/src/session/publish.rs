@@ -38,16 +38,19 @@ impl Drop for SessionSubscription {
 type Subscribers = Arc<[(u64, Arc<dyn SessionListener>)]>;
 
 tokio::task_local! {
-    /// Set while a task publishes an event, so that events triggered by listeners do not wait for
-    /// the current one.
-    static PUBLISHING: ();
+    /// Set while a task publishes an event, and in requests that its listeners make, so that their events do not wait
+    /// for the current one. A request may outlive the publication that it was made in.
+    static PUBLISHING: Weak<OrderGuard>;
 }
+
+/// Held while an event and those triggered by its listeners are published.
+type OrderGuard = tokio::sync::OwnedMutexGuard<()>;
 
 pub(super) struct EventPublisher {
     log: EventLog,
     env: Env,
     subscribers: Mutex<(u64, Subscribers)>,
-    order: tokio::sync::Mutex<()>,
+    order: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl EventPublisher {
@@ -58,7 +61,7 @@ impl EventPublisher {
             log: EventLog::new(session_id, epoch),
             env,
             subscribers: Mutex::default(),
-            order: tokio::sync::Mutex::default(),
+            order: Arc::default(),
         }
     }
 
@@ -84,11 +87,12 @@ impl EventPublisher {
     }
 
     async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
-        if is_publishing() {
+        if let Some(_current) = current_publication() {
             return self.publish_each(event()).await;
         }
-        let _guard = self.order.lock().await;
-        PUBLISHING.scope((), self.publish_each(event())).await;
+        let guard = Arc::new(Arc::clone(&self.order).lock_owned().await);
+        let publishing = self.publish_each(event());
+        PUBLISHING.scope(Arc::downgrade(&guard), publishing).await;
     }
 
     async fn publish_each(&self, event: SessionEvent) {
@@ -100,9 +104,24 @@ impl EventPublisher {
     }
 }
 
+/// Returns the publication that this task is part of. Events of other tasks wait until it is dropped.
+fn current_publication() -> Option<Arc<OrderGuard>> {
+    PUBLISHING.try_with(Weak::upgrade).ok().flatten()
+}
+
 /// Returns whether this task is currently publishing an event.
 pub(super) fn is_publishing() -> bool {
-    PUBLISHING.try_with(|()| ()).is_ok()
+    current_publication().is_some()
+}
+
+/// Makes work that another task performs part of the current publication.
+pub(super) fn within_publication<T: Send + 'static>(
+    work: BoxFuture<'static, T>,
+) -> BoxFuture<'static, T> {
+    match PUBLISHING.try_with(Weak::clone) {
+        Ok(publication) => Box::pin(PUBLISHING.scope(publication, work)),
+        Err(_) => work,
+    }
 }
 
 impl AgentSession {

@@ -1,7 +1,7 @@
 //! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 
 use pi_config::{ConfigScope, SettingsError};
-use pi_core::{Input, InputSource, Lane, PromptOutcome, Reply};
+use pi_core::{Input, InputSource, PromptOutcome, Reply};
 use pi_protocol::{
     AgentMessage, Delivery, ImageContent, InputBlock, MessageContent, QueueMode, QueuedTexts,
     SessionEvent, UserMessage,
@@ -52,16 +52,13 @@ impl AgentSession {
         };
         let text = self.expand(text);
         let message = self.user_message(&text, images);
-        let mut lane = Lane::new(
-            self,
-            Input::Enqueue {
-                message,
-                text,
-                delivery,
-            },
-        );
-        let reply = lane.reply().await;
-        Self::prompt_result(&reply, &mut lane)
+        let input = Input::Enqueue {
+            message,
+            text,
+            delivery,
+        };
+        let mut reply = pi_core::submit(self, input).reply().await;
+        Self::prompt_result(&mut reply)
     }
 
     pub(super) fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
@@ -76,7 +73,7 @@ impl AgentSession {
 
     /// Empties the queues and returns the texts of the messages that will not be delivered.
     pub async fn clear_queue(&self) -> QueuedTexts {
-        match Lane::new(self, Input::ClearQueue).reply().await {
+        match pi_core::submit(self, Input::ClearQueue).reply().await.reply {
             Reply::Cleared(texts) => texts,
             _ => QueuedTexts::default(),
         }

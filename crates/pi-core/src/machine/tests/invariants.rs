@@ -9,7 +9,8 @@ use super::fixtures::label;
 use super::lane::{SimulatedLane, Work};
 use super::log;
 use super::simulation::Simulation;
-use crate::machine::{CancelScope, Deferred, Effect, Rejection, Reply};
+use crate::machine::context::Deferred;
+use crate::machine::{CancelScope, Effect, Rejection, Reply};
 
 /// Checks the machine after a step.
 pub(super) fn check_step(simulation: &Simulation) {
@@ -21,7 +22,8 @@ pub(super) fn check_step(simulation: &Simulation) {
     }
     let machine = &simulation.machine;
     let is_running = machine.activity() == ActivityKind::Running;
-    assert!(is_running || (machine.waiting.custom.is_empty() && machine.waiting.bash.is_empty()));
+    let waiting = &machine.context.waiting;
+    assert!(is_running || (waiting.custom.is_empty() && waiting.bash.is_empty()));
     let streams = |lane: &SimulatedLane| matches!(lane.work, Some(Work::Stream { .. }));
     assert!(machine.streaming().is_none() || simulation.lanes.iter().any(streams));
 }
@@ -38,9 +40,9 @@ fn check_one_activity(simulation: &Simulation) {
     let mut outstanding = 0;
     let mut has_tools = false;
     for lane in &simulation.lanes {
-        let waits = lane.effects.iter().filter(|effect| has_outcome(effect));
+        let waits = lane.effects.iter().filter(|effect| effect.has_outcome());
         let count = waits.count() + usize::from(lane.work.is_some());
-        let last_waits = lane.effects.back().is_some_and(has_outcome);
+        let last_waits = lane.effects.back().is_some_and(Effect::has_outcome);
         assert!(
             count == 0 || lane.work.is_some() || last_waits,
             "an effect with an outcome is followed by others: {:?}",
@@ -52,41 +54,6 @@ fn check_one_activity(simulation: &Simulation) {
     let is_idle = simulation.machine.activity() == ActivityKind::Idle;
     assert!(outstanding <= 1, "{outstanding} effects are outstanding");
     assert_eq!(is_idle, outstanding == 0 && !has_tools);
-}
-
-fn has_outcome(effect: &Effect) -> bool {
-    match effect {
-        Effect::SubmitDeferred(_)
-        | Effect::CheckPrompt
-        | Effect::PrepareRun { .. }
-        | Effect::Append(_)
-        | Effect::Compose
-        | Effect::Record(_)
-        | Effect::Continue
-        | Effect::Stream
-        | Effect::Preflight(_)
-        | Effect::FinishTurn(_)
-        | Effect::CheckContext(_)
-        | Effect::Omit(_)
-        | Effect::PlanCompaction
-        | Effect::Compact(_)
-        | Effect::Sleep(_)
-        | Effect::ReadTail
-        | Effect::BeforeSettle => true,
-        Effect::Emit(_)
-        | Effect::Publish(_)
-        | Effect::PublishQueue
-        | Effect::Reply(_)
-        | Effect::AwaitSettled(_)
-        | Effect::Cancel(_)
-        | Effect::AppendNow(_)
-        | Effect::Execute { .. }
-        | Effect::EndCompaction(_)
-        | Effect::FailRecovery(_)
-        | Effect::Reload
-        | Effect::Report(_)
-        | Effect::EndRun => false,
-    }
 }
 
 /// A request to cancel something never affects what begins later.
@@ -112,11 +79,12 @@ fn places(simulation: &Simulation) -> BTreeMap<String, Vec<&'static str>> {
     let stored = simulation.store.iter().filter_map(|message| label(message));
     let queued = machine.queue().iter();
     let queued = queued.filter_map(|queued| label(&queued.message));
-    let custom = machine.waiting.custom.iter().filter_map(label);
-    let bash = machine.waiting.bash.iter();
+    let waiting = &machine.context.waiting;
+    let custom = waiting.custom.iter().filter_map(label);
+    let bash = waiting.bash.iter();
     let bash = bash.map(|message| message.command.clone());
-    let next_turn = machine.next_turn.iter().filter_map(label);
-    let deferred = machine
+    let next_turn = waiting.next_turn.iter().filter_map(label);
+    let deferred = waiting
         .deferred
         .iter()
         .filter_map(|deferred| match deferred {
@@ -145,13 +113,36 @@ pub(super) fn check_end(simulation: &Simulation) {
     assert_eq!(simulation.ready_lanes(), [] as [usize; 0]);
     assert_eq!(machine.activity(), ActivityKind::Idle);
     assert!(machine.streaming().is_none());
-    assert!(machine.deferred.is_empty(), "{:?}", machine.deferred);
+    let deferred = &machine.context.waiting.deferred;
+    assert!(deferred.is_empty(), "{deferred:?}");
     assert_eq!(machine.retry_attempt(), 0);
     assert_eq!(simulation.canceled, HashSet::new());
     check_messages(simulation);
     check_tool_results(simulation);
-    check_log(&simulation.log, has_storage_failed(simulation));
+    let can_fail = has_storage_failed(simulation) || simulation.has_panicked;
+    check_log(&simulation.log, can_fail);
     check_shown_queue(simulation);
+    check_answers(simulation);
+}
+
+/// Every request was asked, and one answer at most was accepted for each time it was asked.
+fn check_answers(simulation: &Simulation) {
+    let mut accepted: HashMap<&str, usize> = HashMap::new();
+    for lane in &simulation.lanes {
+        let Some(request) = &lane.answers else {
+            continue;
+        };
+        if lane.replies == [Reply::Done] {
+            *accepted.entry(&request.0).or_default() += 1;
+        } else {
+            assert!(matches!(lane.replies[..], [Reply::AnswerRejected(_)]));
+        }
+    }
+    for (request, count) in accepted {
+        let asked = format!("asked {request}");
+        let asked = simulation.log.iter().filter(|line| **line == asked).count();
+        assert!(count <= asked, "{request} was answered {count} times");
+    }
 }
 
 pub(super) fn has_storage_failed(simulation: &Simulation) -> bool {
@@ -162,7 +153,6 @@ pub(super) fn has_storage_failed(simulation: &Simulation) -> bool {
 fn check_messages(simulation: &Simulation) {
     let places = places(simulation);
     check_places(&places);
-    let can_lose = has_storage_failed(simulation);
     for (number, lane) in simulation.lanes.iter().enumerate() {
         let Some(label) = &lane.label else { continue };
         let reply = lane.replies.first();
@@ -170,12 +160,10 @@ fn check_messages(simulation: &Simulation) {
         let is_kept = places.contains_key(label);
         match reply {
             Some(Reply::Rejected(_)) => assert!(!is_kept, "{label} was rejected: {places:?}"),
-            // The first messages of a run are lost if they cannot be stored; queued ones return to the queue.
-            _ if can_lose && !lane.is_queued => {}
             _ => assert!(is_kept, "{label} is lost: {places:?}"),
         }
         let is_after_close = simulation.closed_by.is_some_and(|closed| closed < number);
-        if is_after_close && lane.needs_reply {
+        if is_after_close {
             assert_eq!(reply, Some(&Reply::Rejected(Rejection::Closed)));
         }
     }
@@ -197,7 +185,9 @@ fn check_tool_results(simulation: &Simulation) {
         let later = store[place + 1..].iter();
         let results: Vec<_> = later.map_while(|message| id_of(message)).collect();
         paired += results.len();
-        if simulation.was_interrupted || has_storage_failed(simulation) {
+        let is_incomplete =
+            simulation.was_interrupted || simulation.has_panicked || has_storage_failed(simulation);
+        if is_incomplete {
             assert!(calls.starts_with(&results), "{calls:?} {results:?}");
         } else {
             assert_eq!(calls, results);
@@ -211,8 +201,9 @@ fn check_tool_results(simulation: &Simulation) {
 fn check_log(log: &[String], can_fail: bool) {
     let mut open: HashMap<&str, i64> = HashMap::new();
     let mut tools: HashSet<&str> = HashSet::new();
+    let mut asked: HashSet<&str> = HashSet::new();
     let mut attempt = "0".to_owned();
-    for line in log {
+    for (place, line) in log.iter().enumerate() {
         let (event, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (name, change) = match event {
             "agent_start" => ("agent", 1),
@@ -220,6 +211,7 @@ fn check_log(log: &[String], can_fail: bool) {
             "turn_start" => ("turn", 1),
             "turn_end" => {
                 assert_eq!(tools, HashSet::new(), "calls of the turn are open");
+                assert_eq!(asked, HashSet::new(), "requests of the turn are open");
                 ("turn", -1)
             }
             "start" => {
@@ -231,6 +223,24 @@ fn check_log(log: &[String], can_fail: bool) {
             "end" => ("message", -1),
             "tool" => {
                 assert!(tools.insert(rest));
+                continue;
+            }
+            "asked" => {
+                assert!(tools.contains(rest));
+                assert!(asked.insert(rest));
+                continue;
+            }
+            "resolved" => {
+                let request = rest.split_once(' ').map_or(rest, |(request, _)| request);
+                assert!(asked.remove(request), "{line} was not asked");
+                continue;
+            }
+            "tool_end" if rest.starts_with("asks") => {
+                let allowed = format!("resolved {rest} allow");
+                let mut earlier = log[..place].iter().rev();
+                let last = earlier.find(|line| line.starts_with(&format!("resolved {rest} ")));
+                assert_eq!(last, Some(&allowed));
+                assert!(tools.remove(rest));
                 continue;
             }
             "tool_end" | "tool_failed" => {

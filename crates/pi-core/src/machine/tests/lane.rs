@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_protocol::{AssistantMessageEvent, ToolCall};
+use pi_protocol::{AssistantMessageEvent, RequestId, ToolCall};
 
 use super::fixtures::label_of;
 use super::script::ScriptedResponse;
@@ -16,11 +16,13 @@ pub(super) struct SimulatedLane {
     pub effects: VecDeque<Effect>,
     pub work: Option<Work>,
     pub tools: Vec<RunningTool>,
+    /// Requests whose answers the lane waits for.
+    pub asked: Vec<RequestId>,
     pub replies: Vec<Reply>,
     pub needs_reply: bool,
     pub is_navigation: bool,
-    /// Whether the request does nothing but queue a message.
-    pub is_queued: bool,
+    /// The request that the lane answers.
+    pub answers: Option<RequestId>,
     /// The deferred prompt whose reply follows.
     pub resubmitted: Option<String>,
 }
@@ -51,10 +53,14 @@ impl SimulatedLane {
             effects: VecDeque::new(),
             work: None,
             tools: Vec::new(),
+            asked: Vec::new(),
             replies: Vec::new(),
             needs_reply: !matches!(input, Input::BashFinished(_)),
             is_navigation: matches!(input, Input::Navigate),
-            is_queued: matches!(input, Input::Enqueue { .. }),
+            answers: match input {
+                Input::Answer { request, .. } => Some(request.clone()),
+                _ => None,
+            },
             resubmitted: None,
         }
     }
@@ -65,8 +71,10 @@ impl SimulatedLane {
         self.is_navigation && self.replies.is_empty() && self.effects.iter().any(accepted)
     }
 
+    /// Whether calls are running or waiting for approval.
     pub(super) fn has_tools(&self) -> bool {
-        let executes = |effect: &Effect| matches!(effect, Effect::Execute { .. });
-        !self.tools.is_empty() || self.effects.iter().any(executes)
+        let begins = |effect: &Effect| matches!(effect, Effect::Execute { .. } | Effect::Ask(_));
+        let is_waiting = !self.tools.is_empty() || !self.asked.is_empty();
+        is_waiting || self.effects.iter().any(begins)
     }
 }

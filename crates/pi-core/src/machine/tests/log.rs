@@ -1,6 +1,6 @@
 //! Events as lines of text, so that stories read like a log.
 
-use pi_protocol::{AgentEvent, AgentMessage, SessionEvent, SharedMessage};
+use pi_protocol::{AgentEvent, AgentMessage, Answer, SessionEvent, SharedMessage};
 
 pub(super) fn line(event: &SessionEvent) -> String {
     match event {
@@ -32,6 +32,16 @@ pub(super) fn line(event: &SessionEvent) -> String {
                 _ => "inconsistent",
             };
             format!("retry_end {attempt} {end}")
+        }
+        SessionEvent::ApprovalRequested { request } => format!("asked {}", request.id),
+        SessionEvent::ApprovalResolved { request, answer } => {
+            let answer = match answer {
+                Answer::Allow => "allow",
+                Answer::Deny { .. } => "deny",
+                Answer::Cancelled => "canceled",
+                _ => "inconsistent",
+            };
+            format!("resolved {request} {answer}")
         }
         other => format!("{other:?}"),
     }

@@ -2,15 +2,79 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, SharedMessage};
+use pi_protocol::{AgentMessage, SharedMessage, ToolOutput};
 
 use super::fixtures::{prompt_input, user};
-use super::script::preflight;
+use super::lane::Work;
+use super::script::{ScriptedResponse, execute, preflight};
 use super::simulation::Simulation;
 use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome};
 
 impl Simulation {
-    pub(super) fn outcome_of(&mut self, effect: Effect) -> Outcome {
+    /// Completes the effect in progress.
+    pub(super) fn complete(&mut self, number: usize, work: Work) {
+        if !matches!(work, Work::Navigation) && self.script.panics.pop_front() == Some(true) {
+            return self.panic(number, work);
+        }
+        let outcome = match work {
+            Work::Stream {
+                response,
+                mut parts,
+            } => {
+                let is_canceled = self.is_canceled(CancelScope::Run);
+                if let Some(part) = parts.pop_front().filter(|_| !is_canceled) {
+                    self.lanes[number].work = Some(Work::Stream { response, parts });
+                    Outcome::Response(part)
+                } else if is_canceled {
+                    let event = ScriptedResponse::aborted().last_event();
+                    event.map_or(Outcome::Continued, Outcome::Response)
+                } else {
+                    match response.last_event() {
+                        Some(event) => Outcome::Response(event),
+                        None => Outcome::RequestFailed("hook failed".to_owned()),
+                    }
+                }
+            }
+            Work::Navigation => {
+                self.canceled.remove(&CancelScope::Navigation);
+                Outcome::Navigated
+            }
+            Work::Effect(effect) => self.outcome_of(effect),
+        };
+        if let Outcome::DeferredResolved(Some(prompt)) = &outcome {
+            self.lanes[number].resubmitted = Some(prompt.text.clone());
+        }
+        self.feed(number, outcome);
+    }
+
+    /// Ends an effect with a panic.
+    fn panic(&mut self, number: usize, work: Work) {
+        self.has_panicked = true;
+        self.lanes[number].tools.clear();
+        self.lanes[number].asked.clear();
+        match work {
+            // Stored, but not published.
+            Work::Effect(Effect::Append(message)) => self.store.push(Arc::new(message)),
+            Work::Effect(Effect::SubmitDeferred(prompt)) => self.dropped.push(prompt.text),
+            _ => {}
+        }
+        self.feed(number, Outcome::Panicked("a defect".to_owned()));
+    }
+
+    /// Lets a running tool report progress, or finish.
+    pub(super) fn advance_tool(&mut self, number: usize, place: usize) {
+        let is_canceled = self.is_canceled(CancelScope::Run);
+        let tool = &mut self.lanes[number].tools[place];
+        let outcome = if std::mem::replace(&mut tool.updated, true) {
+            let tool = self.lanes[number].tools.remove(place);
+            Outcome::ToolFinished(tool.index, execute(&tool.call, is_canceled))
+        } else {
+            Outcome::ToolUpdated(tool.index, ToolOutput::text("partial"))
+        };
+        self.feed(number, outcome);
+    }
+
+    fn outcome_of(&mut self, effect: Effect) -> Outcome {
         let script = &mut self.script;
         match effect {
             Effect::SubmitDeferred(prompt) => {

@@ -232,3 +232,97 @@ fn messages_that_cannot_be_stored_return_to_the_queue() {
         ]
     );
 }
+
+#[test]
+fn the_first_messages_of_a_run_return_to_the_queue_if_they_cannot_be_stored() {
+    let next_turn = custom("next", None, Some(CustomDelivery::NextTurn));
+    let simulation = Simulation::new(Script {
+        added: [vec![super::fixtures::custom_message("added")]].into(),
+        records: [false].into(),
+        ..Script::default()
+    });
+    let simulation = simulation.run(next_turn).run(prompt("go"));
+    check_end(&simulation);
+    assert_eq!(simulation.stored(), [] as [&str; 0]);
+    assert_eq!(
+        simulation.summary()[2..],
+        [
+            "queue [\"go\"] []",
+            "assistant Error",
+            "turn_end 0",
+            "agent_end 1",
+            "reload",
+            "settled",
+        ]
+    );
+    let mut simulation = simulation;
+    let queue = simulation.machine.queue_mut();
+    queue.set_modes(QueueMode::All, QueueMode::All);
+    let simulation = simulation.run(prompt("again"));
+    check_end(&simulation);
+    assert_eq!(
+        simulation.stored(),
+        ["user again", "user go", "custom next", "assistant Stop"]
+    );
+}
+
+/// Queues a prompt while another one is checked.
+fn queued_during_check(checks: [bool; 2]) -> Simulation {
+    Simulation::new(Script {
+        checks: checks.into(),
+        ..Script::default()
+    })
+    .when(
+        |effect| matches!(effect, Effect::CheckPrompt),
+        [prompt_as("second", STEER), prompt_as("third", FOLLOW_UP)],
+    )
+    .run(prompt("first"))
+}
+
+#[test]
+fn prompts_queued_during_a_preparation_are_delivered_if_it_is_rejected() {
+    let simulation = queued_during_check([false, true]);
+    check_end(&simulation);
+    assert_eq!(
+        simulation.lanes[0].replies,
+        [Reply::Rejected(Rejection::CheckFailed)]
+    );
+    assert_eq!(
+        simulation.stored(),
+        [
+            "user second",
+            "assistant Stop",
+            "user third",
+            "assistant Stop"
+        ]
+    );
+}
+
+#[test]
+fn prompts_queued_during_a_preparation_are_kept_if_no_run_is_possible() {
+    let simulation = queued_during_check([false, false]);
+    check_end(&simulation);
+    let rejected = Reply::Rejected(Rejection::CheckFailed);
+    assert_eq!(simulation.lanes[0].replies, [rejected.clone(), rejected]);
+    let queued = simulation.machine.queue().texts();
+    assert_eq!(queued.steering, ["second"]);
+    assert_eq!(queued.follow_up, ["third"]);
+}
+
+#[test]
+fn prompts_queued_during_a_preparation_are_kept_if_it_is_canceled() {
+    for input in [Input::Abort, Input::Close] {
+        let simulation = Simulation::new(Script::default())
+            .when(
+                |effect| matches!(effect, Effect::CheckPrompt),
+                [prompt_as("second", STEER), input],
+            )
+            .run(prompt("first"));
+        check_end(&simulation);
+        assert_eq!(
+            simulation.lanes[0].replies,
+            [Reply::Rejected(Rejection::Canceled)]
+        );
+        assert_eq!(simulation.machine.queue().texts().steering, ["second"]);
+    }
+}

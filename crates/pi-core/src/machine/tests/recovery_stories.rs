@@ -24,6 +24,14 @@ fn sleeps(effect: &Effect) -> bool {
     matches!(effect, Effect::Sleep(_))
 }
 
+fn omits(effect: &Effect) -> bool {
+    matches!(effect, Effect::Omit(_))
+}
+
+fn announces_retry(effect: &Effect) -> bool {
+    matches!(effect, Effect::Publish(SessionEvent::AutoRetryStart { .. }))
+}
+
 fn compacts(effect: &Effect) -> bool {
     matches!(effect, Effect::Compact(_))
 }
@@ -84,15 +92,18 @@ fn other_failures_are_not_retried() {
 /// Whether the delay was canceled is a field of the event, and does not depend on the text of an error.
 #[test]
 fn a_canceled_retry_is_reported_as_canceled() {
-    for input in [Input::AbortRetry, Input::Abort, Input::Close] {
-        let simulation = Simulation::new(overloaded(1))
-            .when(sleeps, [input])
-            .run(prompt("go"));
-        check_end(&simulation);
-        assert_eq!(
-            after_failure(&simulation)[2..],
-            ["retry_start 1", "retry_end 1 canceled", "settled"]
-        );
+    let points: [fn(&Effect) -> bool; 3] = [announces_retry, omits, sleeps];
+    for point in points {
+        for input in [Input::AbortRetry, Input::Abort, Input::Close] {
+            let simulation = Simulation::new(overloaded(1))
+                .when(point, [input])
+                .run(prompt("go"));
+            check_end(&simulation);
+            assert_eq!(
+                after_failure(&simulation)[2..],
+                ["retry_start 1", "retry_end 1 canceled", "settled"]
+            );
+        }
     }
     let mut simulation = Simulation::new(Script::responses([
         ScriptedResponse::overloaded().error("Retry canceled: overloaded")
@@ -120,7 +131,7 @@ fn a_canceled_retry_is_reported_as_canceled() {
 }
 
 #[test]
-fn the_session_is_retrying_only_during_the_delay() {
+fn the_session_is_retrying_until_the_attempt_begins() {
     let mut simulation = Simulation::new(overloaded(1));
     simulation.submit(prompt("go"));
     let mut seen = Vec::new();
@@ -134,10 +145,7 @@ fn the_session_is_retrying_only_during_the_delay() {
         }
         simulation.advance(lane, 0);
     }
-    assert_eq!(
-        seen,
-        [(false, 0), (false, 1), (true, 1), (false, 1), (false, 0)]
-    );
+    assert_eq!(seen, [(false, 0), (true, 1), (false, 1), (false, 0)]);
 }
 
 #[test]

@@ -1,240 +1,17 @@
 //! Random schedules: requests of every kind at any time, with random outcomes, and lanes that advance in any order.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{Delivery, QueueMode, StopReason};
-use proptest::collection::vec;
+use pi_protocol::{Answer, QueueMode, RequestId};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use super::fixtures::{
-    FOLLOW_UP, STEER, bash, custom, custom_message, deferred_prompt, hook_prompt, prompt_as,
-    queued, system,
-};
 use super::invariants::check_end;
-use super::script::{Script, ScriptedResponse, compact, recover};
+use super::script::Script;
 use super::simulation::Simulation;
-use crate::machine::{CustomDelivery, Input, Reply};
-use crate::tool::ExecutionMode;
-use crate::turn::TurnDecision;
-
-/// A step of a schedule.
-#[derive(Debug, Clone)]
-enum Action {
-    /// Advances one of the lanes that have something to do by some effects.
-    Advance {
-        lane: usize,
-        tool: usize,
-        count: usize,
-    },
-    Request(Request),
-    /// Selects another model, and whether calls run in parallel.
-    Select(ExecutionMode),
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Request {
-    Prompt(Option<Delivery>),
-    HookPrompt,
-    DeferPrompt,
-    /// A queued message; several are shown with the same text.
-    Enqueue(Delivery, bool),
-    Custom(Option<bool>, Option<CustomDelivery>),
-    Bash,
-    ClearQueue,
-    Abort,
-    AbortRetry,
-    AbortCompaction,
-    AbortNavigation,
-    Compact,
-    Navigate,
-    Close,
-}
-
-impl Request {
-    /// Creates the input. Its number makes the message unique.
-    fn input(self, number: usize) -> Input {
-        let name = format!("message {number}");
-        match self {
-            Self::Prompt(delivery) => prompt_as(&name, delivery),
-            Self::HookPrompt => hook_prompt(&name),
-            Self::DeferPrompt => deferred_prompt(&name),
-            Self::Enqueue(delivery, is_equal) => {
-                let shown = if is_equal { "same" } else { &name };
-                queued(&name, shown, delivery)
-            }
-            Self::Custom(trigger, deliver_as) => custom(&name, trigger, deliver_as),
-            Self::Bash => bash(&name),
-            Self::ClearQueue => Input::ClearQueue,
-            Self::Abort => Input::Abort,
-            Self::AbortRetry => Input::AbortRetry,
-            Self::AbortCompaction => Input::AbortCompaction,
-            Self::AbortNavigation => Input::AbortNavigation,
-            Self::Compact => Input::Compact,
-            Self::Navigate => Input::Navigate,
-            Self::Close => Input::Close,
-        }
-    }
-}
-
-fn requests() -> impl Strategy<Value = Request> {
-    let delivery = prop_oneof![Just(Delivery::Steer), Just(Delivery::FollowUp)];
-    let deliver_as = prop_oneof![
-        Just(None),
-        Just(Some(CustomDelivery::Steer)),
-        Just(Some(CustomDelivery::FollowUp)),
-        Just(Some(CustomDelivery::NextTurn)),
-    ];
-    prop_oneof![
-        12 => prop_oneof![Just(None), Just(STEER), Just(FOLLOW_UP)].prop_map(Request::Prompt),
-        2 => Just(Request::HookPrompt),
-        2 => Just(Request::DeferPrompt),
-        8 => (delivery, any::<bool>()).prop_map(|(delivery, equal)| Request::Enqueue(delivery, equal)),
-        8 => (any::<Option<bool>>(), deliver_as)
-            .prop_map(|(trigger, deliver_as)| Request::Custom(trigger, deliver_as)),
-        4 => Just(Request::Bash),
-        3 => Just(Request::ClearQueue),
-        2 => Just(Request::Abort),
-        2 => Just(Request::AbortRetry),
-        2 => Just(Request::AbortCompaction),
-        1 => Just(Request::AbortNavigation),
-        2 => Just(Request::Compact),
-        2 => Just(Request::Navigate),
-    ]
-}
-
-/// Schedules; one in eight closes the session.
-fn schedules() -> impl Strategy<Value = Vec<Action>> {
-    let execution_mode = prop_oneof![
-        Just(ExecutionMode::Parallel),
-        Just(ExecutionMode::Sequential)
-    ];
-    let action = prop_oneof![
-        30 => (0..8_usize, 0..4_usize, 1..8_usize)
-            .prop_map(|(lane, tool, count)| Action::Advance { lane, tool, count }),
-        10 => requests().prop_map(Action::Request),
-        1 => execution_mode.prop_map(Action::Select),
-    ];
-    let close = prop_oneof![7 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
-    (vec(action, 50..300), close).prop_map(|(mut actions, close)| {
-        if let Some(place) = close {
-            let place = place.index(actions.len());
-            actions.insert(place, Action::Request(Request::Close));
-        }
-        actions
-    })
-}
-
-fn responses() -> impl Strategy<Value = ScriptedResponse> {
-    let call = prop::sample::select(vec![
-        "a",
-        "slow",
-        "s",
-        "fails",
-        "last",
-        "unknown",
-        "blocked-last",
-    ]);
-    let calls = vec(call, 1..5);
-    let response = prop_oneof![
-        4 => Just(ScriptedResponse::text()),
-        6 => calls.clone().prop_map(|calls| ScriptedResponse::calls(&calls)),
-        1 => calls.prop_map(|calls| ScriptedResponse::calls(&calls).stop(StopReason::Length)),
-        3 => Just(ScriptedResponse::overloaded()),
-        2 => Just(ScriptedResponse::overflows()),
-        1 => Just(ScriptedResponse::fails()),
-        1 => Just(ScriptedResponse::HookFails),
-    ];
-    (response, any::<bool>()).prop_map(|(response, streams)| {
-        if streams {
-            response.streamed()
-        } else {
-            response
-        }
-    })
-}
-
-/// Values in random order, most of them the usual one.
-fn mostly<T: Clone + std::fmt::Debug + 'static>(
-    usual: T,
-    others: Vec<T>,
-) -> impl Strategy<Value = VecDeque<T>> {
-    let others = prop::sample::select(others);
-    let value = prop_oneof![2 => Just(usual), 1 => others];
-    vec(value, 0..12).prop_map(VecDeque::from)
-}
-
-fn scripts(storage_fails: bool) -> impl Strategy<Value = Script> {
-    let decisions = || {
-        let failed = CompactionDecision::Failed(RecoveryFailure::Overflow);
-        mostly(CompactionDecision::Skip, vec![compact(), recover(), failed])
-    };
-    let records = if storage_fails {
-        vec(prop::bool::weighted(0.85), 0..60).boxed()
-    } else {
-        Just(Vec::new()).boxed()
-    };
-    let prompts = (
-        vec(responses(), 0..16),
-        mostly(true, vec![false]),
-        mostly(Vec::new(), vec![vec![custom_message("added")]]),
-        mostly(false, vec![true]),
-    );
-    let turns = (
-        mostly(
-            Ok(None),
-            vec![Ok(Some(system())), Err("cannot compose".to_owned())],
-        ),
-        records,
-        mostly(TurnDecision::Default, vec![TurnDecision::Continue]),
-        mostly(false, vec![true]),
-    );
-    let contexts = (decisions(), decisions(), decisions());
-    let compactions = (
-        mostly(true, vec![false]),
-        mostly(true, vec![false]),
-        mostly(true, vec![false]),
-    );
-    (prompts, turns, contexts, compactions).prop_map(|(prompts, turns, contexts, compactions)| {
-        let (responses, checks, added, handled) = prompts;
-        let (compositions, records, decisions, settles) = turns;
-        let (before_prompt, between_turns, after_run) = contexts;
-        let (omissions, plans, compactions) = compactions;
-        Script {
-            responses: responses.into(),
-            checks,
-            added: numbered(added),
-            compositions,
-            records: records.into(),
-            decisions,
-            before_prompt,
-            between_turns,
-            after_run,
-            omissions,
-            plans,
-            compactions,
-            settles,
-            handled,
-        }
-    })
-}
-
-/// Makes the messages of hooks unique.
-fn numbered(
-    added: VecDeque<Vec<pi_protocol::AgentMessage>>,
-) -> VecDeque<Vec<pi_protocol::AgentMessage>> {
-    let numbered = added.into_iter().enumerate().map(|(number, messages)| {
-        let name = format!("added {number}");
-        messages.iter().map(|_| custom_message(&name)).collect()
-    });
-    numbered.collect()
-}
-
-fn modes() -> impl Strategy<Value = QueueMode> {
-    prop_oneof![Just(QueueMode::All), Just(QueueMode::OneAtATime)]
-}
+use super::strategies::{Action, Faults, modes, schedules, scripts};
+use crate::machine::{Effect, Input, Reply};
 
 /// Plays a schedule to its end.
 fn play(
@@ -265,6 +42,7 @@ fn play(
             Action::Request(request) => {
                 simulation.submit(request.input(number));
             }
+            Action::Answer { place, answers } => answer_twice(&mut simulation, place, answers),
             Action::Select(mode) => {
                 let selection = simulation.machine.selection_mut();
                 selection.execution_mode = mode;
@@ -272,9 +50,35 @@ fn play(
             }
         }
     }
-    simulation.drain();
+    simulation.allow_all();
     check_end(&simulation);
     simulation
+}
+
+/// Answers a request that was asked at some time, from two clients.
+fn answer_twice(simulation: &mut Simulation, place: usize, answers: [bool; 2]) {
+    let asked = simulation.log.iter().rev();
+    let asked: Vec<_> = asked
+        .filter_map(|line| line.strip_prefix("asked "))
+        .collect();
+    let Some(request) = asked.get(place % asked.len().max(1)) else {
+        return;
+    };
+    let request = RequestId((*request).to_owned());
+    let replies = answers.map(|is_allowed| {
+        let answer = if is_allowed {
+            Answer::Allow
+        } else {
+            Answer::Deny { reason: None }
+        };
+        let lane = simulation.submit(Input::Answer {
+            request: request.clone(),
+            answer,
+        });
+        let accepted = |effect: &Effect| matches!(effect, Effect::Reply(Reply::Done));
+        simulation.lanes[lane].effects.iter().any(accepted)
+    });
+    assert!(!replies[1], "the second answer was accepted");
 }
 
 /// What happened in all schedules.
@@ -288,14 +92,26 @@ struct Coverage {
 impl Coverage {
     fn add(&mut self, simulation: &Simulation) {
         self.steps += simulation.steps;
-        let kinds = ["retry_end", "compaction_end", "recovery_failed", "reload"];
+        let kinds = [
+            "retry_end",
+            "compaction_end",
+            "recovery_failed",
+            "reload",
+            "resolved asks-0",
+        ];
         let is_special = |line: &&String| kinds.iter().any(|kind| line.starts_with(kind));
         self.seen
             .extend(simulation.log.iter().filter(is_special).cloned());
         let replies = simulation.lanes.iter().flat_map(|lane| &lane.replies);
         for reply in replies {
-            if let Reply::Rejected(rejection) = reply {
-                self.seen.insert(format!("rejected {rejection:?}"));
+            match reply {
+                Reply::Rejected(rejection) => {
+                    self.seen.insert(format!("rejected {rejection:?}"));
+                }
+                Reply::AnswerRejected(error) => {
+                    self.seen.insert(format!("rejected {error:?}"));
+                }
+                _ => {}
             }
         }
     }
@@ -308,9 +124,9 @@ impl Coverage {
     }
 }
 
-fn play_random(cases: u32, storage_fails: bool) -> Coverage {
+fn play_random(cases: u32, faults: Faults) -> Coverage {
     let coverage = RefCell::new(Coverage::default());
-    let strategy = (schedules(), scripts(storage_fails), modes(), modes());
+    let strategy = (schedules(), scripts(faults), modes(), modes());
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,
@@ -329,7 +145,7 @@ fn play_random(cases: u32, storage_fails: bool) -> Coverage {
 
 #[test]
 fn every_schedule_settles_and_keeps_every_message_once() {
-    play_random(700, false).check(
+    play_random(700, Faults::None).check(
         100_000,
         &[
             "retry_end 1 success",
@@ -344,11 +160,21 @@ fn every_schedule_settles_and_keeps_every_message_once() {
             "rejected CheckFailed",
             "rejected Canceled",
             "rejected Closed",
+            "rejected AlreadyAnswered",
+            "rejected Unknown",
+            "resolved asks-0 allow",
+            "resolved asks-0 deny",
+            "resolved asks-0 canceled",
         ],
     );
 }
 
 #[test]
 fn every_schedule_settles_when_messages_cannot_be_stored() {
-    play_random(200, true).check(20_000, &["reload"]);
+    play_random(200, Faults::Storage).check(20_000, &["reload"]);
+}
+
+#[test]
+fn every_schedule_settles_when_effects_panic() {
+    play_random(300, Faults::Panics).check(20_000, &["rejected Crashed"]);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_context::CompactionDecision;
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, CompactionReason,
-    ProviderError, StopReason, ToolCall, ToolOutput,
+    ProviderError, Request, RequestId, RequestKind, StopReason, ToolCall, ToolOutput,
 };
 
 use crate::machine::{CallOutcome, ContextCheck, PreflightOutcome};
@@ -35,6 +35,8 @@ pub(super) struct Script {
     pub settles: VecDeque<bool>,
     /// Whether a command or hook completes a deferred prompt.
     pub handled: VecDeque<bool>,
+    /// Whether an effect panics.
+    pub panics: VecDeque<bool>,
 }
 
 impl Script {
@@ -186,6 +188,18 @@ pub(super) fn preflight(call: ToolCall, is_canceled: bool) -> PreflightOutcome {
             terminate: Some(true),
             ..ToolOutput::failure("blocked")
         }),
+        "asks" => PreflightOutcome::Asks {
+            request: Request {
+                id: RequestId(call.id.clone()),
+                call: Some(call.id),
+                kind: RequestKind::Approval {
+                    tool_name: call.name,
+                    args: call.arguments.clone(),
+                    reason: None,
+                },
+            },
+            arguments: call.arguments,
+        },
         _ => PreflightOutcome::Ready(call.arguments),
     }
 }

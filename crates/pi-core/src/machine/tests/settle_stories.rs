@@ -206,3 +206,15 @@ fn results_of_shell_commands_are_stored_at_once_outside_of_a_run() {
     );
     assert!(!simulation.machine.has_waiting_bash());
 }
+
+#[test]
+fn results_of_shell_commands_are_not_stored_after_the_session_is_closed() {
+    let simulation = Simulation::new(Script::default())
+        .run(Input::Close)
+        .run(super::fixtures::bash("ls"));
+    assert_eq!(
+        simulation.last_reply(),
+        Some(&Reply::Rejected(Rejection::Closed))
+    );
+    assert_eq!(simulation.stored(), [] as [&str; 0]);
+}

@@ -1,22 +1,23 @@
 //! Plays the driver: performs the effects of a machine from a script, lane by lane.
 //!
 //! A lane begins an effect and completes it in two separate steps, so that the other lanes can do anything in between.
-//! Two effects are performed together with the step that returned them, as the driver must do: `Cancel`, which applies
-//! to the work of that moment, and `AppendNow`, which stores a message outside of a run.
+//! Some effects are performed together with the step that returned them, as the driver must do: `Cancel` and `Resolve`,
+//! which apply to the work of that moment, and `AppendNow`, which stores a message outside of a run.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use pi_protocol::{
-    ActivityKind, AssistantMessageEvent, MessageBuilder, QueuedTexts, SessionEvent, SharedMessage,
-    ToolOutput,
+    ActivityKind, AssistantMessageEvent, MessageBuilder, QueuedTexts, RequestId, SessionEvent,
+    SharedMessage,
 };
 
 use super::fixtures::{label, machine};
 use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
-use super::script::{Script, ScriptedResponse, execute};
-use crate::machine::{CancelScope, Deferred, Effect, Input, Machine, Outcome, Reply};
+use super::script::{Script, ScriptedResponse};
+use crate::machine::context::Deferred;
+use crate::machine::{CancelScope, Effect, Input, Machine, Outcome, Reply};
 use crate::queue::{Queued, queued_texts};
 
 /// No schedule needs more steps; a machine that exceeds them does not terminate.
@@ -32,6 +33,8 @@ pub(super) struct Simulation {
     pub log: Vec<String>,
     pub canceled: HashSet<CancelScope>,
     pub lanes: Vec<SimulatedLane>,
+    /// Requests that were answered or canceled, until the lane that asked continues.
+    pub resolved: HashSet<RequestId>,
     /// Labels of the messages returned by `ClearQueue`.
     pub cleared: Vec<String>,
     /// Labels of deferred prompts that a command or hook completed, that were rejected, or that `Close` dropped.
@@ -40,6 +43,8 @@ pub(super) struct Simulation {
     pub closed_by: Option<usize>,
     /// Whether anything was aborted.
     pub was_interrupted: bool,
+    /// Whether an effect panicked.
+    pub has_panicked: bool,
     pub steps: usize,
     triggers: Vec<Trigger>,
     performed: usize,
@@ -70,10 +75,12 @@ impl Simulation {
             log: Vec::new(),
             canceled: HashSet::new(),
             lanes: Vec::new(),
+            resolved: HashSet::new(),
             cleared: Vec::new(),
             dropped: Vec::new(),
             closed_by: None,
             was_interrupted: false,
+            has_panicked: false,
             steps: 0,
             triggers: Vec::new(),
             performed: 0,
@@ -117,7 +124,7 @@ impl Simulation {
         match &input {
             Input::Close => {
                 self.closed_by.get_or_insert(lane);
-                let deferred = self.machine.deferred.iter();
+                let deferred = self.machine.context.waiting.deferred.iter();
                 self.dropped.extend(deferred.filter_map(deferred_label));
                 self.step(lane, input);
             }
@@ -152,7 +159,10 @@ impl Simulation {
         let is_ready = |lane: &SimulatedLane| match lane.effects.front() {
             Some(Effect::AwaitSettled(_)) => has_settled,
             Some(_) => true,
-            None => lane.work.is_some() || !lane.tools.is_empty(),
+            None => {
+                let is_answered = lane.asked.iter().any(|id| self.resolved.contains(id));
+                lane.work.is_some() || !lane.tools.is_empty() || is_answered
+            }
         };
         let numbers = 0..self.lanes.len();
         numbers
@@ -180,8 +190,30 @@ impl Simulation {
         } else if let Some(work) = lane.work.take() {
             self.complete(number, work);
         } else {
-            let place = lane.tools.len() - 1 - pick % lane.tools.len();
-            self.advance_tool(number, place);
+            let answered = lane.asked.iter().position(|id| self.resolved.contains(id));
+            match answered {
+                Some(place) if lane.tools.is_empty() || pick.is_multiple_of(2) => {
+                    let id = lane.asked.remove(place);
+                    self.resolved.remove(&id);
+                    self.feed(number, Outcome::Answered(id));
+                }
+                _ => {
+                    let place = lane.tools.len() - 1 - pick % lane.tools.len();
+                    self.advance_tool(number, place);
+                }
+            }
+        }
+    }
+
+    /// Answers everything that waits for approval, and performs what follows.
+    pub(super) fn allow_all(&mut self) {
+        self.drain();
+        while let Some(request) = self.machine.pending_requests().into_iter().next() {
+            self.submit(Input::Answer {
+                request: request.id,
+                answer: pi_protocol::Answer::Allow,
+            });
+            self.drain();
         }
     }
 
@@ -228,13 +260,31 @@ impl Simulation {
                     self.was_interrupted = true;
                 }
                 Effect::AppendNow(message) => self.store.push(Arc::new(message)),
+                Effect::Resolve(id) => {
+                    self.resolved.insert(id);
+                }
+                Effect::EndRun => {
+                    self.resolved.clear();
+                    self.lanes[lane].effects.push_back(Effect::EndRun);
+                }
                 effect => self.lanes[lane].effects.push_back(effect),
             }
         }
+        self.forget_cancellations();
         (self.inspect)(self);
     }
 
-    fn feed(&mut self, lane: usize, outcome: Outcome) {
+    /// Forgets cancellations of work that has ended, as the driver does.
+    fn forget_cancellations(&mut self) {
+        let machine = &self.machine;
+        self.canceled.retain(|scope| match scope {
+            CancelScope::Run | CancelScope::Navigation => true,
+            CancelScope::Retry => machine.is_retrying(),
+            CancelScope::Compaction => machine.is_compacting(),
+        });
+    }
+
+    pub(super) fn feed(&mut self, lane: usize, outcome: Outcome) {
         self.step(lane, Input::Outcome(outcome));
     }
 
@@ -273,6 +323,10 @@ impl Simulation {
                 let response = response.unwrap_or_else(ScriptedResponse::text);
                 let parts = self.parts_of(&response);
                 self.lanes[number].work = Some(Work::Stream { response, parts });
+            }
+            Effect::Ask(request) => {
+                self.log.push(format!("asked {}", request.id));
+                self.lanes[number].asked.push(request.id);
             }
             Effect::Execute { index, call, .. } => self.lanes[number].tools.push(RunningTool {
                 index,
@@ -316,50 +370,6 @@ impl Simulation {
             self.dropped.push(label);
         }
         lane.replies.push(reply);
-    }
-
-    fn complete(&mut self, number: usize, work: Work) {
-        let outcome = match work {
-            Work::Stream {
-                response,
-                mut parts,
-            } => {
-                let is_canceled = self.is_canceled(CancelScope::Run);
-                if let Some(part) = parts.pop_front().filter(|_| !is_canceled) {
-                    self.lanes[number].work = Some(Work::Stream { response, parts });
-                    Outcome::Response(part)
-                } else if is_canceled {
-                    let event = ScriptedResponse::aborted().last_event();
-                    event.map_or(Outcome::Continued, Outcome::Response)
-                } else {
-                    match response.last_event() {
-                        Some(event) => Outcome::Response(event),
-                        None => Outcome::RequestFailed("hook failed".to_owned()),
-                    }
-                }
-            }
-            Work::Navigation => {
-                self.canceled.remove(&CancelScope::Navigation);
-                Outcome::Navigated
-            }
-            Work::Effect(effect) => self.outcome_of(effect),
-        };
-        if let Outcome::DeferredResolved(Some(prompt)) = &outcome {
-            self.lanes[number].resubmitted = Some(prompt.text.clone());
-        }
-        self.feed(number, outcome);
-    }
-
-    fn advance_tool(&mut self, number: usize, place: usize) {
-        let is_canceled = self.is_canceled(CancelScope::Run);
-        let tool = &mut self.lanes[number].tools[place];
-        let outcome = if std::mem::replace(&mut tool.updated, true) {
-            let tool = self.lanes[number].tools.remove(place);
-            Outcome::ToolFinished(tool.index, execute(&tool.call, is_canceled))
-        } else {
-            Outcome::ToolUpdated(tool.index, ToolOutput::text("partial"))
-        };
-        self.feed(number, outcome);
     }
 }
 

@@ -100,7 +100,7 @@ fn a_prompt_that_fails_its_check_changes_nothing() {
         Some(&Reply::Rejected(Rejection::CheckFailed))
     );
     assert_eq!(simulation.log, [] as [&str; 0]);
-    assert_eq!(simulation.machine.next_turn.len(), 1);
+    assert_eq!(simulation.machine.context.waiting.next_turn.len(), 1);
 }
 
 #[test]

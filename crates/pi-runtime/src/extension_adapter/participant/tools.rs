@@ -1,7 +1,9 @@
 //! Tool calls and their results.
 
 use futures_util::future::BoxFuture;
-use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_core::{
+    DenialReason, FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
+};
 use pi_extensions::events::{ToolCallEvent, ToolResultEvent};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +15,7 @@ impl ToolPolicy for ExtensionParticipant {
         &'a self,
         call: PendingToolCall,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         Box::pin(async move {
             let event = || ToolCallEvent {
                 tool_name: &call.call.name,
@@ -21,18 +23,19 @@ impl ToolPolicy for ExtensionParticipant {
                 input: &call.arguments,
             };
             let Some(result) = self.extensions.emit(Some(cancel), event).await else {
-                return Ok(ToolCallVerdict::Run(call.arguments));
+                return Ok(ReviewedToolCall::allow(call.arguments));
             };
             if let Some(failure) = result.failure {
                 return Err(HookError::new(failure));
             }
             if result.block.is_some() {
-                return Ok(ToolCallVerdict::Block {
-                    reason: result.reason,
+                return Ok(ReviewedToolCall::deny(DenialReason {
+                    text: result.reason,
                     terminate: result.terminate == Some(true),
-                });
+                }));
             }
-            Ok(ToolCallVerdict::Run(result.input.unwrap_or(call.arguments)))
+            let arguments = result.input.unwrap_or(call.arguments);
+            Ok(ReviewedToolCall::allow(arguments))
         })
     }
 

@@ -126,6 +126,7 @@ async fn a_session_continues_when_its_file_is_back() {
             "user warm up",
             "assistant hello",
             "user again",
+            "user lost",
             "assistant found"
         ]
     );

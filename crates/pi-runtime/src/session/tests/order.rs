@@ -1,7 +1,9 @@
 //! The order of events, as expected by clients of the TypeScript pi.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::{AgentEvent, Delivery, SessionEvent, ToolOutput};
@@ -245,4 +247,49 @@ async fn acceptance_is_announced_before_the_first_event() {
     gate.open();
     harness.session.wait_for_idle().await;
     assert_eq!(harness.lines().first().unwrap(), "agent_start");
+}
+
+/// Steers once at the start of a turn, and waits for the reply or not.
+struct SteerAtTurnStart {
+    session: AgentSession,
+    waits: bool,
+    is_done: AtomicBool,
+}
+
+impl SessionListener for SteerAtTurnStart {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let is_start = matches!(event, SessionEvent::Agent(AgentEvent::TurnStart));
+            if !is_start || self.is_done.swap(true, Ordering::Relaxed) {
+                return;
+            }
+            let steering = self
+                .session
+                .steer("more", Vec::new(), InputSource::Extension);
+            if self.waits {
+                assert_eq!(steering.await.unwrap(), PromptOutcome::Queued);
+            } else {
+                let polled = steering.now_or_never();
+                assert!(polled.is_none(), "the reply needs another task");
+            }
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_request_of_a_listener_is_performed_whether_or_not_it_waits() {
+    for waits in [true, false] {
+        let harness = SessionHarness::new();
+        let _subscription = harness.session.subscribe(Arc::new(SteerAtTurnStart {
+            session: harness.session.clone(),
+            waits,
+            is_done: AtomicBool::new(false),
+        }));
+        harness.faux.extend(["1".into(), "2".into()]);
+        harness.prompt("go").await;
+        let context = harness.context();
+        assert!(context.contains(&"user more".to_owned()), "{context:?}");
+        let lines = harness.lines();
+        assert_eq!(lines.last().unwrap(), "agent_settled");
+    }
 }

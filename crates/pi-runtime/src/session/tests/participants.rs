@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{FinishedToolCall, HookError, PendingToolCall, ToolCallVerdict, ToolResultUpdate};
+use pi_core::{FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use pi_protocol::{
     AgentMessage, AssistantBlock, ContextReplacement, InputBlock, Message, SessionEvent,
     SharedMessage,
@@ -84,10 +84,10 @@ impl ToolPolicy for LoggingHooks {
         &'a self,
         mut call: PendingToolCall,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
         self.note(format!("tool_call {}", call.call.name));
         call.arguments.insert("text".to_owned(), json!("changed"));
-        ready(Ok(ToolCallVerdict::Run(call.arguments)))
+        ready(Ok(ReviewedToolCall::allow(call.arguments)))
     }
 
     fn tool_result<'a>(

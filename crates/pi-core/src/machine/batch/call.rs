@@ -1,0 +1,95 @@
+//! One call of a batch.
+
+use pi_protocol::json::JsonObject;
+use pi_protocol::{AgentEvent, Answer, Request, ToolCall, ToolOutput, ToolResultMessage};
+use serde_json::Value;
+
+#[derive(Debug, Clone)]
+pub struct CallOutcome {
+    pub output: ToolOutput,
+    pub is_error: bool,
+}
+
+impl CallOutcome {
+    pub(super) fn error(output: ToolOutput) -> Self {
+        Self {
+            output,
+            is_error: true,
+        }
+    }
+
+    pub(super) fn aborted() -> Self {
+        Self::error(ToolOutput::aborted())
+    }
+}
+
+/// A call and its outcome, ready to become a message.
+#[derive(Debug, Clone)]
+pub(in crate::machine) struct ToolCallResult {
+    call: ToolCall,
+    outcome: CallOutcome,
+}
+
+impl ToolCallResult {
+    pub(super) fn new(call: ToolCall, outcome: CallOutcome) -> Self {
+        Self { call, outcome }
+    }
+
+    pub(in crate::machine) fn into_message(self, timestamp: i64) -> ToolResultMessage {
+        ToolResultMessage {
+            tool_call_id: self.call.id,
+            tool_name: self.call.name,
+            content: self.outcome.output.content,
+            details: self.outcome.output.details,
+            usage: self.outcome.output.usage,
+            is_error: self.outcome.is_error,
+            timestamp,
+            ..ToolResultMessage::default()
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum CallState {
+    Waiting,
+    /// `Preflight` is in progress.
+    Checking,
+    /// A client must approve the call.
+    Asking {
+        request: Request,
+        arguments: JsonObject,
+        /// The first answer, until the run continues with it.
+        answer: Option<Answer>,
+    },
+    Ready(JsonObject),
+    /// `Execute` is in progress.
+    Running,
+    Finished(CallOutcome),
+}
+
+impl CallState {
+    /// Whether the call has started and not finished.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Checking | Self::Asking { .. } | Self::Ready(_) | Self::Running => true,
+            Self::Waiting | Self::Finished(_) => false,
+        }
+    }
+}
+
+pub(super) fn start_event(call: &ToolCall) -> AgentEvent {
+    AgentEvent::ToolExecutionStart {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        args: Value::Object(call.arguments.clone()),
+    }
+}
+
+pub(super) fn end_event(call: &ToolCall, outcome: &CallOutcome) -> AgentEvent {
+    AgentEvent::ToolExecutionEnd {
+        tool_call_id: call.id.clone(),
+        tool_name: call.name.clone(),
+        result: outcome.output.clone(),
+        is_error: outcome.is_error,
+    }
+}
