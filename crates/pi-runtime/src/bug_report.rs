@@ -9,7 +9,7 @@ use crate::workspace::Workspace;
 impl AgentSession {
     /// Returns what a [`BugReport`](pi_export::BugReport) contains about this session and its workspace.
     pub fn reported(&self, workspace: &Workspace) -> ReportedSession {
-        let model = self.model();
+        let model = self.selection().model();
         let settings = |scope| {
             let settings = workspace.settings.scope(scope);
             serde_json::to_value(&*settings).unwrap_or_default()
@@ -19,14 +19,14 @@ impl AgentSession {
         let theme = workspace.settings.settings().theme.clone();
         ReportedSession {
             cwd: workspace.cwd.clone(),
-            message_count: self.message_count(),
+            message_count: self.history().message_count(),
             authentication: model
                 .as_deref()
                 .and_then(|model| workspace.models.auth_status(&model.provider)),
             model,
-            thinking_level: self.thinking_level(),
-            active_tools: self.active_tool_names(),
-            system_prompt: self.system_prompt(),
+            thinking_level: self.selection().thinking_level(),
+            active_tools: self.tools().active_names(),
+            system_prompt: self.tools().system_prompt(),
             extensions: extensions.map(|file| file.source_info.clone()).collect(),
             user_settings: settings(ConfigScope::User),
             project_settings: settings(ConfigScope::Project),

@@ -84,10 +84,11 @@ pub use runtime::{
     StartNotification, no_model_hints,
 };
 pub use session::{
-    AgentSession, BashError, BashRequest, BoundaryView, CompactError, CycleDirection, EntriesSince,
-    ForkMessage, ModelCycle, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, Persist,
-    PromptError, PromptExpansion, SessionListener, SessionParts, SessionStatus,
-    SessionSubscription, SetModelError, ToolInfo,
+    AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
+    EntriesSince, ForkMessage, History, ModelCycle, ModelSelection, NavigateError, NavigateOptions,
+    NavigateOutcome, NoExpansion, Persist, PromptError, PromptExpansion, Retries, SessionListener,
+    SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
+    ToolsAndPrompt, TreeNavigation, UserCommands,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};

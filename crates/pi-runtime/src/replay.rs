@@ -56,7 +56,9 @@ pub async fn replay(path: &Path, env: &Env) -> Result<ReplayReport, ReplayError>
     model.use_session(session.clone());
     let reached = replay_prompts(&session, &model).await;
     let report = reached.and_then(|reached| {
-        let entries = session.with_session(|session| session.current_branch().entries())?;
+        let entries = session
+            .history()
+            .with_session(|session| session.current_branch().entries())?;
         Ok(model.script().compare(reached, &entries))
     });
     runtime.shutdown().await;

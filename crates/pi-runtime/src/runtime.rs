@@ -246,7 +246,10 @@ impl SessionRuntime {
         resources.diagnostics.extend(more.diagnostics);
         workspace.resources = Arc::new(resources);
         let expansion = Arc::clone(&workspace.resources) as _;
-        current.session.set_resources(workspace.prompt(), expansion);
+        current
+            .session
+            .tools()
+            .set_resources(workspace.prompt(), expansion);
         current.workspace = Arc::new(workspace);
     }
 
@@ -444,9 +447,9 @@ enum InitialModel {
 impl InitialModel {
     fn keep(session: &AgentSession) -> Self {
         Self::Keep {
-            model: session.model(),
-            thinking_level: session.thinking_level(),
-            scoped_models: session.scoped_models(),
+            model: session.selection().model(),
+            thinking_level: session.selection().thinking_level(),
+            scoped_models: session.selection().scoped_models(),
         }
     }
 }

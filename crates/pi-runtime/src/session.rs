@@ -8,6 +8,7 @@ mod bash;
 mod compaction;
 mod custom_message;
 mod expansion;
+mod history;
 mod images;
 mod model;
 mod navigation;
@@ -49,14 +50,18 @@ use publish::EventPublisher;
 use state::SessionState;
 use transcript::Transcript;
 
-pub use bash::{BashError, BashRequest};
-pub use compaction::CompactError;
+pub use bash::{BashError, BashRequest, UserCommands};
+pub use compaction::{CompactError, Compaction};
 pub use expansion::{NoExpansion, PromptExpansion};
-pub use model::{CycleDirection, ModelCycle, Persist, SetModelError};
-pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome};
+pub use history::{EntriesSince, ForkMessage, History};
+pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
+pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
-pub use status::{EntriesSince, ForkMessage, SessionStatus, ToolInfo};
+pub use queue::SessionQueue;
+pub use retry::Retries;
+pub use status::{SessionStatus, ToolInfo};
+pub use tools_and_prompt::ToolsAndPrompt;
 pub use turn_end_hooks::BoundaryView;
 
 /// Components of a session.
@@ -155,7 +160,7 @@ impl AgentSession {
             publisher,
             bash_count: watch::Sender::new(0),
         }));
-        session.update_tool_context();
+        session.tools().update_tool_context();
         Ok(session)
     }
 
@@ -213,7 +218,7 @@ impl AgentSession {
         self.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
-        self.wait_for_bash().await;
+        self.user_commands().wait().await;
         if let Some(event) = last_event {
             self.log_change(event);
         }
@@ -234,35 +239,12 @@ impl AgentSession {
         &self.0.settings
     }
 
-    pub fn resources(&self) -> Arc<dyn PromptExpansion> {
-        Arc::clone(&lock(&self.0.prompt_inputs).resources)
-    }
-
-    /// Returns the inputs of the system prompt.
-    pub(crate) fn prompt_parts(&self) -> SystemPromptParts {
-        lock(&self.0.prompt_inputs).prompt.clone()
-    }
-
-    /// Replaces the inputs and resources of future prompts.
-    pub(crate) fn set_resources(
-        &self,
-        prompt: SystemPromptParts,
-        resources: Arc<dyn PromptExpansion>,
-    ) {
-        *lock(&self.0.prompt_inputs) = PromptInputs { prompt, resources };
-    }
-
     pub(crate) fn participants(&self) -> &Participants {
         &self.0.participants
     }
 
     pub fn cwd(&self) -> &Path {
         &self.0.cwd
-    }
-
-    /// Calls `read` with the session locked, so nothing can be appended meanwhile.
-    pub fn with_session<R>(&self, read: impl FnOnce(&Session) -> R) -> R {
-        read(self.transcript().session())
     }
 }
 

@@ -87,7 +87,7 @@ async fn play(
     let narrator = Arc::new(narrator);
     introduce(&narrator, directory);
     let session = session(directory, env, speed)?;
-    session.set_session_name("pi demo").await?;
+    session.history().set_name("pi demo").await?;
     let subscription = session.subscribe(Arc::clone(&narrator) as _);
     for prompt in script::PROMPTS {
         session
@@ -101,7 +101,7 @@ async fn play(
             anyhow::bail!("{reason}");
         }
     }
-    let stats = session.stats()?;
+    let stats = session.history().stats()?;
     drop(subscription);
     session.dispose().await;
     let file = session.session_file().unwrap_or_default();

@@ -109,7 +109,9 @@ fn prompts(prompts: Prompts) -> Vec<Prompt> {
 
 /// Prints the command that resumes the session, if it was stored.
 fn print_resume_command(session: &AgentSession) {
-    let is_saved = session.with_session(pi_session::Session::is_saved);
+    let is_saved = session
+        .history()
+        .with_session(pi_session::Session::is_saved);
     if is_saved {
         notice(&format!(
             "Resume this session: pi --session {}",

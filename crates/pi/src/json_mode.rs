@@ -49,7 +49,9 @@ async fn write_events(
     events: &Arc<JsonEventWriter>,
 ) -> Result<(), Failure> {
     let session = runtime.session();
-    let header = session.with_session(|session| pi_protocol::json::to_string(session.header()))?;
+    let header = session
+        .history()
+        .with_session(|session| pi_protocol::json::to_string(session.header()))?;
     if sink.send(header).await.is_err() {
         return Ok(());
     }

@@ -27,7 +27,7 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
     drop(subscription);
     let last = match last_answer.take() {
         Some(message) => Some(message),
-        None => match runtime.session().messages() {
+        None => match runtime.session().history().messages() {
             Ok(messages) => messages.last().cloned(),
             Err(error) => return Failure::from(error).report(),
         },

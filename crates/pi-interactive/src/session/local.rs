@@ -56,9 +56,13 @@ impl LocalSessionPort {
         let session = &self.session;
         let saved = match change {
             // The session applies and saves these.
-            SettingChange::SteeringMode(mode) => session.set_steering_mode(queue_mode(mode)),
-            SettingChange::FollowUpMode(mode) => session.set_follow_up_mode(queue_mode(mode)),
-            SettingChange::AutoCompact(enabled) => session.set_auto_compaction(enabled),
+            SettingChange::SteeringMode(mode) => {
+                session.queue().set_steering_mode(queue_mode(mode))
+            }
+            SettingChange::FollowUpMode(mode) => {
+                session.queue().set_follow_up_mode(queue_mode(mode))
+            }
+            SettingChange::AutoCompact(enabled) => session.compaction().set_automatic(enabled),
             other => session
                 .settings()
                 .update(ConfigScope::User, |settings| other.apply_to(settings)),
@@ -81,11 +85,12 @@ impl SessionPort for LocalSessionPort {
             idle: session.is_idle(),
             streaming: session.is_streaming(),
             compacting: session.is_compacting(),
-            retrying: session.is_retrying(),
-            shell: session.is_bash_running(),
+            retrying: session.retries().is_waiting(),
+            shell: session.user_commands().is_running(),
         };
-        let (leaf, entry_count) =
-            session.with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
+        let (leaf, entry_count) = session
+            .history()
+            .with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
         let immediate_commands = if activity.compacting {
             let commands = self.runtime.commands().into_iter();
             let own = commands.filter(|command| command.source == CommandSource::Extension);
@@ -99,13 +104,13 @@ impl SessionPort for LocalSessionPort {
             file: session.session_file(),
             cwd: session.cwd().to_owned(),
             activity,
-            model: session.model(),
-            thinking: session.thinking_level(),
-            thinking_levels: session.available_thinking_levels(),
-            supports_thinking: session.supports_thinking(),
-            scoped_models: session.scoped_models(),
-            queue: session.queued_texts(),
-            auto_compaction: session.auto_compaction_enabled(),
+            model: session.selection().model(),
+            thinking: session.selection().thinking_level(),
+            thinking_levels: session.selection().available_thinking_levels(),
+            supports_thinking: session.selection().supports_thinking(),
+            scoped_models: session.selection().scoped_models(),
+            queue: session.queue().texts(),
+            auto_compaction: session.compaction().is_automatic(),
             settings: session.settings().settings(),
             leaf,
             entry_count,
@@ -118,7 +123,7 @@ impl SessionPort for LocalSessionPort {
     }
 
     fn provider_info(&self) -> ProviderInfo {
-        let model = self.session.model();
+        let model = self.session.selection().model();
         let provider = model.as_ref().map(|model| model.provider.as_str());
         models::provider_info(self.session.models(), provider)
     }
@@ -128,7 +133,7 @@ impl SessionPort for LocalSessionPort {
     }
 
     fn tree(&self) -> SessionTree {
-        self.session.tree()
+        self.session.history().tree()
     }
 
     fn live_message(&self) -> Option<LiveMessage> {
@@ -136,7 +141,7 @@ impl SessionPort for LocalSessionPort {
     }
 
     fn usage(&self) -> Option<SessionStats> {
-        let stats = self.session.stats();
+        let stats = self.session.history().stats();
         stats
             .inspect_err(|error| tracing::warn!(%error, "cannot compute session stats"))
             .ok()
@@ -162,15 +167,15 @@ impl SessionPort for LocalSessionPort {
 
     fn apply(&self, change: SessionChange) -> Result<(), String> {
         match change {
-            SessionChange::AbortRetry => self.session.abort_retry(),
+            SessionChange::AbortRetry => self.session.retries().abort(),
             SessionChange::AbortCompaction => {
-                self.session.abort_compaction();
-                self.session.abort_branch_summary();
+                self.session.compaction().abort();
+                self.session.navigation().abort_summary();
             }
-            SessionChange::AbortShell => self.session.abort_bash(),
-            SessionChange::SetScope(models) => self.session.set_scoped_models(models),
+            SessionChange::AbortShell => self.session.user_commands().abort(),
+            SessionChange::SetScope(models) => self.session.selection().set_scoped_models(models),
             SessionChange::SetLabel { entry, label } => {
-                let set = self.session.set_label(&entry, label.as_deref());
+                let set = self.session.history().set_label(&entry, label.as_deref());
                 return set.map_err(|error| pi_runtime::describe_error(&error));
             }
             SessionChange::Setting(change) => return self.set(change),
@@ -229,16 +234,18 @@ struct LocalHistory(AgentSession);
 
 impl SessionHistory for LocalHistory {
     fn branch(&self) -> Vec<EntryId> {
-        self.0.with_session(SessionHistory::branch)
+        self.0.history().with_session(SessionHistory::branch)
     }
 
     fn kind(&self, id: &EntryId) -> Option<EntryKind> {
         self.0
+            .history()
             .with_session(|session| SessionHistory::kind(session, id))
     }
 
     fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
         self.0
+            .history()
             .with_session(|session| SessionHistory::entry(session, id))
     }
 }

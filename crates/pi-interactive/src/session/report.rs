@@ -11,9 +11,9 @@ pub(crate) fn session_report(
     session: &AgentSession,
     version: &str,
 ) -> Result<String, SessionError> {
-    session.precompute_stats()?;
-    let stats = session.stats()?;
-    let totals = session.totals()?;
+    session.history().precompute_stats()?;
+    let stats = session.history().stats()?;
+    let totals = session.history().totals()?;
     let mut report = String::from("Session\n");
     let mut add_row = |label: &str, value: String| {
         // Writing to a string cannot fail.

@@ -54,35 +54,44 @@ impl Server {
                     .map_err(describe)
             }
             Command::Steer { message, images } => {
-                let queued = session.steer(&message, images, InputSource::Rpc).await;
+                let queued = session
+                    .queue()
+                    .steer(&message, images, InputSource::Rpc)
+                    .await;
                 done(queued)
             }
             Command::FollowUp { message, images } => {
-                let queued = session.follow_up(&message, images, InputSource::Rpc).await;
+                let queued = session
+                    .queue()
+                    .follow_up(&message, images, InputSource::Rpc)
+                    .await;
                 done(queued)
             }
             Command::Abort => {
                 session.abort().await;
                 Ok(CommandReply::Done)
             }
-            Command::ClearQueue => data(&session.clear_queue().await),
+            Command::ClearQueue => data(&session.queue().clear().await),
             Command::Answer { request, .. } => Err(format!("No open request: {request}")),
             Command::AbortRetry => {
-                session.abort_retry();
+                session.retries().abort();
                 Ok(CommandReply::Done)
             }
             Command::Compact {
                 custom_instructions,
             } => data(
                 &session
-                    .compact(custom_instructions)
+                    .compaction()
+                    .run(custom_instructions)
                     .await
                     .map_err(describe)?,
             ),
-            Command::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
-            Command::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
-            Command::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
-            Command::SetFollowUpMode { mode } => done(session.set_follow_up_mode(mode)),
+            Command::SetAutoCompaction { enabled } => {
+                done(session.compaction().set_automatic(enabled))
+            }
+            Command::SetAutoRetry { enabled } => done(session.retries().set_automatic(enabled)),
+            Command::SetSteeringMode { mode } => done(session.queue().set_steering_mode(mode)),
+            Command::SetFollowUpMode { mode } => done(session.queue().set_follow_up_mode(mode)),
             Command::Bash {
                 command,
                 exclude_from_context,
@@ -92,10 +101,16 @@ impl Server {
                     command,
                     exclude_from_context: exclude_from_context.unwrap_or(false),
                 };
-                data(&session.bash(request).await.map_err(describe)?)
+                data(
+                    &session
+                        .user_commands()
+                        .run(request)
+                        .await
+                        .map_err(describe)?,
+                )
             }
             Command::AbortBash => {
-                session.abort_bash();
+                session.user_commands().abort();
                 Ok(CommandReply::Done)
             }
             Command::SetModel { .. }
@@ -111,7 +126,7 @@ impl Server {
             Command::ExportHtml { output_path } => self.export(output_path).await,
             Command::SetSessionName { name } => match name.trim() {
                 "" => Err("Session name must not be blank".to_owned()),
-                name => done(session.set_session_name(name).await),
+                name => done(session.history().set_name(name).await),
             },
             Command::GetState
             | Command::GetMessages
@@ -130,28 +145,30 @@ impl Server {
         match command {
             Command::GetState => data(&session.status()),
             Command::GetMessages => {
-                let mut data = session.messages_json().map_err(describe)?;
+                let mut data = session.history().messages_json().map_err(describe)?;
                 data.insert_str(0, "{\"messages\":");
                 data.push('}');
                 Ok(CommandReply::Data(data))
             }
-            Command::GetSessionStats => data(&session.stats().map_err(describe)?),
+            Command::GetSessionStats => data(&session.history().stats().map_err(describe)?),
             Command::GetForkMessages => {
-                let messages = session.messages_for_forking().map_err(describe)?;
+                let messages = session.history().messages_for_forking().map_err(describe)?;
                 data(&json!({ "messages": messages }))
             }
             Command::GetEntries { since } => {
                 let since = since.as_deref();
-                let entries = session.with_session(|tree| session_json::entries(tree, since));
+                let entries = session
+                    .history()
+                    .with_session(|tree| session_json::entries(tree, since));
                 entries.map(CommandReply::Data).map_err(describe)
             }
             Command::GetTree => {
-                let tree = session.with_session(session_json::tree);
+                let tree = session.history().with_session(session_json::tree);
                 tree.map(CommandReply::Data).map_err(describe)
             }
             Command::GetLastAssistantText => {
                 // An absent text is an absent field on the wire.
-                match session.last_assistant_text().map_err(describe)? {
+                match session.history().last_assistant_text().map_err(describe)? {
                     Some(text) => data(&json!({ "text": text })),
                     None => data(&json!({})),
                 }
@@ -171,28 +188,41 @@ impl Server {
                     available.find(|model| model.provider == provider && model.id == model_id);
                 let model =
                     found.ok_or_else(|| format!("Model not available: {provider}/{model_id}"))?;
-                let chosen = session.set_model(model.clone(), Persist::Session).await;
+                let chosen = session
+                    .selection()
+                    .set_model(model.clone(), Persist::Session)
+                    .await;
                 chosen.map_err(describe)?;
                 data(&model)
             }
             Command::CycleModel => {
-                let cycled = session.cycle_model(CycleDirection::Forward, Persist::Session);
+                let cycled = session
+                    .selection()
+                    .cycle_model(CycleDirection::Forward, Persist::Session);
                 data(&cycled.await.map_err(describe)?)
             }
             Command::GetAvailableModels => data(&json!({ "models": session.models().available() })),
             Command::SetThinkingLevel { level } => {
-                let levels = session.available_thinking_levels();
+                let levels = session.selection().available_thinking_levels();
                 let least = levels.first().copied().unwrap_or_default();
                 let level = ThinkingLevel::from_name(&level).unwrap_or(least);
-                done(session.set_thinking_level(level, Persist::Session).await)
+                done(
+                    session
+                        .selection()
+                        .set_thinking_level(level, Persist::Session)
+                        .await,
+                )
             }
             Command::CycleThinkingLevel => {
-                let level = session.cycle_thinking_level(Persist::Session).await;
+                let level = session
+                    .selection()
+                    .cycle_thinking_level(Persist::Session)
+                    .await;
                 let level = level.map_err(describe)?;
                 data(&level.map(|level| json!({ "level": level })))
             }
             Command::GetAvailableThinkingLevels => {
-                data(&json!({ "levels": session.available_thinking_levels() }))
+                data(&json!({ "levels": session.selection().available_thinking_levels() }))
             }
             _ => Ok(CommandReply::Done),
         }
@@ -242,7 +272,9 @@ impl Server {
             redaction: stored_secrets(credentials.as_ref()).await,
             ..HtmlOptions::default()
         };
-        let path = session.with_session(|session| export_html(session, &options));
+        let path = session
+            .history()
+            .with_session(|session| export_html(session, &options));
         data(&json!({ "path": path.map_err(describe)? }))
     }
 }

@@ -41,27 +41,27 @@ impl SessionHistory for AgentSession {
     }
 
     fn read(&self, read: &mut dyn FnMut(&Session)) {
-        self.with_session(read);
+        self.history().with_session(read);
     }
 
     fn messages(&self) -> Result<Vec<SharedMessage>, HostError> {
-        self.messages().map_err(host_error)
+        self.history().messages().map_err(host_error)
     }
 
     fn last_assistant_text(&self) -> Result<Option<String>, HostError> {
-        self.last_assistant_text().map_err(host_error)
+        self.history().last_assistant_text().map_err(host_error)
     }
 
     fn stats(&self) -> Result<SessionStats, HostError> {
-        self.stats().map_err(host_error)
+        self.history().stats().map_err(host_error)
     }
 
     fn set_label(&self, entry: &EntryId, label: Option<&str>) -> Result<(), HostError> {
-        self.set_label(entry, label).map_err(host_error)
+        self.history().set_label(entry, label).map_err(host_error)
     }
 
     fn set_name(&self, name: String) -> ControlFuture<'_, ()> {
-        Box::pin(async move { self.set_session_name(&name).await.map_err(host_error) })
+        Box::pin(async move { self.history().set_name(&name).await.map_err(host_error) })
     }
 
     fn append_custom_entry(
@@ -70,7 +70,7 @@ impl SessionHistory for AgentSession {
         data: Option<Value>,
     ) -> ControlFuture<'_, ()> {
         Box::pin(async move {
-            let appended = self.append_custom_entry(&custom_type, data).await;
+            let appended = self.history().append_custom_entry(&custom_type, data).await;
             appended.map(drop).map_err(host_error)
         })
     }
@@ -83,7 +83,10 @@ impl SessionHistory for AgentSession {
                 replace_instructions: navigation.replace_instructions,
                 label: navigation.label,
             };
-            let moved = self.navigate_tree(&navigation.target, options).await;
+            let moved = self
+                .navigation()
+                .navigate(&navigation.target, options)
+                .await;
             Ok(moved.map_err(host_error)?.cancelled)
         })
     }
@@ -103,15 +106,15 @@ impl SessionRun for AgentSession {
     }
 
     fn is_bash_running(&self) -> bool {
-        self.is_bash_running()
+        self.user_commands().is_running()
     }
 
     fn pending_message_count(&self) -> usize {
-        self.pending_message_count()
+        self.queue().message_count()
     }
 
     fn context_usage(&self) -> Result<Option<ContextUsage>, HostError> {
-        self.context_usage().map_err(host_error)
+        self.history().context_usage().map_err(host_error)
     }
 
     fn abort(&self) -> BoxFuture<'_, ()> {
@@ -123,7 +126,12 @@ impl SessionRun for AgentSession {
     }
 
     fn compact(&self, instructions: Option<String>) -> ControlFuture<'_, CompactionOutcome> {
-        Box::pin(async move { self.compact(instructions).await.map_err(host_error) })
+        Box::pin(async move {
+            self.compaction()
+                .run(instructions)
+                .await
+                .map_err(host_error)
+        })
     }
 
     fn prompt(&self, prompt: ExtensionPrompt) -> ControlFuture<'_, ()> {
@@ -168,7 +176,7 @@ impl SessionRun for AgentSession {
     }
 
     fn clear_queue(&self) -> BoxFuture<'_, QueuedTexts> {
-        Box::pin(self.clear_queue())
+        Box::pin(self.queue().clear())
     }
 
     fn run_bash(
@@ -182,34 +190,34 @@ impl SessionRun for AgentSession {
                 exclude_from_context,
                 ..BashRequest::default()
             };
-            self.bash(request).await.map_err(host_error)
+            self.user_commands().run(request).await.map_err(host_error)
         })
     }
 
     fn abort_bash(&self) {
-        self.abort_bash();
+        self.user_commands().abort();
     }
 }
 
 impl SessionSetup for AgentSession {
     fn model(&self) -> Option<Arc<Model>> {
-        self.model()
+        self.selection().model()
     }
 
     fn thinking_level(&self) -> ThinkingLevel {
-        self.thinking_level()
+        self.selection().thinking_level()
     }
 
     fn available_thinking_levels(&self) -> Vec<ThinkingLevel> {
-        self.available_thinking_levels()
+        self.selection().available_thinking_levels()
     }
 
     fn supports_thinking(&self) -> bool {
-        self.supports_thinking()
+        self.selection().supports_thinking()
     }
 
     fn scoped_models(&self) -> Vec<(Arc<Model>, Option<ThinkingLevel>)> {
-        let models = self.scoped_models().into_iter();
+        let models = self.selection().scoped_models().into_iter();
         models
             .map(|scoped| (scoped.model, scoped.thinking))
             .collect()
@@ -217,24 +225,27 @@ impl SessionSetup for AgentSession {
 
     fn set_model(&self, model: Arc<Model>) -> ControlFuture<'_, ()> {
         Box::pin(async move {
-            let set = self.set_model(model, Persist::Session).await;
+            let set = self.selection().set_model(model, Persist::Session).await;
             set.map_err(host_error)
         })
     }
 
     fn set_thinking_level(&self, level: ThinkingLevel) -> ControlFuture<'_, ()> {
         Box::pin(async move {
-            let set = self.set_thinking_level(level, Persist::Session).await;
+            let set = self
+                .selection()
+                .set_thinking_level(level, Persist::Session)
+                .await;
             set.map_err(host_error)
         })
     }
 
     fn set_auto_compaction(&self, enabled: bool) -> Result<(), HostError> {
-        self.set_auto_compaction(enabled).map_err(host_error)
+        self.compaction().set_automatic(enabled).map_err(host_error)
     }
 
     fn tools(&self) -> Vec<SessionTool> {
-        let toolset = self.toolset();
+        let toolset = self.tools().toolset();
         let tools = toolset.tools().iter().map(|tool| {
             let declaration = tool.tool.declaration();
             SessionTool {
@@ -254,23 +265,24 @@ impl SessionSetup for AgentSession {
     }
 
     fn active_tools(&self) -> Vec<String> {
-        self.active_tool_names()
+        self.tools().active_names()
     }
 
     fn set_active_tools(&self, names: &[String]) {
-        self.set_active_tools(names);
+        self.tools().set_active(names);
     }
 
     fn register_tool(&self, tool: ToolRegistration) {
-        self.register_tool(registered(tool, ToolOrigin::Extension));
+        self.tools()
+            .register(registered(tool, ToolOrigin::Extension));
     }
 
     fn system_prompt(&self) -> String {
-        self.system_prompt()
+        self.tools().system_prompt()
     }
 
     fn prompt_inputs(&self) -> PromptInputs {
-        let parts = self.prompt_parts();
+        let parts = self.tools().prompt_parts();
         let instructions = parts.instructions.into_iter();
         PromptInputs {
             custom: parts.custom,
@@ -280,7 +292,7 @@ impl SessionSetup for AgentSession {
     }
 
     fn prompt_sections(&self, inputs: PromptInputs, active: &[String]) -> PromptSections {
-        let mut parts = self.prompt_parts();
+        let mut parts = self.tools().prompt_parts();
         parts.custom = inputs.custom;
         parts.append = inputs.append;
         parts.instructions = inputs
@@ -288,7 +300,7 @@ impl SessionSetup for AgentSession {
             .into_iter()
             .map(|(path, content)| ProjectInstructions { path, content })
             .collect();
-        parts.sections(&self.toolset().prompt_tools(active))
+        parts.sections(&self.tools().toolset().prompt_tools(active))
     }
 }
 

@@ -92,7 +92,7 @@ impl Provider for RecordedModel {
 
 async fn steer(session: &AgentSession, message: &UserMessage) {
     let (text, images) = super::message_parts(message);
-    if let Err(error) = session.steer(&text, images, InputSource::Cli).await {
+    if let Err(error) = session.queue().steer(&text, images, InputSource::Cli).await {
         tracing::warn!(%error, "a recorded steering message was rejected");
     }
 }

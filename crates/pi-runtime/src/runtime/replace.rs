@@ -114,7 +114,9 @@ impl SessionRuntime {
         if !old.participants().before_fork(entry, position).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
-        let forked = old.with_session(|session| session.fork(entry, position))?;
+        let forked = old
+            .history()
+            .with_session(|session| session.fork(entry, position))?;
         let done = self
             .replace_with(forked.session, StartReason::Fork, InitialModel::Resolve)
             .await?;
@@ -128,6 +130,7 @@ impl SessionRuntime {
     pub async fn clone_session(&self) -> Result<ReplaceOutcome, ReplaceError> {
         let leaf = self
             .session()
+            .history()
             .with_session(|session| session.leaf_id().cloned());
         let leaf = leaf.ok_or(SessionError::Empty)?;
         self.fork(&leaf, ForkPosition::At).await
@@ -180,7 +183,7 @@ impl SessionRuntime {
     pub async fn reload(&self) -> Result<(), ReplaceError> {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
-        let active = old.active_tool_names();
+        let active = old.tools().active_names();
         let fallback = FallbackSession::new(&old, self.session_store());
         // Files may have changed since the user was prompted.
         self.0.host.decisions().remove(old.cwd());
@@ -196,8 +199,8 @@ impl SessionRuntime {
         };
         self.start_built(built, start, fallback).await?;
         let new = self.session();
-        let active = new.toolset().active_after_reload(&active);
-        new.set_active_tools(&active);
+        let active = new.tools().toolset().active_after_reload(&active);
+        new.tools().set_active(&active);
         Ok(())
     }
 

@@ -57,30 +57,33 @@ impl Backend for AgentSession {
     }
 
     fn publish_queue(&self) -> BoxFuture<'_, ()> {
-        Box::pin(Self::publish_queue(self))
+        Box::pin(self.queue().publish())
     }
 
     fn resolve_prompt(
         &self,
         prompt: Prompt,
     ) -> BoxFuture<'_, Result<Option<PromptInput>, PromptError>> {
-        Box::pin(self.resolve(prompt))
+        Box::pin(self.intake().resolve(prompt))
     }
 
     fn check_prompt(&self) -> BoxFuture<'_, Result<(), PromptError>> {
-        Box::pin(self.check_model())
+        Box::pin(self.intake().check_model())
     }
 
     fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun> {
-        Box::pin(self.prepare_messages(text, images))
+        Box::pin(self.intake().prepare_messages(text, images))
     }
 
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), PromptError>> {
-        Box::pin(async move { Ok(self.append_message(message).await?) })
+        Box::pin(async move { Ok(self.history().append_message(message).await?) })
     }
 
     fn compose(&self) -> Result<Option<AgentMessage>, HookError> {
-        let update = self.system_update().map_err(|error| hook_error(&error))?;
+        let update = self
+            .tools()
+            .system_update()
+            .map_err(|error| hook_error(&error))?;
         Ok(update.map(AgentMessage::from))
     }
 
@@ -96,7 +99,7 @@ impl Backend for AgentSession {
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let state = self.state_with_tools();
+        let state = self.tools().state_with_tools();
         let machine = self.machine();
         let mut active = machine.selection().active_tools.iter();
         let active = active.find(|active| *active == name)?;
@@ -126,7 +129,7 @@ impl Backend for AgentSession {
             let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
-                let limits = self.image_limits();
+                let limits = self.tools().image_limits();
                 update.content =
                     Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
             }
@@ -135,11 +138,11 @@ impl Backend for AgentSession {
     }
 
     fn finish_turn(&self, turn: FinishedTurn) -> BoxFuture<'_, TurnDecision> {
-        Box::pin(async move { self.run_turn_end_hook(&turn).await })
+        Box::pin(async move { self.turn_end().run_turn_end_hook(&turn).await })
     }
 
     fn check_context(&self, check: ContextCheck) -> CompactionDecision {
-        self.decide_compaction(check)
+        self.compaction().decide(check)
     }
 
     fn omit(&self, target: OmitTarget) -> BoxFuture<'_, bool> {
@@ -151,7 +154,7 @@ impl Backend for AgentSession {
                 }
                 OmitTarget::Entries(entries) => ("compaction", entries),
             };
-            let omitted = self.omit_entries(targets).await;
+            let omitted = self.retries().omit_entries(targets).await;
             if let Err(error) = &omitted {
                 self.report(event, None, error);
             }
@@ -160,7 +163,7 @@ impl Backend for AgentSession {
     }
 
     fn plan_compaction(&self) -> bool {
-        self.plan_next_compaction()
+        self.compaction().plan_next()
     }
 
     fn compact(
@@ -169,7 +172,7 @@ impl Backend for AgentSession {
         cancel: CancellationToken,
     ) -> BoxFuture<'_, (FinishedCompaction, bool)> {
         Box::pin(async move {
-            let compaction = self.perform_compaction(job, &cancel).await;
+            let compaction = self.compaction().perform(job, &cancel).await;
             let is_stored = compaction.result.is_ok();
             (compaction, is_stored)
         })
@@ -185,13 +188,13 @@ impl Backend for AgentSession {
         compaction: FinishedCompaction,
     ) -> BoxFuture<'_, FinishedCompaction> {
         Box::pin(async move {
-            self.publish_compaction_end(job, &compaction).await;
+            self.compaction().publish_end(job, &compaction).await;
             compaction
         })
     }
 
     fn recovery_failed(&self, failure: RecoveryFailure) -> BoxFuture<'_, ()> {
-        Box::pin(self.publish_recovery_failure(failure))
+        Box::pin(self.compaction().publish_recovery_failure(failure))
     }
 
     fn read_tail(&self) -> ConversationTail {
@@ -212,7 +215,7 @@ impl Backend for AgentSession {
     }
 
     fn before_settle(&self) -> BoxFuture<'_, bool> {
-        Box::pin(self.run_settle_hook())
+        Box::pin(self.turn_end().run_settle_hook())
     }
 
     fn reload(&self) {
@@ -271,9 +274,12 @@ impl AgentSession {
 
     /// Starts a request with the current conversation, model and options.
     async fn start_request(&self, cancel: CancellationToken) -> Result<AssistantStream, HookError> {
-        let messages = self.messages().map_err(|error| hook_error(&error))?;
+        let messages = self
+            .history()
+            .messages()
+            .map_err(|error| hook_error(&error))?;
         let messages = self.0.participants.context(messages, &cancel).await?;
-        let messages = self.with_forced_prompt(messages);
+        let messages = self.tools().with_forced_prompt(messages);
         let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
         let settings = self.0.settings.settings();
         if settings.images.block_images() {
@@ -283,10 +289,11 @@ impl AgentSession {
             hooks: self.0.participants.request_hooks(),
             session_id: Some(self.session_id()),
             cancel: cancel.child_token(),
-            reasoning: self.thinking_level(),
+            reasoning: self.selection().thinking_level(),
             ..preferences::stream_options(&settings)
         };
         let model = self
+            .selection()
             .model()
             .ok_or_else(|| HookError::new("no model selected"))?;
         Ok(self.0.models.stream(&model, messages, options))

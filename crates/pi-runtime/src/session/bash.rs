@@ -123,11 +123,23 @@ impl PendingOutput {
     }
 }
 
+/// The user's shell commands.
+#[derive(Clone, Copy)]
+pub struct UserCommands<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn user_commands(&self) -> UserCommands<'_> {
+        UserCommands { session: self }
+    }
+}
+
+impl UserCommands<'_> {
     /// Runs a command for the user and stores the result in the session.
-    pub async fn bash(&self, request: BashRequest) -> Result<ShellResult, BashError> {
-        let mut shell = self.state().tools.user_shell().clone();
-        let verdict = self.0.participants.user_bash(UserCommand {
+    pub async fn run(self, request: BashRequest) -> Result<ShellResult, BashError> {
+        let mut shell = self.session.state().tools.user_shell().clone();
+        let verdict = self.session.0.participants.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
             cwd: shell.cwd.clone(),
@@ -137,17 +149,17 @@ impl AgentSession {
             UserBashVerdict::RunWith(processes) => shell.processes = processes,
             UserBashVerdict::Result(result) => {
                 self.log_bash_start(&request);
-                let recorded = self.record_bash_result(&request, &result).await;
+                let recorded = self.record_result(&request, &result).await;
                 self.log_bash_end(&request, Ok(&result));
                 recorded?;
                 return Ok(result);
             }
         }
-        let running = BashGuard::begin(self).ok_or(BashError::Closed)?;
+        let running = BashGuard::begin(self.session).ok_or(BashError::Closed)?;
         self.log_bash_start(&request);
         let result = self.run_shell(&shell, &request, &running.cancel).await;
         let recorded = match &result {
-            Ok(result) => self.record_bash_result(&request, result).await,
+            Ok(result) => self.record_result(&request, result).await,
             Err(_) => Ok(()),
         };
         self.log_bash_end(&request, result.as_ref());
@@ -159,17 +171,17 @@ impl AgentSession {
         }
     }
 
-    fn log_bash_start(&self, request: &BashRequest) {
-        self.log_change(SessionEvent::BashExecutionStart {
+    fn log_bash_start(self, request: &BashRequest) {
+        self.session.log_change(SessionEvent::BashExecutionStart {
             id: request.id.clone(),
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
         });
     }
 
-    fn log_bash_end(&self, request: &BashRequest, result: Result<&ShellResult, &ProcessError>) {
+    fn log_bash_end(self, request: &BashRequest, result: Result<&ShellResult, &ProcessError>) {
         let ended = result.ok();
-        self.log_change(SessionEvent::BashExecutionEnd {
+        self.session.log_change(SessionEvent::BashExecutionEnd {
             id: request.id.clone(),
             exit_code: ended.and_then(|result| result.exit_code).map(i64::from),
             cancelled: ended.is_some_and(|result| result.cancelled),
@@ -178,7 +190,7 @@ impl AgentSession {
     }
 
     async fn run_shell(
-        &self,
+        self,
         shell: &UserShell,
         request: &BashRequest,
         cancel: &CancellationToken,
@@ -193,7 +205,8 @@ impl AgentSession {
         let publishing = async {
             while let Some(delta) = output.next().await {
                 let id = request.id.clone();
-                self.publish(SessionEvent::BashExecutionUpdate { id, delta })
+                self.session
+                    .publish(SessionEvent::BashExecutionUpdate { id, delta })
                     .await;
             }
         };
@@ -203,8 +216,8 @@ impl AgentSession {
 
     /// Stores the result of a command in the session. During a run, it is stored when the run ends,
     /// so that it does not separate a tool call from its result.
-    pub async fn record_bash_result(
-        &self,
+    pub async fn record_result(
+        self,
         request: &BashRequest,
         result: &ShellResult,
     ) -> Result<(), BashError> {
@@ -217,11 +230,11 @@ impl AgentSession {
             truncated: result.truncated,
             full_output_path: path.map(|path| path.to_string_lossy().into_owned()),
             exclude_from_context: request.exclude_from_context.then_some(true),
-            timestamp: self.0.env.now_ms(),
+            timestamp: self.session.0.env.now_ms(),
             ..BashExecutionMessage::default()
         };
         let input = Input::BashFinished(message);
-        let reply = pi_core::submit(self, input).reply().await;
+        let reply = pi_core::submit(self.session, input).reply().await;
         match (reply.reply, reply.error) {
             (_, Some(PromptError::Session(error))) => Err(error.into()),
             (Reply::Rejected(Rejection::Closed), _) => Err(BashError::Closed),
@@ -230,21 +243,21 @@ impl AgentSession {
         }
     }
 
-    pub fn abort_bash(&self) {
-        self.state().cancel_bash();
+    pub fn abort(self) {
+        self.session.state().cancel_bash();
     }
 
-    pub fn is_bash_running(&self) -> bool {
-        !self.state().bash.is_empty()
+    pub fn is_running(self) -> bool {
+        !self.session.state().bash.is_empty()
     }
 
     /// Returns whether results are held back until the run ends.
-    pub fn has_pending_bash_messages(&self) -> bool {
-        self.machine().has_waiting_bash()
+    pub fn has_pending_results(self) -> bool {
+        self.session.machine().has_waiting_bash()
     }
 
-    pub(super) async fn wait_for_bash(&self) {
-        let mut count = self.0.bash_count.subscribe();
+    pub(super) async fn wait(self) {
+        let mut count = self.session.0.bash_count.subscribe();
         if count.wait_for(|count| *count == 0).await.is_err() {
             tracing::debug!("session dropped while waiting for bash");
         }

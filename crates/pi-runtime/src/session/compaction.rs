@@ -72,16 +72,28 @@ struct PlannedCompaction<'job> {
     instructions: Option<&'job str>,
 }
 
+/// Compaction of the context.
+#[derive(Clone, Copy)]
+pub struct Compaction<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn compaction(&self) -> Compaction<'_> {
+        Compaction { session: self }
+    }
+}
+
+impl Compaction<'_> {
     /// Compacts the session, after canceling everything in progress.
-    pub async fn compact(
-        &self,
+    pub async fn run(
+        self,
         instructions: Option<String>,
     ) -> Result<CompactionOutcome, CompactError> {
         let compaction = loop {
-            self.abort().await;
-            self.state().instructions.clone_from(&instructions);
-            let reply = pi_core::submit(self, Input::Compact).reply().await;
+            self.session.abort().await;
+            self.session.state().instructions.clone_from(&instructions);
+            let reply = pi_core::submit(self.session, Input::Compact).reply().await;
             match reply.reply {
                 // Something else has started in the meantime.
                 Reply::Rejected(Rejection::Busy) => {}
@@ -93,50 +105,57 @@ impl AgentSession {
     }
 
     /// Cancels the current compaction, manual or automatic.
-    pub fn abort_compaction(&self) {
-        self.0.control.interrupt(Input::AbortCompaction);
+    pub fn abort(self) {
+        self.session.0.control.interrupt(Input::AbortCompaction);
     }
 
-    pub fn auto_compaction_enabled(&self) -> bool {
-        self.0.settings.settings().compaction_enabled()
+    pub fn is_automatic(self) -> bool {
+        self.session.0.settings.settings().compaction_enabled()
     }
 
     /// Turns auto-compaction on or off and saves the setting.
-    pub fn set_auto_compaction(&self, enabled: bool) -> Result<(), SettingsError> {
-        self.0.settings.update(ConfigScope::User, |settings| {
-            settings.compaction.enabled = Some(enabled);
-        })
+    pub fn set_automatic(self, enabled: bool) -> Result<(), SettingsError> {
+        self.session
+            .0
+            .settings
+            .update(ConfigScope::User, |settings| {
+                settings.compaction.enabled = Some(enabled);
+            })
     }
 
-    fn plan_compaction(&self) -> Result<(Arc<Model>, CompactionPlan), CompactError> {
-        let model = self.model().ok_or(CompactError::NoModel)?;
-        let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let mut transcript = self.transcript();
+    fn plan(self) -> Result<(Arc<Model>, CompactionPlan), CompactError> {
+        let model = self
+            .session
+            .selection()
+            .model()
+            .ok_or(CompactError::NoModel)?;
+        let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
+        let mut transcript = self.session.transcript();
         let plan = CompactionPlan::new(transcript.projection()?, &settings)?;
         Ok((model, plan))
     }
 
     /// Plans an automatic compaction; returns false if there is nothing to compact.
-    pub(super) fn plan_next_compaction(&self) -> bool {
-        let plan = self.plan_compaction().ok();
+    pub(super) fn plan_next(self) -> bool {
+        let plan = self.plan().ok();
         let is_possible = plan.is_some();
-        self.state().plan = plan;
+        self.session.state().plan = plan;
         is_possible
     }
 
     /// Returns whether the next turn would have too little room.
-    fn is_tight(&self) -> bool {
-        let Some(model) = self.model() else {
+    fn is_tight(self) -> bool {
+        let Some(model) = self.session.selection().model() else {
             return false;
         };
-        let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let mut transcript = self.transcript();
+        let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
+        let mut transcript = self.session.transcript();
         let projection = transcript.projection();
         projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
     }
 
     /// Decides whether the context must be compacted.
-    pub(super) fn decide_compaction(&self, check: ContextCheck) -> CompactionDecision {
+    pub(super) fn decide(self, check: ContextCheck) -> CompactionDecision {
         match check {
             ContextCheck::BetweenTurns if self.is_tight() => CompactionDecision::Compact {
                 reason: CompactionReason::Threshold,
@@ -160,7 +179,7 @@ impl AgentSession {
                     return CompactionDecision::Skip;
                 };
                 let (id, results) = {
-                    let transcript = self.transcript();
+                    let transcript = self.session.transcript();
                     let results = tool_results.iter();
                     let ids = results.filter_map(|result| transcript.entry_of(result));
                     (transcript.entry_of(&response), ids.collect::<Vec<_>>())
@@ -172,8 +191,8 @@ impl AgentSession {
     }
 
     /// Returns the last response in the context and its entry.
-    pub(super) fn last_response(&self) -> Option<(Arc<AssistantMessage>, EntryId)> {
-        let mut transcript = self.transcript();
+    pub(super) fn last_response(self) -> Option<(Arc<AssistantMessage>, EntryId)> {
+        let mut transcript = self.session.transcript();
         let entries = transcript.projection().ok()?.entries();
         entries.iter().rev().find_map(|entry| {
             entry.messages().iter().rev().find_map(|one| match one {
@@ -186,18 +205,18 @@ impl AgentSession {
     }
 
     fn context_need(
-        &self,
+        self,
         phase: CompactionPhase,
         response: &AssistantMessage,
         response_id: Option<&EntryId>,
         result_ids: &[EntryId],
         recovery: RecoveryState,
     ) -> CompactionDecision {
-        let Some(model) = self.model() else {
+        let Some(model) = self.session.selection().model() else {
             return CompactionDecision::Skip;
         };
-        let settings = preferences::compaction(&self.0.settings.settings(), &model);
-        let mut transcript = self.transcript();
+        let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
+        let mut transcript = self.session.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
             Err(error) => {
@@ -219,14 +238,14 @@ impl AgentSession {
     }
 
     /// Compacts with the plan of an automatic compaction, or with a new one.
-    pub(super) async fn perform_compaction(
-        &self,
+    pub(super) async fn perform(
+        self,
         job: CompactionJob,
         cancel: &CancellationToken,
     ) -> FinishedCompaction {
         let mut author = SummaryAuthor::Pi;
         let (plan, instructions) = {
-            let mut state = self.state();
+            let mut state = self.session.state();
             let instructions = match job.reason {
                 CompactionReason::Manual => state.instructions.take(),
                 _ => None,
@@ -239,11 +258,11 @@ impl AgentSession {
         };
         let plan = match plan.filter(|_| job.job.reason != CompactionReason::Manual) {
             Some(plan) => Ok(plan),
-            None => self.plan_compaction(),
+            None => self.plan(),
         };
         let result = match plan {
             Ok((model, plan)) => {
-                self.run_compaction(&model, &plan, job, &mut author, cancel)
+                self.summarize_and_store(&model, &plan, job, &mut author, cancel)
                     .await
             }
             Err(error) => Err(error),
@@ -256,22 +275,26 @@ impl AgentSession {
     }
 
     /// Gets the summary and stores it.
-    async fn run_compaction(
-        &self,
+    async fn summarize_and_store(
+        self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
         job: PlannedCompaction<'_>,
         author: &mut SummaryAuthor,
         cancel: &CancellationToken,
     ) -> Result<CompactionOutcome, CompactError> {
-        let verdict = self.0.participants.before_compact(CompactionProposal {
-            plan,
-            session: self,
-            instructions: job.instructions,
-            reason: job.job.reason,
-            will_retry: job.job.will_retry,
-            cancel,
-        });
+        let verdict = self
+            .session
+            .0
+            .participants
+            .before_compact(CompactionProposal {
+                plan,
+                session: self.session,
+                instructions: job.instructions,
+                reason: job.job.reason,
+                will_retry: job.job.will_retry,
+                cancel,
+            });
         let result = match verdict.await {
             CompactionVerdict::Cancel => return Err(CompactError::Cancelled),
             CompactionVerdict::Use(result) => {
@@ -283,11 +306,11 @@ impl AgentSession {
         if cancel.is_cancelled() {
             return Err(CompactError::Cancelled);
         }
-        self.store_compaction(result, job, *author).await
+        self.store(result, job, *author).await
     }
 
     async fn write_summary(
-        &self,
+        self,
         model: &Arc<Model>,
         plan: &CompactionPlan,
         job: PlannedCompaction<'_>,
@@ -295,14 +318,18 @@ impl AgentSession {
     ) -> Result<CompactionResult, CompactError> {
         let summarizer = Summarizer {
             model,
-            thinking_level: self.thinking_level(),
-            now_ms: self.0.env.now_ms(),
+            thinking_level: self.session.selection().thinking_level(),
+            now_ms: self.session.0.env.now_ms(),
         };
         let requests = plan.requests(&summarizer, job.instructions);
         let source = SummarySource::Compaction {
             reason: job.job.reason,
         };
-        let summaries = self.summarize(model, &requests, source, cancel).await;
+        let summaries = self
+            .session
+            .summary_requests()
+            .summarize(model, &requests, source, cancel)
+            .await;
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
             Err(SummaryError::Aborted) => Err(CompactError::Cancelled),
@@ -310,21 +337,22 @@ impl AgentSession {
         }
     }
 
-    async fn store_compaction(
-        &self,
+    async fn store(
+        self,
         result: CompactionResult,
         job: PlannedCompaction<'_>,
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
-        let now_ms = self.0.env.now_ms();
+        let now_ms = self.session.0.env.now_ms();
         let store = move |transcript: &mut Transcript| {
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
             Ok((entry, messages_tokens(transcript.projection()?)))
         };
-        let written = self.writer().await.write(store).await;
+        let written = self.session.writer().await.write(store).await;
         let (entry, estimated_tokens_after) = written?;
-        self.0
+        self.session
+            .0
             .participants
             .compacted(CompactionCompleted {
                 entry: &entry,
@@ -346,14 +374,11 @@ impl AgentSession {
         })
     }
 
-    pub(super) async fn publish_compaction_end(
-        &self,
-        job: CompactionJob,
-        compaction: &FinishedCompaction,
-    ) {
+    pub(super) async fn publish_end(self, job: CompactionJob, compaction: &FinishedCompaction) {
         let error_message = match &compaction.result {
             Ok(outcome) => {
                 return self
+                    .session
                     .publish(SessionEvent::CompactionEnd {
                         reason: job.reason,
                         result: Some(outcome.clone()),
@@ -371,34 +396,36 @@ impl AgentSession {
                 describe_error(error)
             )),
         };
-        self.publish_compaction_failure(job.reason, error_message, compaction.author)
+        self.publish_failure(job.reason, error_message, compaction.author)
             .await;
     }
 
     /// Publishes that a response failed again after the context was compacted.
-    pub(super) async fn publish_recovery_failure(&self, failure: RecoveryFailure) {
+    pub(super) async fn publish_recovery_failure(self, failure: RecoveryFailure) {
         let reason = CompactionReason::Overflow;
-        self.publish_compaction_failure(reason, Some(failure.to_string()), SummaryAuthor::Pi)
+        self.publish_failure(reason, Some(failure.to_string()), SummaryAuthor::Pi)
             .await;
     }
 
     /// Publishes a failed compaction; without a message it was canceled.
-    async fn publish_compaction_failure(
-        &self,
+    async fn publish_failure(
+        self,
         reason: CompactionReason,
         error_message: Option<String>,
         author: SummaryAuthor,
     ) {
         let aborted = error_message.is_none();
-        self.publish(SessionEvent::CompactionEnd {
-            reason,
-            result: None,
-            aborted,
-            will_retry: false,
-            error_message: error_message.clone(),
-        })
-        .await;
-        self.0
+        self.session
+            .publish(SessionEvent::CompactionEnd {
+                reason,
+                result: None,
+                aborted,
+                will_retry: false,
+                error_message: error_message.clone(),
+            })
+            .await;
+        self.session
+            .0
             .participants
             .compaction_failed(CompactionFailed {
                 reason,

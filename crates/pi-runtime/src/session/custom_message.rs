@@ -1,14 +1,7 @@
 //! Messages and entries added by extensions and embedding programs.
 
-use std::sync::Arc;
-
 use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Prompt, PromptOutcome};
-use pi_protocol::{
-    AgentEvent, AgentMessage, CustomEntry, Delivery, Entry, EntryId, ImageContent, InputBlock,
-    MessageContent, SessionEvent,
-};
-use pi_session::SessionError;
-use serde_json::Value;
+use pi_protocol::{Delivery, EntryId, ImageContent, InputBlock, MessageContent, SessionEvent};
 
 use super::AgentSession;
 use super::prompt::PromptError;
@@ -22,7 +15,7 @@ impl AgentSession {
         draft: CustomMessageDraft,
         sending: CustomMessageOptions,
     ) -> Result<PromptOutcome, PromptError> {
-        let message = self.custom_message(draft);
+        let message = self.intake().custom_message(draft);
         let input = CustomInput {
             message,
             options: sending,
@@ -50,73 +43,12 @@ impl AgentSession {
         .await
     }
 
-    /// Stores extension state in the session.
-    pub async fn append_custom_entry(
-        &self,
-        custom_type: &str,
-        data: Option<Value>,
-    ) -> Result<Arc<Entry>, SessionError> {
-        let entry = CustomEntry {
-            custom_type: custom_type.to_owned(),
-            data,
-        };
-        let mut writer = self.writer().await;
-        let entry = writer.write(|transcript| transcript.append(entry)).await?;
-        drop(writer);
-        let published = Arc::clone(&entry);
-        self.publish(SessionEvent::EntryAppended { entry: published })
-            .await;
-        Ok(entry)
-    }
-
-    /// Sets the session's name; an empty name removes it.
-    pub async fn set_session_name(&self, name: &str) -> Result<(), SessionError> {
-        let name = name.to_owned();
-        let mut writer = self.writer().await;
-        writer
-            .write(move |transcript| transcript.set_name(&name))
-            .await?;
-        drop(writer);
-        let name = self.session_name();
-        self.publish_with_hooks(SessionEvent::SessionInfoChanged { name })
-            .await;
-        Ok(())
-    }
-
-    /// Sets the label of an entry; `None` removes it. Blocking; extensions call it on their own thread.
-    pub fn set_label(&self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
-        self.transcript().set_label(target, label)?;
-        self.log_label(target, label);
-        Ok(())
-    }
-
     pub(super) fn log_label(&self, target: &EntryId, label: Option<&str>) {
         let label = label.filter(|label| !label.is_empty());
         self.log_change(SessionEvent::LabelChanged {
             target_id: target.clone(),
             label: label.map(str::to_owned),
         });
-    }
-
-    /// Stores a message outside of a turn, and publishes it if it is one of an extension.
-    pub(super) async fn append_message(&self, message: AgentMessage) -> Result<(), SessionError> {
-        let message = Arc::new(message);
-        let stored = Arc::clone(&message);
-        let mut writer = self.writer().await;
-        writer
-            .write(move |transcript| transcript.append_message(&stored))
-            .await?;
-        drop(writer);
-        if !matches!(*message, AgentMessage::Custom(_)) {
-            return Ok(());
-        }
-        let start = AgentEvent::MessageStart {
-            message: Arc::clone(&message),
-        };
-        self.publish(SessionEvent::Agent(start)).await;
-        let end = AgentEvent::MessageEnd { message };
-        self.publish(SessionEvent::Agent(end)).await;
-        Ok(())
     }
 }
 

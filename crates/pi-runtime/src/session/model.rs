@@ -61,31 +61,46 @@ pub enum SetModelError {
     Settings(#[from] SettingsError),
 }
 
+impl SetModelError {
+    /// Formats the error and its causes on one line.
+    pub fn describe(&self) -> String {
+        describe_error(self)
+    }
+}
+
+/// Model and thinking level of a session.
+#[derive(Clone, Copy)]
+pub struct ModelSelection<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn selection(&self) -> ModelSelection<'_> {
+        ModelSelection { session: self }
+    }
+}
+
+impl ModelSelection<'_> {
     /// `None` until a model is selected.
-    pub fn model(&self) -> Option<Arc<Model>> {
-        self.machine().selection().model.clone()
+    pub fn model(self) -> Option<Arc<Model>> {
+        self.session.machine().selection().model.clone()
     }
 
-    pub fn thinking_level(&self) -> ThinkingLevel {
-        self.machine().selection().thinking_level
+    pub fn thinking_level(self) -> ThinkingLevel {
+        self.session.machine().selection().thinking_level
     }
 
-    pub fn scoped_models(&self) -> Vec<ScopedModel> {
-        self.machine().selection().scoped_models.clone()
+    pub fn scoped_models(self) -> Vec<ScopedModel> {
+        self.session.machine().selection().scoped_models.clone()
     }
 
-    pub fn set_scoped_models(&self, models: Vec<ScopedModel>) {
-        self.machine().selection_mut().scoped_models = models;
+    pub fn set_scoped_models(self, models: Vec<ScopedModel>) {
+        self.session.machine().selection_mut().scoped_models = models;
     }
 
     /// Selects a model after checking its credentials.
-    pub async fn set_model(
-        &self,
-        model: Arc<Model>,
-        persist: Persist,
-    ) -> Result<(), SetModelError> {
-        if let Err(error) = self.check_auth(&model).await {
+    pub async fn set_model(self, model: Arc<Model>, persist: Persist) -> Result<(), SetModelError> {
+        if let Err(error) = self.session.intake().check_auth(&model).await {
             return Err(SetModelError::Unavailable {
                 model,
                 source: Box::new(error),
@@ -98,11 +113,11 @@ impl AgentSession {
 
     /// Selects the next model; `None` if there is no other.
     pub async fn cycle_model(
-        &self,
+        self,
         direction: CycleDirection,
         persist: Persist,
     ) -> Result<Option<ModelCycle>, SetModelError> {
-        let available = self.0.models.available();
+        let available = self.session.0.models.available();
         let scoped = self.scoped_models();
         let is_scoped = !scoped.is_empty();
         let choices: Vec<ScopedModel> = if is_scoped {
@@ -145,8 +160,8 @@ impl AgentSession {
     }
 
     /// Returns the thinking level to use when a model is selected.
-    fn level_for(&self, model: &Model, explicit: Option<ThinkingLevel>) -> ThinkingLevel {
-        let settings = self.0.settings.settings();
+    fn level_for(self, model: &Model, explicit: Option<ThinkingLevel>) -> ThinkingLevel {
+        let settings = self.session.0.settings.settings();
         explicit
             .or_else(|| settings.model_thinking_level(&model.provider, &model.id))
             .or(settings.default_thinking_level)
@@ -154,7 +169,7 @@ impl AgentSession {
     }
 
     async fn use_model(
-        &self,
+        self,
         model: Arc<Model>,
         level: ThinkingLevel,
         persist: Persist,
@@ -164,22 +179,23 @@ impl AgentSession {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         };
-        let mut writer = self.writer().await;
+        let mut writer = self.session.writer().await;
         writer.write(|transcript| transcript.append(change)).await?;
         let current = Some(Arc::clone(&model));
-        let previous = std::mem::replace(&mut self.machine().selection_mut().model, current);
+        let previous =
+            std::mem::replace(&mut self.session.machine().selection_mut().model, current);
         drop(writer);
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
         };
         self.use_thinking_level(level).await?;
-        self.update_tool_context();
+        self.session.tools().update_tool_context();
         let is_other = previous
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
         if is_other {
-            self.log_change(SessionEvent::ModelChanged {
+            self.session.log_change(SessionEvent::ModelChanged {
                 provider: model.provider.clone(),
                 model_id: model.id.clone(),
             });
@@ -188,15 +204,15 @@ impl AgentSession {
                 previous,
                 source,
             };
-            self.0.participants.model_selected(selected).await;
+            self.session.0.participants.model_selected(selected).await;
         }
         Ok(saved?)
     }
 
     /// Saves a model as the default, and adds it to the scoped models if there are any.
-    fn save_default_model(&self, model: &Arc<Model>) -> Result<(), SettingsError> {
+    fn save_default_model(self, model: &Arc<Model>) -> Result<(), SettingsError> {
         let is_new_in_scope = {
-            let mut machine = self.machine();
+            let mut machine = self.session.machine();
             let scoped_models = &mut machine.selection_mut().scoped_models;
             let is_new = !scoped_models.is_empty()
                 && !scoped_models.iter().any(|one| one.model.is_same(model));
@@ -209,38 +225,45 @@ impl AgentSession {
             is_new
         };
         let reference = format!("{}/{}", model.provider, model.id);
-        self.0.settings.update(ConfigScope::User, |settings| {
-            settings.default_provider = Some(model.provider.clone());
-            settings.default_model = Some(model.id.clone());
-            if let Some(patterns) = &mut settings.enabled_models
-                && is_new_in_scope
-                && !patterns.is_empty()
-                && !patterns
-                    .iter()
-                    .any(|pattern| pattern.eq_ignore_ascii_case(&reference))
-            {
-                patterns.push(reference);
-            }
-        })
+        self.session
+            .0
+            .settings
+            .update(ConfigScope::User, |settings| {
+                settings.default_provider = Some(model.provider.clone());
+                settings.default_model = Some(model.id.clone());
+                if let Some(patterns) = &mut settings.enabled_models
+                    && is_new_in_scope
+                    && !patterns.is_empty()
+                    && !patterns
+                        .iter()
+                        .any(|pattern| pattern.eq_ignore_ascii_case(&reference))
+                {
+                    patterns.push(reference);
+                }
+            })
     }
 
     /// Selects a thinking level, or the nearest one the model supports.
     pub async fn set_thinking_level(
-        &self,
+        self,
         level: ThinkingLevel,
         persist: Persist,
     ) -> Result<(), SetModelError> {
         let saved = match persist {
             Persist::Session => Ok(()),
-            Persist::Default => self.0.settings.update(ConfigScope::User, |settings| {
-                settings.default_thinking_level = Some(level);
-            }),
+            Persist::Default => self
+                .session
+                .0
+                .settings
+                .update(ConfigScope::User, |settings| {
+                    settings.default_thinking_level = Some(level);
+                }),
         };
         self.use_thinking_level(level).await?;
         Ok(saved?)
     }
 
-    async fn use_thinking_level(&self, level: ThinkingLevel) -> Result<(), SessionError> {
+    async fn use_thinking_level(self, level: ThinkingLevel) -> Result<(), SessionError> {
         let model = self.model();
         let level = model.map_or(level, |model| model.clamp_thinking_level(level));
         let previous = self.thinking_level();
@@ -250,14 +273,16 @@ impl AgentSession {
         let change = ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
         };
-        let mut writer = self.writer().await;
+        let mut writer = self.session.writer().await;
         writer.write(|transcript| transcript.append(change)).await?;
-        self.machine().selection_mut().thinking_level = level;
+        self.session.machine().selection_mut().thinking_level = level;
         drop(writer);
-        self.update_tool_context();
-        self.publish(SessionEvent::ThinkingLevelChanged { level })
+        self.session.tools().update_tool_context();
+        self.session
+            .publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
-        self.0
+        self.session
+            .0
             .participants
             .thinking_level_selected(level, previous)
             .await;
@@ -266,7 +291,7 @@ impl AgentSession {
 
     /// Selects the next thinking level; `None` if the model has no thinking levels.
     pub async fn cycle_thinking_level(
-        &self,
+        self,
         persist: Persist,
     ) -> Result<Option<ThinkingLevel>, SetModelError> {
         if !self.supports_thinking() {
@@ -284,21 +309,14 @@ impl AgentSession {
     }
 
     /// Returns the levels the model supports; all of them without a model.
-    pub fn available_thinking_levels(&self) -> Vec<ThinkingLevel> {
+    pub fn available_thinking_levels(self) -> Vec<ThinkingLevel> {
         self.model().map_or_else(
             || ThinkingLevel::ALL.to_vec(),
             |model| model.thinking_levels(),
         )
     }
 
-    pub fn supports_thinking(&self) -> bool {
+    pub fn supports_thinking(self) -> bool {
         self.model().is_some_and(|model| model.reasoning)
-    }
-}
-
-impl SetModelError {
-    /// Formats the error and its causes on one line.
-    pub fn describe(&self) -> String {
-        describe_error(self)
     }
 }

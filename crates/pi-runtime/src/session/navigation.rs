@@ -85,24 +85,46 @@ impl Drop for NavigationGuard {
     }
 }
 
+/// A move with the changes of the hooks applied.
+struct PlannedMove {
+    options: NavigateOptions,
+    summary: Option<BranchSummary>,
+    author: SummaryAuthor,
+}
+
+/// Moves in the tree of a session.
+#[derive(Clone, Copy)]
+pub struct TreeNavigation<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn navigation(&self) -> TreeNavigation<'_> {
+        TreeNavigation { session: self }
+    }
+}
+
+impl TreeNavigation<'_> {
     /// Moves to an entry. For a user or extension message, the text is returned for the editor and
     /// the session moves to the entry before it.
-    pub async fn navigate_tree(
-        &self,
+    pub async fn navigate(
+        self,
         target: &EntryId,
         options: NavigateOptions,
     ) -> Result<NavigateOutcome, NavigateError> {
-        let moving = NavigationGuard::begin(self)?;
-        let old_leaf = self.with_session(|session| session.leaf_id().cloned());
+        let moving = NavigationGuard::begin(self.session)?;
+        let old_leaf = self
+            .session
+            .history()
+            .with_session(|session| session.leaf_id().cloned());
         if old_leaf.as_ref() == Some(target) {
             return Ok(NavigateOutcome::default());
         }
-        if options.summarize && self.model().is_none() {
+        if options.summarize && self.session.selection().model().is_none() {
             return Err(NavigateError::NoModel);
         }
         let (entry, left) = {
-            let transcript = self.transcript();
+            let transcript = self.session.transcript();
             let session = transcript.session();
             let entry = session.entries().read(target.as_str())?;
             (
@@ -134,13 +156,13 @@ impl AgentSession {
         self.apply_move(&entry, plan, old_leaf.as_ref()).await
     }
 
-    pub fn abort_branch_summary(&self) {
-        self.0.control.interrupt(Input::AbortNavigation);
+    pub fn abort_summary(self) {
+        self.session.0.control.interrupt(Input::AbortNavigation);
     }
 
     /// Returns false if a hook cancels the move.
     async fn run_tree_hook(
-        &self,
+        self,
         plan: &mut PlannedMove,
         target_id: &EntryId,
         old_leaf_id: Option<&EntryId>,
@@ -158,7 +180,7 @@ impl AgentSession {
             label: options.label.as_deref(),
             cancel,
         };
-        let verdict = self.0.participants.before_tree(proposal).await;
+        let verdict = self.session.0.participants.before_tree(proposal).await;
         if verdict.cancel {
             return false;
         }
@@ -184,20 +206,29 @@ impl AgentSession {
     }
 
     async fn summarize_branch(
-        &self,
+        self,
         left: &AbandonedBranch,
         options: &NavigateOptions,
         cancel: &CancellationToken,
     ) -> Result<Option<BranchSummary>, NavigateError> {
-        let model = self.model().ok_or(NavigateError::NoModel)?;
-        let reserve = self.0.settings.settings().branch_summary_reserve_tokens();
+        let model = self
+            .session
+            .selection()
+            .model()
+            .ok_or(NavigateError::NoModel)?;
+        let reserve = self
+            .session
+            .0
+            .settings
+            .settings()
+            .branch_summary_reserve_tokens();
         let Some(plan) = BranchSummaryPlan::new(left, &model, reserve) else {
             return Ok(None);
         };
         let summarizer = Summarizer {
             model: &model,
-            thinking_level: self.thinking_level(),
-            now_ms: self.0.env.now_ms(),
+            thinking_level: self.session.selection().thinking_level(),
+            now_ms: self.session.0.env.now_ms(),
         };
         let instructions = match options
             .instructions
@@ -211,13 +242,15 @@ impl AgentSession {
         let request = plan.request(&summarizer, instructions);
         let source = SummarySource::BranchSummary;
         let summaries = self
+            .session
+            .summary_requests()
             .summarize(&model, std::slice::from_ref(&request), source, cancel)
             .await?;
         Ok(summaries.first().map(|summary| plan.finish(summary)))
     }
 
     async fn apply_move(
-        &self,
+        self,
         target: &Entry,
         plan: PlannedMove,
         old_leaf: Option<&EntryId>,
@@ -242,13 +275,17 @@ impl AgentSession {
             let labeled = labeled.clone();
             Ok((summary, labeled))
         };
-        let (summary, labeled) = self.writer().await.write(move_leaf).await?;
+        let (summary, labeled) = self.session.writer().await.write(move_leaf).await?;
         if label.is_some() {
-            self.log_label(&labeled, label.as_deref());
+            self.session.log_label(&labeled, label.as_deref());
         }
-        self.restore_tools()?;
-        let new_leaf = self.with_session(|session| session.leaf_id().cloned());
-        self.0
+        self.session.tools().restore_tools()?;
+        let new_leaf = self
+            .session
+            .history()
+            .with_session(|session| session.leaf_id().cloned());
+        self.session
+            .0
             .participants
             .tree(TreeMoved {
                 new_leaf_id: new_leaf.as_ref(),
@@ -263,13 +300,6 @@ impl AgentSession {
             ..NavigateOutcome::default()
         })
     }
-}
-
-/// A move with the changes of the hooks applied.
-struct PlannedMove {
-    options: NavigateOptions,
-    summary: Option<BranchSummary>,
-    author: SummaryAuthor,
 }
 
 fn cancelled(aborted: bool) -> NavigateOutcome {

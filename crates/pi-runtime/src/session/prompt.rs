@@ -83,7 +83,7 @@ impl AgentSession {
             }
             self.0.control.wait_until_settled().await;
         }
-        let Some(input) = self.resolve(prompt).await? else {
+        let Some(input) = self.intake().resolve(prompt).await? else {
             announce(PromptOutcome::Handled).await;
             return Ok(PromptOutcome::Handled);
         };
@@ -109,20 +109,38 @@ impl AgentSession {
             Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
         }
     }
+}
 
+/// The steps from user input to the messages a run starts with.
+#[derive(Clone, Copy)]
+pub(super) struct PromptIntake<'session> {
+    session: &'session AgentSession,
+}
+
+impl AgentSession {
+    pub(super) fn intake(&self) -> PromptIntake<'_> {
+        PromptIntake { session: self }
+    }
+}
+
+impl PromptIntake<'_> {
     /// Runs the command in a prompt, or its input hooks and expansion; `None` if that completed it.
-    pub(super) async fn resolve(&self, prompt: Prompt) -> Result<Option<PromptInput>, PromptError> {
-        if self.machine().is_closed() {
+    pub(super) async fn resolve(self, prompt: Prompt) -> Result<Option<PromptInput>, PromptError> {
+        if self.session.machine().is_closed() {
             return Err(PromptError::Closed);
         }
         if prompt.expand
             && let Some(name) = self.command_of(&prompt.text)
         {
             let arguments = prompt.text.split_once(' ').map_or("", |(_, rest)| rest);
-            self.0.participants.run_command(name, arguments).await;
+            self.session
+                .0
+                .participants
+                .run_command(name, arguments)
+                .await;
             return Ok(None);
         }
-        if self.0.control.activity().kind == ActivityKind::Compacting {
+        if self.session.0.control.activity().kind == ActivityKind::Compacting {
             return Err(PromptError::Compacting);
         }
         let (source, delivery) = (prompt.source, prompt.streaming_behavior);
@@ -136,7 +154,7 @@ impl AgentSession {
             text
         };
         Ok(Some(PromptInput {
-            message: self.user_message(&text, images.clone()),
+            message: self.session.queue().user_message(&text, images.clone()),
             text,
             images,
             delivery,
@@ -146,19 +164,24 @@ impl AgentSession {
     }
 
     /// Checks that the selected model can be used.
-    pub(super) async fn check_model(&self) -> Result<(), PromptError> {
-        let model = self.model().ok_or(PromptError::NoModel)?;
+    pub(super) async fn check_model(self) -> Result<(), PromptError> {
+        let model = self
+            .session
+            .selection()
+            .model()
+            .ok_or(PromptError::NoModel)?;
         self.check_auth(&model).await
     }
 
     /// Runs the start hooks and builds the first messages of a run.
     pub(super) async fn prepare_messages(
-        &self,
+        self,
         text: String,
         images: Vec<ImageContent>,
     ) -> PreparedRun {
         let changes = self.run_start_hook(&text, &images).await;
-        let (images, notes) = images::fit_prompt_images(images, self.image_limits()).await;
+        let (images, notes) =
+            images::fit_prompt_images(images, self.session.tools().image_limits()).await;
         let text = if notes.is_empty() {
             text
         } else {
@@ -167,21 +190,25 @@ impl AgentSession {
         self.apply_start_changes(&changes);
         let added = changes.messages.into_iter();
         PreparedRun {
-            prompt: self.user_message(&text, images),
+            prompt: self.session.queue().user_message(&text, images),
             added: added.map(|draft| self.custom_message(draft)).collect(),
         }
     }
 
     /// Returns the name of the command a text invokes, if it exists.
-    pub(super) fn command_of<'text>(&self, text: &'text str) -> Option<&'text str> {
+    pub(super) fn command_of<'text>(self, text: &'text str) -> Option<&'text str> {
         let line = text.strip_prefix('/')?;
         let name = line.split_once(' ').map_or(line, |(name, _)| name);
-        self.0.participants.has_command(name).then_some(name)
+        self.session
+            .0
+            .participants
+            .has_command(name)
+            .then_some(name)
     }
 
     /// Runs the input hook; `None` if it handled the input.
     pub(super) async fn run_input_hook(
-        &self,
+        self,
         text: String,
         images: Vec<ImageContent>,
         source: InputSource,
@@ -191,9 +218,9 @@ impl AgentSession {
             text: text.clone(),
             images: images.clone(),
             source,
-            delivery: delivery.filter(|_| self.is_streaming()),
+            delivery: delivery.filter(|_| self.session.is_streaming()),
         };
-        match self.0.participants.input(input).await {
+        match self.session.0.participants.input(input).await {
             InputVerdict::Continue => Some((text, images)),
             InputVerdict::Replace {
                 text,
@@ -205,12 +232,12 @@ impl AgentSession {
 
     /// Expands a skill command, then a prompt template. A skill that cannot be read is reported and
     /// the text stays unchanged.
-    pub(super) fn expand(&self, text: String) -> String {
-        let resources = self.resources();
+    pub(super) fn expand(self, text: String) -> String {
+        let resources = self.session.tools().resources();
         let text = match resources.expand_skill(&text) {
             Some(Ok(expanded)) => expanded,
             Some(Err(error)) => {
-                self.report("skill_expansion", None, &*error);
+                self.session.report("skill_expansion", None, &*error);
                 text
             }
             None => text,
@@ -219,19 +246,19 @@ impl AgentSession {
     }
 
     /// Checks that requests to a model can be authenticated.
-    pub(super) async fn check_auth(&self, model: &Model) -> Result<(), PromptError> {
-        if self.0.models.is_authenticated(&model.provider) {
+    pub(super) async fn check_auth(self, model: &Model) -> Result<(), PromptError> {
+        if self.session.0.models.is_authenticated(&model.provider) {
             return Ok(());
         }
-        let provider = self.0.models.provider(&model.provider);
+        let provider = self.session.0.models.provider(&model.provider);
         let provider = provider.ok_or_else(|| PromptError::UnknownProvider {
             provider: model.provider.clone(),
         })?;
         let Some(auth) = provider.auth() else {
             return Ok(());
         };
-        let authenticator = self.0.models.authenticator();
-        match authenticator.check(&auth, &self.0.env).await? {
+        let authenticator = self.session.0.models.authenticator();
+        match authenticator.check(&auth, &self.session.0.env).await? {
             Some(_) => Ok(()),
             None => Err(PromptError::NoCredential {
                 provider: model.provider.clone(),
@@ -240,32 +267,32 @@ impl AgentSession {
         }
     }
 
-    async fn run_start_hook(&self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
+    async fn run_start_hook(self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
         let start = AgentStart {
             prompt: text.to_owned(),
             images: images.to_vec(),
-            sections: self.base_sections(),
-            tools: self.active_tool_names(),
+            sections: self.session.tools().base_sections(),
+            tools: self.session.tools().active_names(),
         };
-        self.0.participants.before_agent_start(start).await
+        self.session.0.participants.before_agent_start(start).await
     }
 
-    fn apply_start_changes(&self, changes: &AgentStartChanges) {
+    fn apply_start_changes(self, changes: &AgentStartChanges) {
         if let Some(tools) = &changes.tools {
-            self.set_active_tools(tools);
+            self.session.tools().set_active(tools);
         }
-        let mut state = self.state();
+        let mut state = self.session.state();
         state.run.sections.clone_from(&changes.sections);
         state.run.forced_prompt.clone_from(&changes.forced_prompt);
     }
 
-    pub(super) fn custom_message(&self, draft: CustomMessageDraft) -> AgentMessage {
+    pub(super) fn custom_message(self, draft: CustomMessageDraft) -> AgentMessage {
         AgentMessage::Custom(CustomMessage {
             custom_type: draft.custom_type,
             content: draft.content,
             display: draft.display,
             details: draft.details,
-            timestamp: self.0.env.now_ms(),
+            timestamp: self.session.0.env.now_ms(),
             ..CustomMessage::default()
         })
     }

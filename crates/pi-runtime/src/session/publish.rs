@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use futures_util::future::BoxFuture;
 use pi_core::{EventLog, Observer};
 use pi_env::Env;
-use pi_protocol::{Cursor, QueuedTexts, SessionEvent};
+use pi_protocol::{Cursor, SessionEvent};
 
 use super::{AgentSession, SessionCore, lock};
 
@@ -147,22 +147,11 @@ impl AgentSession {
 
     /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
-        self.0.publisher.publish(|| event).await;
+        self.publish_with(|| event).await;
     }
 
-    /// Notifies the listeners of the queue. It is read when its turn has come, so that the last event is never
-    /// outdated.
-    pub(super) async fn publish_queue(&self) {
-        let event = || {
-            let QueuedTexts {
-                steering,
-                follow_up,
-            } = self.queued_texts();
-            SessionEvent::QueueUpdate {
-                steering,
-                follow_up,
-            }
-        };
+    /// Notifies the listeners of an event that is created when its turn has come.
+    pub(super) async fn publish_with(&self, event: impl FnOnce() -> SessionEvent) {
         self.0.publisher.publish(event).await;
     }
 

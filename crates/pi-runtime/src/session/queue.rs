@@ -10,11 +10,39 @@ use pi_protocol::{
 use super::prompt::PromptError;
 use super::{AgentSession, preferences};
 
+/// Messages that wait for their turn.
+#[derive(Clone, Copy)]
+pub struct SessionQueue<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn queue(&self) -> SessionQueue<'_> {
+        SessionQueue { session: self }
+    }
+}
+
+impl SessionQueue<'_> {
+    /// Notifies the listeners of the queue. It is read when its turn has come, so that the last event is never
+    /// outdated.
+    pub(super) async fn publish(self) {
+        let event = || {
+            let QueuedTexts {
+                steering,
+                follow_up,
+            } = self.texts();
+            SessionEvent::QueueUpdate {
+                steering,
+                follow_up,
+            }
+        };
+        self.session.publish_with(event).await;
+    }
+
     /// Queues a message for the next turn; if the session is idle, for the next run. Skills and
     /// templates are expanded.
     pub async fn steer(
-        &self,
+        self,
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
@@ -23,9 +51,9 @@ impl AgentSession {
             .await
     }
 
-    /// Like [`AgentSession::steer`], but queues the message for the point where the run would end.
+    /// Like [`SessionQueue::steer`], but queues the message for the point where the run would end.
     pub async fn follow_up(
-        &self,
+        self,
         text: &str,
         images: Vec<ImageContent>,
         source: InputSource,
@@ -35,90 +63,103 @@ impl AgentSession {
     }
 
     async fn queue_input(
-        &self,
+        self,
         text: &str,
         images: Vec<ImageContent>,
         delivery: Delivery,
         source: InputSource,
     ) -> Result<PromptOutcome, PromptError> {
-        if let Some(name) = self.command_of(text) {
+        if let Some(name) = self.session.intake().command_of(text) {
             return Err(PromptError::CommandNotQueueable {
                 name: name.to_owned(),
             });
         }
-        let input = self.run_input_hook(text.to_owned(), images, source, Some(delivery));
+        let input =
+            self.session
+                .intake()
+                .run_input_hook(text.to_owned(), images, source, Some(delivery));
         let Some((text, images)) = input.await else {
             return Ok(PromptOutcome::Handled);
         };
-        let text = self.expand(text);
+        let text = self.session.intake().expand(text);
         let message = self.user_message(&text, images);
         let input = Input::Enqueue {
             message,
             text,
             delivery,
         };
-        let mut reply = pi_core::submit(self, input).reply().await;
-        Self::prompt_result(&mut reply)
+        let mut reply = pi_core::submit(self.session, input).reply().await;
+        AgentSession::prompt_result(&mut reply)
     }
 
-    pub(super) fn user_message(&self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
+    pub(super) fn user_message(self, text: &str, images: Vec<ImageContent>) -> AgentMessage {
         let images = images.into_iter().map(InputBlock::Image);
         let blocks = std::iter::once(InputBlock::text(text)).chain(images);
         AgentMessage::from(UserMessage {
             content: MessageContent::Blocks(blocks.collect()),
-            timestamp: self.0.env.now_ms(),
+            timestamp: self.session.0.env.now_ms(),
             ..UserMessage::default()
         })
     }
 
     /// Empties the queues and returns the texts of the messages that will not be delivered.
-    pub async fn clear_queue(&self) -> QueuedTexts {
-        match pi_core::submit(self, Input::ClearQueue).reply().await.reply {
+    pub async fn clear(self) -> QueuedTexts {
+        match pi_core::submit(self.session, Input::ClearQueue)
+            .reply()
+            .await
+            .reply
+        {
             Reply::Cleared(texts) => texts,
             _ => QueuedTexts::default(),
         }
     }
 
-    pub fn queued_texts(&self) -> QueuedTexts {
-        self.machine().queue().texts()
+    pub fn texts(self) -> QueuedTexts {
+        self.session.machine().queue().texts()
     }
 
     /// Returns the number of queued messages that are shown.
-    pub fn pending_message_count(&self) -> usize {
-        let texts = self.queued_texts();
+    pub fn message_count(self) -> usize {
+        let texts = self.texts();
         texts.steering.len() + texts.follow_up.len()
     }
 
-    pub fn steering_mode(&self) -> QueueMode {
-        preferences::queue_mode(self.0.settings.settings().steering_mode())
+    pub fn steering_mode(self) -> QueueMode {
+        preferences::queue_mode(self.session.0.settings.settings().steering_mode())
     }
 
-    pub fn follow_up_mode(&self) -> QueueMode {
-        preferences::queue_mode(self.0.settings.settings().follow_up_mode())
+    pub fn follow_up_mode(self) -> QueueMode {
+        preferences::queue_mode(self.session.0.settings.settings().follow_up_mode())
     }
 
     /// Sets the steering mode and saves the setting.
-    pub fn set_steering_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
+    pub fn set_steering_mode(self, mode: QueueMode) -> Result<(), SettingsError> {
         let mode = preferences::delivery_mode(mode);
-        self.0.settings.update(ConfigScope::User, |settings| {
-            settings.steering_mode = Some(mode);
-        })?;
+        self.session
+            .0
+            .settings
+            .update(ConfigScope::User, |settings| {
+                settings.steering_mode = Some(mode);
+            })?;
         self.log_queue_modes();
         Ok(())
     }
 
     /// Sets the follow-up mode and saves the setting.
-    pub fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), SettingsError> {
+    pub fn set_follow_up_mode(self, mode: QueueMode) -> Result<(), SettingsError> {
         let mode = preferences::delivery_mode(mode);
-        self.0.settings.update(ConfigScope::User, |settings| {
-            settings.follow_up_mode = Some(mode);
-        })?;
+        self.session
+            .0
+            .settings
+            .update(ConfigScope::User, |settings| {
+                settings.follow_up_mode = Some(mode);
+            })?;
         self.log_queue_modes();
         Ok(())
     }
 
-    fn log_queue_modes(&self) {
-        self.log_change(SessionEvent::QueueModesChanged {
+    fn log_queue_modes(self) {
+        self.session.log_change(SessionEvent::QueueModesChanged {
             steering_mode: self.steering_mode(),
             follow_up_mode: self.follow_up_mode(),
         });

@@ -4,7 +4,6 @@ use pi_session::{NewSession, Session, SessionError, check_session_id};
 
 use super::AgentSession;
 use super::transcript::Transcript;
-use crate::toolset::Toolset;
 
 impl AgentSession {
     /// Takes the stored conversation out of a disposed session, including the lock on its file.
@@ -20,9 +19,5 @@ impl AgentSession {
         let empty = Session::in_memory(&self.0.cwd, empty)?;
         let taken = std::mem::replace(&mut *transcript, Transcript::new(empty));
         Ok(taken.into_session())
-    }
-
-    pub(crate) fn toolset(&self) -> Toolset {
-        self.state_with_tools().tools.clone()
     }
 }

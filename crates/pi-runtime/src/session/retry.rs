@@ -8,35 +8,47 @@ use pi_session::SessionError;
 
 use super::AgentSession;
 
+/// Retries of failed turns.
+#[derive(Clone, Copy)]
+pub struct Retries<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn retries(&self) -> Retries<'_> {
+        Retries { session: self }
+    }
+}
+
+impl Retries<'_> {
     /// Cancels the delay before the next attempt.
-    pub fn abort_retry(&self) {
-        self.0.control.interrupt(Input::AbortRetry);
+    pub fn abort(self) {
+        self.session.0.control.interrupt(Input::AbortRetry);
     }
 
     /// Returns whether the session is waiting for the next attempt.
-    pub fn is_retrying(&self) -> bool {
-        self.0.control.activity().is_retrying
+    pub fn is_waiting(self) -> bool {
+        self.session.0.control.activity().is_retrying
     }
 
     /// Returns the current attempt; 0 if there is none.
-    pub fn retry_attempt(&self) -> u32 {
-        self.machine().retry_attempt()
+    pub fn attempt(self) -> u32 {
+        self.session.machine().retry_attempt()
     }
 
-    pub fn auto_retry_enabled(&self) -> bool {
-        self.0.settings.settings().retry_policy().enabled
+    pub fn is_automatic(self) -> bool {
+        self.session.0.settings.settings().retry_policy().enabled
     }
 
     /// Turns automatic retries on or off and saves the setting.
-    pub fn set_auto_retry(&self, enabled: bool) -> Result<(), pi_config::SettingsError> {
+    pub fn set_automatic(self, enabled: bool) -> Result<(), pi_config::SettingsError> {
         let change = |settings: &mut pi_config::Settings| settings.retry.enabled = Some(enabled);
-        self.0.settings.update(ConfigScope::User, change)
+        self.session.0.settings.update(ConfigScope::User, change)
     }
 
     /// Omits entries from the context permanently.
     pub(super) async fn omit_entries(
-        &self,
+        self,
         targets: impl IntoIterator<Item = EntryId>,
     ) -> Result<(), SessionError> {
         for target_id in targets {
@@ -44,10 +56,12 @@ impl AgentSession {
                 target_id,
                 replacement: None,
             };
-            let mut writer = self.writer().await;
+            let mut writer = self.session.writer().await;
             let entry = writer.write(|transcript| transcript.append(edit)).await?;
             drop(writer);
-            self.publish(SessionEvent::EntryAppended { entry }).await;
+            self.session
+                .publish(SessionEvent::EntryAppended { entry })
+                .await;
         }
         Ok(())
     }

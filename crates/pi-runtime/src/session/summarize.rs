@@ -27,10 +27,22 @@ impl RequestHooks for HeadersOnly {
     }
 }
 
+/// Requests for summaries.
+#[derive(Clone, Copy)]
+pub(super) struct SummaryRequests<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub(super) fn summary_requests(&self) -> SummaryRequests<'_> {
+        SummaryRequests { session: self }
+    }
+}
+
+impl SummaryRequests<'_> {
     /// Requests summaries, one after the other.
     pub(super) async fn summarize(
-        &self,
+        self,
         model: &Arc<Model>,
         requests: &[SummaryRequest],
         source: SummarySource,
@@ -48,13 +60,13 @@ impl AgentSession {
     }
 
     async fn request_summary(
-        &self,
+        self,
         model: &Arc<Model>,
         request: &SummaryRequest,
         source: SummarySource,
         cancel: &CancellationToken,
     ) -> Arc<AssistantMessage> {
-        let policy = self.0.settings.settings().retry_policy();
+        let policy = self.session.0.settings.settings().retry_policy();
         let mut attempt = 0;
         loop {
             let response = self.request_once(model, request, cancel).await;
@@ -63,42 +75,49 @@ impl AgentSession {
                 || !policy.allows(attempt + 1);
             if is_over || cancel.is_cancelled() {
                 if attempt > 0 {
-                    self.publish(SessionEvent::SummarizationRetryFinished).await;
+                    self.session
+                        .publish(SessionEvent::SummarizationRetryFinished)
+                        .await;
                 }
                 return response;
             }
             attempt += 1;
             let delay = policy.delay(attempt);
             let error_message = response.error_message.clone();
-            self.publish(SessionEvent::SummarizationRetryScheduled {
-                attempt,
-                max_attempts: policy.max_retries,
-                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
-                error_message: error_message.unwrap_or_else(|| "no reason given".to_owned()),
-            })
-            .await;
+            self.session
+                .publish(SessionEvent::SummarizationRetryScheduled {
+                    attempt,
+                    max_attempts: policy.max_retries,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error_message: error_message.unwrap_or_else(|| "no reason given".to_owned()),
+                })
+                .await;
             let pause = tokio::time::sleep(delay);
             if cancel.run_until_cancelled(pause).await.is_none() {
-                self.publish(SessionEvent::SummarizationRetryFinished).await;
+                self.session
+                    .publish(SessionEvent::SummarizationRetryFinished)
+                    .await;
                 return response;
             }
-            self.publish(SessionEvent::SummarizationRetryAttemptStart { source })
+            self.session
+                .publish(SessionEvent::SummarizationRetryAttemptStart { source })
                 .await;
         }
     }
 
     async fn request_once(
-        &self,
+        self,
         model: &Arc<Model>,
         request: &SummaryRequest,
         cancel: &CancellationToken,
     ) -> Arc<AssistantMessage> {
-        let base = preferences::stream_options(&self.0.settings.settings());
+        let base = preferences::stream_options(&self.session.0.settings.settings());
         let options = pi_providers::StreamOptions {
             cancel: cancel.child_token(),
             // A separate ID keeps the request out of the session's routing and prompt cache.
             session_id: Some(Uuid::now_v7().to_string()),
             hooks: self
+                .session
                 .0
                 .participants
                 .request_hooks()
@@ -106,7 +125,8 @@ impl AgentSession {
             ..summary_options(request, base)
         };
         let messages = request.messages.clone();
-        self.0
+        self.session
+            .0
             .models
             .stream(model, messages, options)
             .result()

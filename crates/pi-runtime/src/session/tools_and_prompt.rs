@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use pi_context::{PromptSections, section_changes};
+use pi_context::{PromptSections, SystemPromptParts, section_changes};
 use pi_core::RegisteredTool;
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{
@@ -14,29 +14,64 @@ use pi_protocol::{
 use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
+use super::expansion::PromptExpansion;
 use super::state::SessionState;
 use super::status::ToolInfo;
-use super::{AgentSession, lock};
+use super::{AgentSession, PromptInputs, lock};
 use crate::toolset::Toolset;
 
+/// Tools and system prompt of a session.
+#[derive(Clone, Copy)]
+pub struct ToolsAndPrompt<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub fn tools(&self) -> ToolsAndPrompt<'_> {
+        ToolsAndPrompt { session: self }
+    }
+}
+
+impl<'session> ToolsAndPrompt<'session> {
+    pub(crate) fn toolset(self) -> Toolset {
+        self.state_with_tools().tools.clone()
+    }
+
+    pub fn resources(self) -> Arc<dyn PromptExpansion> {
+        Arc::clone(&lock(&self.session.0.prompt_inputs).resources)
+    }
+
+    /// Returns the inputs of the system prompt.
+    pub(crate) fn prompt_parts(self) -> SystemPromptParts {
+        lock(&self.session.0.prompt_inputs).prompt.clone()
+    }
+
+    /// Replaces the inputs and resources of future prompts.
+    pub(crate) fn set_resources(
+        self,
+        prompt: SystemPromptParts,
+        resources: Arc<dyn PromptExpansion>,
+    ) {
+        *lock(&self.session.0.prompt_inputs) = PromptInputs { prompt, resources };
+    }
+
     /// Locks the state after applying changes of the tool sources: new tools become active, and
     /// removed ones can no longer be called.
-    pub(super) fn state_with_tools(&self) -> MutexGuard<'_, SessionState> {
-        let mut state = self.state();
+    pub(super) fn state_with_tools(self) -> MutexGuard<'session, SessionState> {
+        let mut state = self.session.state();
         if let Some(added) = state.tools.refresh() {
-            let mut active = self.machine().selection().active_tools.clone();
+            let mut active = self.session.machine().selection().active_tools.clone();
             active.extend(added);
             self.select_tools(&state.tools, &active);
         }
         state
     }
 
-    fn select_tools(&self, tools: &Toolset, names: &[String]) {
+    fn select_tools(self, tools: &Toolset, names: &[String]) {
         let active = tools.filter_known(names);
         let sequential = tools.sequential(&active);
         let is_changed = {
-            let mut machine = self.machine();
+            let mut machine = self.session.machine();
             let selection = machine.selection_mut();
             let is_changed = selection.active_tools != active;
             selection.active_tools.clone_from(&active);
@@ -44,37 +79,38 @@ impl AgentSession {
             is_changed
         };
         if is_changed {
-            self.log_change(SessionEvent::ActiveToolsChanged { tools: active });
+            self.session
+                .log_change(SessionEvent::ActiveToolsChanged { tools: active });
         }
     }
 
-    pub fn active_tool_names(&self) -> Vec<String> {
+    pub fn active_names(self) -> Vec<String> {
         let _state = self.state_with_tools();
-        self.machine().selection().active_tools.clone()
+        self.session.machine().selection().active_tools.clone()
     }
 
-    pub fn all_tools(&self) -> Vec<ToolInfo> {
+    pub fn all(self) -> Vec<ToolInfo> {
         let state = self.state_with_tools();
         state.tools.tools().iter().map(ToolInfo::of).collect()
     }
 
     /// Restricts the model to these tools from the next turn on; unknown names are ignored.
-    pub fn set_active_tools(&self, names: &[String]) {
+    pub fn set_active(self, names: &[String]) {
         let state = self.state_with_tools();
         self.select_tools(&state.tools, names);
     }
 
     /// Adds a tool or replaces the one with the same name, and activates it.
-    pub fn register_tool(&self, tool: RegisteredTool) {
+    pub fn register(self, tool: RegisteredTool) {
         let name = tool.name().to_owned();
-        self.state().tools.register(tool);
-        let active = self.active_tool_names();
-        self.set_active_tools(&active.into_iter().chain([name]).collect::<Vec<_>>());
+        self.session.state().tools.register(tool);
+        let active = self.active_names();
+        self.set_active(&active.into_iter().chain([name]).collect::<Vec<_>>());
     }
 
     /// Returns the current system prompt, including changes not announced to the model yet.
-    pub fn system_prompt(&self) -> String {
-        if let Some(forced) = &self.state().run.forced_prompt {
+    pub fn system_prompt(self) -> String {
+        if let Some(forced) = &self.session.state().run.forced_prompt {
             return forced.clone();
         }
         system_text(&SystemMessage {
@@ -84,26 +120,26 @@ impl AgentSession {
     }
 
     /// Returns the prompt without a hook's changes for the run.
-    pub(super) fn base_sections(&self) -> PromptSections {
-        let active = self.active_tool_names();
-        let state = self.state();
-        let prompt_inputs = lock(&self.0.prompt_inputs);
+    pub(super) fn base_sections(self) -> PromptSections {
+        let active = self.active_names();
+        let state = self.session.state();
+        let prompt_inputs = lock(&self.session.0.prompt_inputs);
         prompt_inputs
             .prompt
             .sections(&state.tools.prompt_tools(&active))
     }
 
-    fn sections(&self) -> PromptSections {
-        let overridden = self.state().run.sections.clone();
+    fn sections(self) -> PromptSections {
+        let overridden = self.session.state().run.sections.clone();
         overridden.unwrap_or_else(|| self.base_sections())
     }
 
     /// Returns the message that announces changes of prompt and tools to the model; `None` if there are none.
-    pub(super) fn system_update(&self) -> Result<Option<SystemMessage>, SessionError> {
-        let active = self.active_tool_names();
-        let tools = self.state().tools.select(&active);
+    pub(super) fn system_update(self) -> Result<Option<SystemMessage>, SessionError> {
+        let active = self.active_names();
+        let tools = self.session.state().tools.select(&active);
         let sections = self.sections().rendered();
-        let mut transcript = self.transcript();
+        let mut transcript = self.session.transcript();
         let sections = section_changes(&transcript.projection()?.declared_sections(), &sections);
         let declared = transcript
             .messages()?
@@ -122,14 +158,14 @@ impl AgentSession {
             sections,
             tools_added: (!changes.added.is_empty()).then_some(changes.added),
             tools_removed: (!changes.removed.is_empty()).then_some(changes.removed),
-            timestamp: self.0.env.now_ms(),
+            timestamp: self.session.0.env.now_ms(),
             ..SystemMessage::default()
         }))
     }
 
     /// Replaces all system messages with the text a hook set for the run.
-    pub(super) fn with_forced_prompt(&self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
-        let Some(forced) = self.state().run.forced_prompt.clone() else {
+    pub(super) fn with_forced_prompt(self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
+        let Some(forced) = self.session.state().run.forced_prompt.clone() else {
             return messages;
         };
         let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
@@ -143,7 +179,7 @@ impl AgentSession {
             content: MessageContent::Text(forced),
             timestamp: current
                 .as_ref()
-                .map_or_else(|| self.0.env.now_ms(), |current| current.timestamp),
+                .map_or_else(|| self.session.0.env.now_ms(), |current| current.timestamp),
             tools_added: current.and_then(|current| current.tools_added),
             ..SystemMessage::default()
         };
@@ -154,22 +190,25 @@ impl AgentSession {
     }
 
     /// Restores the tools the transcript declares, after a move in the tree.
-    pub(super) fn restore_tools(&self) -> Result<(), SessionError> {
-        let names = self.transcript().projection()?.tool_names();
+    pub(super) fn restore_tools(self) -> Result<(), SessionError> {
+        let names = self.session.transcript().projection()?.tool_names();
         if let Some(names) = names {
-            self.set_active_tools(&names);
+            self.set_active(&names);
         }
         Ok(())
     }
 
     /// Updates the session and model information of the tools.
-    pub(super) fn update_tool_context(&self) {
-        let (session_id, session_file) = self.with_session(|session| {
+    pub(super) fn update_tool_context(self) {
+        let (session_id, session_file) = self.session.history().with_session(|session| {
             let path = session.path().map(ToOwned::to_owned);
             (session.id().to_owned(), path)
         });
-        let (model, level) = (self.model(), self.thinking_level());
-        let state = self.state();
+        let (model, level) = (
+            self.session.selection().model(),
+            self.session.selection().thinking_level(),
+        );
+        let state = self.session.state();
         state.tools.set_image_policy_for(model.as_deref());
         state.tools.session_variables().set(Some(SessionVariables {
             session_id,
@@ -181,7 +220,7 @@ impl AgentSession {
     }
 
     /// Returns the image limits of the model.
-    pub(super) fn image_limits(&self) -> Option<ImageResizeLimits> {
-        self.state().tools.image_policy().limits
+    pub(super) fn image_limits(self) -> Option<ImageResizeLimits> {
+        self.session.state().tools.image_policy().limits
     }
 }

@@ -42,15 +42,27 @@ impl BoundaryPoint {
 impl BoundaryView<'_> {
     /// Returns the context with these entries appended, or an error for the first invalid entry.
     pub fn context(&self, drafts: &[EntryDraft]) -> Result<BoundaryContext, SessionError> {
-        self.session.boundary_context(self.point, drafts)
+        self.session.turn_end().boundary_context(self.point, drafts)
     }
 }
 
+/// What hooks decide at the end of a turn and of a run.
+#[derive(Clone, Copy)]
+pub(super) struct TurnEnd<'session> {
+    session: &'session AgentSession,
+}
+
 impl AgentSession {
+    pub(super) fn turn_end(&self) -> TurnEnd<'_> {
+        TurnEnd { session: self }
+    }
+}
+
+impl<'session> TurnEnd<'session> {
     /// Runs the hooks at the end of a turn.
-    pub(super) async fn run_turn_end_hook(&self, turn: &FinishedTurn) -> TurnDecision {
+    pub(super) async fn run_turn_end_hook(self, turn: &FinishedTurn) -> TurnDecision {
         let (message_entry_id, tool_result_entry_ids) = {
-            let transcript = self.transcript();
+            let transcript = self.session.transcript();
             let results = turn.tool_results.iter();
             let ids = results.filter_map(|result| transcript.entry_of(result));
             (transcript.entry_of(&turn.message), ids.collect())
@@ -58,8 +70,8 @@ impl AgentSession {
         let Some(message_entry_id) = message_entry_id else {
             return TurnDecision::Default;
         };
-        let outcome = self.machine().last_outcome();
-        let decision = self.0.participants.turn_end(TurnBoundary {
+        let outcome = self.session.machine().last_outcome();
+        let decision = self.session.0.participants.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
             message_entry_id,
@@ -76,23 +88,23 @@ impl AgentSession {
     }
 
     /// Runs the hooks before settling; returns whether they want another turn.
-    pub(super) async fn run_settle_hook(&self) -> bool {
-        let outcome = self.machine().last_outcome();
+    pub(super) async fn run_settle_hook(self) -> bool {
+        let outcome = self.session.machine().last_outcome();
         let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
-        let decision = self.0.participants.before_settle(boundary).await;
+        let decision = self.session.0.participants.before_settle(boundary).await;
         self.follow_decision(BoundaryPoint::Settle, decision).await
     }
 
-    fn view(&self, point: BoundaryPoint) -> BoundaryView<'_> {
+    fn view(self, point: BoundaryPoint) -> BoundaryView<'session> {
         BoundaryView {
-            session: self,
+            session: self.session,
             point,
         }
     }
 
     /// Appends the entries of a decision and returns whether to call the model once more.
-    async fn follow_decision(&self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
+    async fn follow_decision(self, point: BoundaryPoint, decision: BoundaryDecision) -> bool {
         if !decision.entries.is_empty() {
             // Validate first: one invalid draft discards them all.
             let applied = match self.boundary_context(point, &decision.entries) {
@@ -102,10 +114,12 @@ impl AgentSession {
             match applied {
                 Ok(entries) => {
                     for entry in entries {
-                        self.publish(SessionEvent::EntryAppended { entry }).await;
+                        self.session
+                            .publish(SessionEvent::EntryAppended { entry })
+                            .await;
                     }
                 }
-                Err(error) => self.report(point.event(), None, &error),
+                Err(error) => self.session.report(point.event(), None, &error),
             }
         }
         if !decision.proceed {
@@ -115,7 +129,7 @@ impl AgentSession {
             .boundary_context(point, &[])
             .is_ok_and(|context| context.can_continue);
         if !can_continue {
-            self.0.participants.report(HookFailure {
+            self.session.0.participants.report(HookFailure {
                 event: point.event(),
                 origin: None,
                 message: "a hook requested another turn, but there is no message to respond to"
@@ -125,11 +139,8 @@ impl AgentSession {
         can_continue
     }
 
-    async fn append_drafts(
-        &self,
-        drafts: Vec<EntryDraft>,
-    ) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let env = self.0.env.clone();
+    async fn append_drafts(self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
+        let env = self.session.0.env.clone();
         let append = move |transcript: &mut Transcript| {
             let mut appended = Vec::new();
             for draft in drafts {
@@ -138,11 +149,11 @@ impl AgentSession {
             }
             Ok(appended)
         };
-        self.writer().await.write(append).await
+        self.session.writer().await.write(append).await
     }
 
     fn boundary_context(
-        &self,
+        self,
         point: BoundaryPoint,
         drafts: &[EntryDraft],
     ) -> Result<BoundaryContext, SessionError> {
@@ -150,7 +161,7 @@ impl AgentSession {
         let messages: Vec<AgentMessage> = projection.messages().cloned().collect();
         let model_messages = to_model_messages(&messages);
         let (has_queued, mut pending, pending_custom) = {
-            let machine = self.machine();
+            let machine = self.session.machine();
             let queue = machine.queue();
             let custom: Vec<_> = machine.waiting_custom().cloned().collect();
             (queue.has_waiting(), queue.peek(), custom)
@@ -177,8 +188,8 @@ impl AgentSession {
     }
 
     /// Projects the session with the drafts appended.
-    fn preview(&self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
-        let mut transcript = self.transcript();
+    fn preview(self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
+        let mut transcript = self.session.transcript();
         if drafts.is_empty() {
             return Ok(transcript.projection()?.clone());
         }
@@ -186,15 +197,15 @@ impl AgentSession {
         let entries: Vec<Entry> = branch.iter().map(|entry| (**entry).clone()).collect();
         drop(transcript);
         let options = NewSession {
-            env: self.0.env.clone(),
+            env: self.session.0.env.clone(),
             ..NewSession::default()
         };
-        let mut preview = Session::in_memory_from(&self.0.cwd, options, &entries)?;
+        let mut preview = Session::in_memory_from(&self.session.0.cwd, options, &entries)?;
         for draft in drafts {
             let body = body_of(
                 draft.clone(),
                 &preview.current_branch().projection()?,
-                self.0.env.now_ms(),
+                self.session.0.env.now_ms(),
             );
             preview.append(body)?;
         }

@@ -105,7 +105,13 @@ async fn built_in_tools_run_with_an_extensions_operations() {
         command: "remote".to_owned(),
         ..BashRequest::default()
     };
-    let ran = harness.runtime.session().bash(request).await.unwrap();
+    let ran = harness
+        .runtime
+        .session()
+        .user_commands()
+        .run(request)
+        .await
+        .unwrap();
     assert_eq!(
         (ran.output.as_str(), ran.exit_code),
         ("far away remote", Some(7))
@@ -182,7 +188,7 @@ async fn an_extension_runs_its_own_agent() {
     assert_eq!(results["loop"], "from the loop");
     // The main session is not affected.
     let session = harness.runtime.session();
-    assert_eq!(session.messages().unwrap().len(), 0);
+    assert_eq!(session.history().messages().unwrap().len(), 0);
 }
 
 #[tokio::test]
@@ -293,7 +299,7 @@ async fn resources_found_by_extensions_are_added_to_the_session() {
     );
     let harness = ExtensionHarness::with(env, &[("finds.js", &source)], |options| options).await;
     let session = harness.runtime.session();
-    assert!(session.system_prompt().contains("How to dig"));
+    assert!(session.tools().system_prompt().contains("How to dig"));
     let commands = harness.runtime.commands();
     let names: Vec<&str> = commands
         .iter()

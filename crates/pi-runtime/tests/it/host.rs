@@ -55,7 +55,7 @@ async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads()
             for number in 0..PROMPTS {
                 prompt(&handle.session(), &format!("prompt {number}")).await;
             }
-            let count = handle.session().messages().unwrap().len();
+            let count = handle.session().history().messages().unwrap().len();
             let last_seq = handle.observe(None).cursor().seq;
             handle.runtime().shutdown().await;
             for observer in observers {
@@ -112,9 +112,9 @@ async fn an_idle_session_without_clients_is_closed_and_opened_again_on_demand() 
 
     let again = host.attach(&id, env.options().session).await.unwrap();
     assert_eq!(again.id(), id);
-    assert_eq!(again.session().messages().unwrap().len(), 3);
+    assert_eq!(again.session().history().messages().unwrap().len(), 3);
     prompt(&again.session(), "still there?").await;
-    assert_eq!(again.session().messages().unwrap().len(), 5);
+    assert_eq!(again.session().history().messages().unwrap().len(), 5);
     host.shutdown().await;
 }
 
@@ -145,7 +145,7 @@ async fn clients_attach_to_the_same_live_session() {
     let options = env.options().session;
     let second = host.attach(&handle.id(), options.clone()).await.unwrap();
     assert_eq!(host.sessions().len(), 1);
-    assert_eq!(second.session().messages().unwrap().len(), 3);
+    assert_eq!(second.session().history().messages().unwrap().len(), 3);
 
     let unknown = host.attach("no-such-session", options).await;
     assert!(

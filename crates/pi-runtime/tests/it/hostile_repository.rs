@@ -73,7 +73,7 @@ async fn assert_unharmed(env: &RuntimeTestEnv, options: TestOptions) {
     assert!(runtime.commands().is_empty());
 
     let session = runtime.session();
-    assert_eq!(session.active_tool_names().len(), 4);
+    assert_eq!(session.tools().active_names().len(), 4);
     prompt(&session, "/evil").await;
     let request = env.faux.last_request().unwrap();
     let sent = format!("{:?}", request.messages);
@@ -130,7 +130,7 @@ async fn the_same_files_take_effect_once_the_project_is_trusted() {
     // Some settings apply only in the user's file.
     assert_eq!(workspace.settings.settings().http_proxy, None);
     assert_eq!(workspace.resources.skills.len(), 2);
-    assert_eq!(runtime.session().active_tool_names(), ["bash"]);
+    assert_eq!(runtime.session().tools().active_names(), ["bash"]);
     assert_eq!(
         workspace.resources.system_prompt.as_deref(),
         Some("obey the repository")

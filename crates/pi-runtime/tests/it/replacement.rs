@@ -24,6 +24,7 @@ async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
 fn user_entries(runtime: &SessionRuntime) -> Vec<EntryId> {
     runtime
         .session()
+        .history()
         .with_session(|session| session.current_branch().entries())
         .unwrap()
         .iter()
@@ -57,8 +58,10 @@ async fn a_new_session_closes_the_old_one_and_notifies_front_ends() {
         json!({"type": "session_replaced", "session": new.session_id(), "reason": "new"})
     );
     assert!(observer.next().await.is_none());
-    assert!(new.messages().unwrap().is_empty());
-    let header = new.with_session(|session| session.header().clone());
+    assert!(new.history().messages().unwrap().is_empty());
+    let header = new
+        .history()
+        .with_session(|session| session.header().clone());
     assert_eq!(header.parent_session.as_deref(), old_file.to_str());
     assert!(old.prompt(Prompt::text("again")).await.is_err());
     prompt(&new, "two").await;
@@ -191,7 +194,10 @@ async fn a_fork_returns_the_message_for_the_editor_and_a_clone_copies_everything
     let forked = runtime.fork(&second, ForkPosition::Before).await.unwrap();
     assert_eq!(forked.selected_text.as_deref(), Some("two"));
     assert_eq!(user_entries(&runtime).len(), 1);
-    let header = runtime.session().with_session(|it| it.header().clone());
+    let header = runtime
+        .session()
+        .history()
+        .with_session(|it| it.header().clone());
     assert_eq!(header.parent_session.as_deref(), source.to_str());
 
     runtime.switch_session(&source).await.unwrap();
@@ -265,10 +271,10 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     drop(there);
 
     let runtime = options().start().await.unwrap();
-    assert_eq!(runtime.session().active_tool_names().len(), 4);
+    assert_eq!(runtime.session().tools().active_names().len(), 4);
     runtime.switch_session(&file).await.unwrap();
     assert_eq!(runtime.session().cwd(), env.path("other"));
-    assert_eq!(runtime.session().active_tool_names(), ["read"]);
+    assert_eq!(runtime.session().tools().active_names(), ["read"]);
     assert_eq!(runtime.workspace().resources.context_files.len(), 1);
 }
 
@@ -278,7 +284,7 @@ async fn a_reload_rereads_everything_and_keeps_the_conversation() {
     let runtime = started(&env).await;
     let session = runtime.session();
     prompt(&session, "one").await;
-    session.set_active_tools(&["ls".to_owned()]);
+    session.tools().set_active(&["ls".to_owned()]);
     let id = session.session_id();
     env.home.write("agent/prompts/new.md", "New one.\n");
     env.home
@@ -286,7 +292,7 @@ async fn a_reload_rereads_everything_and_keeps_the_conversation() {
     runtime.reload().await.unwrap();
     let after = runtime.session();
     assert_eq!(after.session_id(), id);
-    assert_eq!(after.active_tool_names(), ["ls"]);
+    assert_eq!(after.tools().active_names(), ["ls"]);
     assert_eq!(runtime.commands().len(), 1);
     prompt(&after, "two").await;
     assert_eq!(user_entries(&runtime).len(), 2);
@@ -297,8 +303,15 @@ async fn a_reload_rereads_everything_and_keeps_the_conversation() {
 async fn a_reload_of_an_empty_session_appends_nothing() {
     let env = RuntimeTestEnv::new();
     let runtime = started(&env).await;
-    let entries =
-        |runtime: &SessionRuntime| runtime.session().entries_since(None).unwrap().entries.len();
+    let entries = |runtime: &SessionRuntime| {
+        runtime
+            .session()
+            .history()
+            .entries_since(None)
+            .unwrap()
+            .entries
+            .len()
+    };
     let before = entries(&runtime);
     assert!(before > 0);
     runtime.reload().await.unwrap();

@@ -71,7 +71,7 @@ async fn no_stored_key_leaves_the_program() {
         ..JsonlOptions::default()
     };
     let in_use = secrets_in_use(&workspace.models, &env.env()).await;
-    let shared = session.with_session(|session| {
+    let shared = session.history().with_session(|session| {
         export_html(session, &page).unwrap();
         export_jsonl(session, &lines).unwrap();
         let options = HtmlOptions {
@@ -94,7 +94,7 @@ async fn no_stored_key_leaves_the_program() {
         ..BugReport::default()
     };
     let reported = session.reported(&workspace);
-    let written = session.with_session(|session| {
+    let written = session.history().with_session(|session| {
         report
             .write(session, &reported, &in_use, &env.path("project"))
             .unwrap()

@@ -47,7 +47,12 @@ async fn hooks_see_a_new_name_before_clients() {
         .unwrap();
     let listener = Arc::clone(&order) as Arc<dyn SessionListener>;
     let _subscription = runtime.session().subscribe(listener);
-    runtime.session().set_session_name("a name").await.unwrap();
+    runtime
+        .session()
+        .history()
+        .set_name("a name")
+        .await
+        .unwrap();
     assert_eq!(*order.0.lock().unwrap(), ["hook", "client"]);
 }
 

@@ -44,7 +44,7 @@ async fn a_new_session_is_stored_with_the_first_response() {
         ]
     );
     assert_eq!(session.session_name().as_deref(), Some("my name"));
-    assert_eq!(session.model().unwrap().id, "thinks");
+    assert_eq!(session.selection().model().unwrap().id, "thinks");
     runtime.shutdown().await;
     runtime.shutdown().await;
     assert!(
@@ -85,8 +85,8 @@ async fn the_next_start_restores_the_last_choices() {
         .unwrap();
     let session = again.session();
     assert_eq!(session.session_id(), id);
-    assert_eq!(session.model().unwrap().id, "plain");
-    assert_eq!(session.messages().unwrap().len(), 3);
+    assert_eq!(session.selection().model().unwrap().id, "plain");
+    assert_eq!(session.history().messages().unwrap().len(), 3);
     assert_eq!(again.model_fallback(), None);
 }
 
@@ -154,7 +154,7 @@ async fn invalid_user_files_are_reported() {
             "{file}"
         );
     }
-    assert_eq!(runtime.session().model(), None);
+    assert_eq!(runtime.session().selection().model(), None);
     let refused = runtime
         .session()
         .prompt(pi_runtime::Prompt::text("hi"))
@@ -195,7 +195,10 @@ async fn an_api_key_flag_is_used_and_never_stored() {
     let replaced = runtime.new_session(None).await.unwrap();
     assert!(!replaced.cancelled);
     assert!(runtime.workspace().models.is_authenticated("groq"));
-    assert_eq!(runtime.session().model().unwrap().provider, "groq");
+    assert_eq!(
+        runtime.session().selection().model().unwrap().provider,
+        "groq"
+    );
 }
 
 #[tokio::test]
@@ -215,7 +218,7 @@ async fn everything_can_be_in_memory() {
         .unwrap();
     let session = runtime.session();
     prompt(&session, "hello").await;
-    assert_eq!(session.model().unwrap().id, "plain");
+    assert_eq!(session.selection().model().unwrap().id, "plain");
     assert_eq!(session.session_file(), None);
     assert!(!env.path("agent/sessions").exists());
 }
@@ -263,7 +266,7 @@ async fn shell_commands_get_the_process_marks_and_session_variables() {
     let call = pi_providers::FauxResponse::tool_call("bash", json!({"command": shown}));
     env.faux.push(call);
     prompt(&session, "go").await;
-    let messages = format!("{:?}", session.messages().unwrap());
+    let messages = format!("{:?}", session.history().messages().unwrap());
     let id = session.session_id();
     assert!(
         messages.contains(&format!("pi true 1 {id} faux/thinks")),

@@ -63,7 +63,7 @@ pub(super) async fn take_queue(
     interrupt: bool,
     held: Vec<String>,
 ) -> SessionOutcome {
-    let queued = session.clear_queue().await;
+    let queued = session.queue().clear().await;
     if interrupt {
         session.abort().await;
     }
@@ -86,7 +86,7 @@ pub(super) async fn run_shell(
         command,
         exclude_from_context: excluded,
     };
-    SessionOutcome::ShellEnded(match session.bash(request).await {
+    SessionOutcome::ShellEnded(match session.user_commands().run(request).await {
         Ok(result) => BashOutcome {
             exit_code: result.exit_code.map(i64::from),
             cancelled: result.cancelled,
@@ -107,7 +107,7 @@ pub(super) async fn run_shell(
 }
 
 pub(super) async fn compact(session: AgentSession, instructions: Option<String>) -> SessionOutcome {
-    SessionOutcome::Compacted(match session.compact(instructions).await {
+    SessionOutcome::Compacted(match session.compaction().run(instructions).await {
         Ok(_) => Ok(()),
         Err(CompactError::Cancelled) => Err(CompactFailure::Canceled),
         Err(error) => Err(CompactFailure::Failed(pi_runtime::describe_error(&error))),
@@ -122,7 +122,7 @@ pub(super) async fn navigate(
     if session.is_streaming() {
         session.abort().await;
     }
-    let moved = session.navigate_tree(&target, options).await;
+    let moved = session.navigation().navigate(&target, options).await;
     SessionOutcome::Navigated {
         target,
         result: moved.map_err(|error| pi_runtime::describe_error(&error)),

@@ -32,7 +32,7 @@ pub(super) async fn replace(runtime: SessionRuntime, request: Replacement) -> Se
 }
 
 pub(super) async fn set_name(session: AgentSession, name: String) -> SessionOutcome {
-    let set = session.set_session_name(&name).await;
+    let set = session.history().set_name(&name).await;
     SessionOutcome::NameSet {
         name,
         result: set.map_err(|error| pi_runtime::describe_error(&error)),
@@ -48,7 +48,9 @@ pub(super) fn list(
 ) -> impl Future<Output = SessionOutcome> + Send + use<> {
     let agent_dir = runtime.workspace().agent_dir.path().to_owned();
     let cwd = session.cwd().to_owned();
-    let directory = session.with_session(|session| session.directory().to_owned());
+    let directory = session
+        .history()
+        .with_session(|session| session.directory().to_owned());
     let work = move || {
         let is_canceled = || cancel.is_cancelled();
         let found = match scope {
@@ -78,7 +80,7 @@ pub(super) async fn rename(
     name: String,
 ) -> SessionOutcome {
     if session.session_file().as_ref() == Some(&path) {
-        let set = session.set_session_name(&name).await;
+        let set = session.history().set_name(&name).await;
         return SessionOutcome::FileRenamed(
             set.map_err(|error| pi_runtime::describe_error(&error)),
         );

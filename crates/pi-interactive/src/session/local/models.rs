@@ -53,7 +53,7 @@ pub(super) async fn set_model(
     persist: Persist,
 ) -> SessionOutcome {
     let name = model.name.clone();
-    let set = session.set_model(model, persist).await;
+    let set = session.selection().set_model(model, persist).await;
     SessionOutcome::ModelSet {
         name,
         persist,
@@ -65,7 +65,10 @@ pub(super) async fn cycle_model(
     session: AgentSession,
     direction: CycleDirection,
 ) -> SessionOutcome {
-    let cycled = session.cycle_model(direction, Persist::Session).await;
+    let cycled = session
+        .selection()
+        .cycle_model(direction, Persist::Session)
+        .await;
     SessionOutcome::ModelCycled(match cycled {
         Ok(cycle) => Ok(cycle.map(|cycle| cycle.model.name.clone())),
         Err(error) => Err(error.describe()),
@@ -77,7 +80,7 @@ pub(super) async fn set_thinking(
     level: ThinkingLevel,
     persist: Persist,
 ) -> SessionOutcome {
-    let set = session.set_thinking_level(level, persist).await;
+    let set = session.selection().set_thinking_level(level, persist).await;
     SessionOutcome::ThinkingSet {
         persist,
         result: set.map_err(|error| error.describe()),
@@ -85,7 +88,10 @@ pub(super) async fn set_thinking(
 }
 
 pub(super) async fn cycle_thinking(session: AgentSession) -> SessionOutcome {
-    let cycled = session.cycle_thinking_level(Persist::Session).await;
+    let cycled = session
+        .selection()
+        .cycle_thinking_level(Persist::Session)
+        .await;
     SessionOutcome::ThinkingCycled(cycled.map_err(|error| error.describe()))
 }
 

@@ -16,7 +16,7 @@ use crate::session::report::session_report;
 
 pub(super) async fn fork_points(session: AgentSession) -> SessionOutcome {
     let points = blocking(move || {
-        let points = session.messages_for_forking();
+        let points = session.history().messages_for_forking();
         let points = points.map_err(|error| pi_runtime::describe_error(&error))?;
         let points = points.into_iter().map(|point| ForkPoint {
             entry: point.entry_id,
@@ -29,7 +29,7 @@ pub(super) async fn fork_points(session: AgentSession) -> SessionOutcome {
 
 pub(super) async fn last_response(session: AgentSession) -> SessionOutcome {
     let text = blocking(move || {
-        let text = session.last_assistant_text();
+        let text = session.history().last_assistant_text();
         text.map_err(|error| pi_runtime::describe_error(&error))
     });
     SessionOutcome::LastResponse(text.await)
@@ -38,7 +38,7 @@ pub(super) async fn last_response(session: AgentSession) -> SessionOutcome {
 pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
     let id = session.session_id();
     let counted = blocking(move || {
-        let counted = session.precompute_stats();
+        let counted = session.history().precompute_stats();
         counted.map_err(|error| pi_runtime::describe_error(&error))
     });
     let counted = counted.await;
@@ -74,8 +74,8 @@ pub(super) async fn export(
         .is_some_and(|extension| extension == "jsonl");
     let redaction = stored_secrets(session.models().authenticator().store().as_ref()).await;
     let write = move || {
-        let system_prompt = Some(session.system_prompt());
-        let written = session.with_copy(|session| {
+        let system_prompt = Some(session.tools().system_prompt());
+        let written = session.history().with_copy(|session| {
             if is_jsonl {
                 let options = JsonlOptions {
                     output,
@@ -121,12 +121,14 @@ async fn share_page(
     let write = move || {
         let options = HtmlOptions {
             theme,
-            system_prompt: Some(session.system_prompt()),
+            system_prompt: Some(session.tools().system_prompt()),
             redaction,
             env: workspace.env.clone(),
             ..HtmlOptions::default()
         };
-        let page = session.with_session(|session| SharePage::write(session, options));
+        let page = session
+            .history()
+            .with_session(|session| SharePage::write(session, options));
         page.map_err(|error| describe_share_error(&error))
     };
     let page = blocking(write).await?;
@@ -154,13 +156,17 @@ pub(super) async fn write_report(
         let (session, report, workspace) = writing;
         let reported = session.reported(&workspace);
         let written = session
+            .history()
             .with_session(|session| report.write(session, &reported, &redaction, &workspace.cwd));
         written.map_err(|error| pi_runtime::describe_error(&error))
     });
     let written = written.await;
     if let Ok(written) = &written {
         let (kind, data) = report.entry(written, &workspace.env);
-        let remembered = session.append_custom_entry(kind, Some(data)).await;
+        let remembered = session
+            .history()
+            .append_custom_entry(kind, Some(data))
+            .await;
         if let Err(error) = remembered {
             tracing::warn!(%error, "cannot record the report in the session");
         }
@@ -176,7 +182,7 @@ pub(super) async fn write_debug_record(
     let workspace = runtime.workspace();
     let file = workspace.agent_dir.path().join("pi-debug.log");
     let written = blocking(move || {
-        let messages = session.messages().map(|messages| {
+        let messages = session.history().messages().map(|messages| {
             let lines = messages
                 .iter()
                 .map(|message| serde_json::to_string(&**message));

@@ -41,6 +41,7 @@ impl CompactionHook for ExtensionParticipant {
                 },
                 branch_entries: proposal
                     .session
+                    .history()
                     .with_session(|session| session.current_branch().entries())
                     .unwrap_or_default(),
                 custom_instructions: proposal.instructions,

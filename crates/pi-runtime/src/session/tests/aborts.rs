@@ -136,17 +136,25 @@ async fn queued_messages_survive_and_can_be_cleared() {
     gate.reached().await;
     let session = &harness.session;
     let source = InputSource::Rpc;
-    session.steer("s", Vec::new(), source).await.unwrap();
-    session.follow_up("f", Vec::new(), source).await.unwrap();
+    session
+        .queue()
+        .steer("s", Vec::new(), source)
+        .await
+        .unwrap();
+    session
+        .queue()
+        .follow_up("f", Vec::new(), source)
+        .await
+        .unwrap();
     session.abort().await;
-    assert_eq!(session.pending_message_count(), 2);
-    let queued = session.clear_queue().await;
+    assert_eq!(session.queue().message_count(), 2);
+    let queued = session.queue().clear().await;
     assert_eq!(
         (queued.steering, queued.follow_up),
         (vec!["s".to_owned()], vec!["f".to_owned()])
     );
     assert_eq!(harness.lines().last().unwrap(), "queue_update [] []");
-    assert_eq!(session.pending_message_count(), 0);
+    assert_eq!(session.queue().message_count(), 0);
 }
 
 #[tokio::test]
@@ -155,7 +163,7 @@ async fn while_a_branch_is_summarized() {
     harness.faux.extend(["one".into(), "two".into()]);
     harness.prompt("first").await;
     harness.prompt("second").await;
-    let target = harness.session.messages_for_forking().unwrap()[1]
+    let target = harness.session.history().messages_for_forking().unwrap()[1]
         .entry_id
         .clone();
     let gate = FauxGate::new();
@@ -169,7 +177,7 @@ async fn while_a_branch_is_summarized() {
             summarize: true,
             ..NavigateOptions::default()
         };
-        session.navigate_tree(&target, options).await
+        session.navigation().navigate(&target, options).await
     });
     gate.reached().await;
     harness.session.abort().await;
@@ -189,14 +197,14 @@ async fn bash_commands_are_stopped_by_abort_bash_and_by_dispose() {
             command: command.to_owned(),
             ..BashRequest::default()
         };
-        tokio::spawn(async move { session.bash(request).await.unwrap() })
+        tokio::spawn(async move { session.user_commands().run(request).await.unwrap() })
     };
     let running = run("echo begun; sleep 60");
     harness.events.wait_for("bash_execution_update begun").await;
-    assert!(harness.session.is_bash_running());
+    assert!(harness.session.user_commands().is_running());
     harness.session.abort().await;
-    assert!(harness.session.is_bash_running());
-    harness.session.abort_bash();
+    assert!(harness.session.user_commands().is_running());
+    harness.session.user_commands().abort();
     assert!(running.await.unwrap().cancelled);
     harness.lines();
 
@@ -204,5 +212,5 @@ async fn bash_commands_are_stopped_by_abort_bash_and_by_dispose() {
     harness.events.wait_for("bash_execution_update begun").await;
     harness.session.dispose().await;
     assert!(running.await.unwrap().cancelled);
-    assert!(!harness.session.is_bash_running());
+    assert!(!harness.session.user_commands().is_running());
 }

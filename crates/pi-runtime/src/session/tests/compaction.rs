@@ -183,7 +183,8 @@ async fn a_session_is_compacted_manually_and_not_twice() {
     harness.faux.push("the summary");
     let outcome = harness
         .session
-        .compact(Some("look".to_owned()))
+        .compaction()
+        .run(Some("look".to_owned()))
         .await
         .unwrap();
     assert_eq!(outcome.summary, "the summary");
@@ -192,7 +193,7 @@ async fn a_session_is_compacted_manually_and_not_twice() {
         harness.lines(),
         ["compaction_start manual", "compaction_end manual done"]
     );
-    let again = harness.session.compact(None).await.unwrap_err();
+    let again = harness.session.compaction().run(None).await.unwrap_err();
     let reason = NothingToCompact::AlreadyCompacted;
     assert!(matches!(again, CompactError::Nothing(given) if given == reason));
     assert_eq!(
@@ -209,7 +210,7 @@ async fn a_summary_that_fails_changes_nothing() {
     harness
         .faux
         .push(FauxResponse::error(ProviderError::invalid("400 cannot")));
-    harness.session.compact(None).await.unwrap_err();
+    harness.session.compaction().run(None).await.unwrap_err();
     assert_eq!(harness.entries(), before);
 }
 
@@ -218,7 +219,7 @@ async fn summary_requests_are_retried() {
     let harness = with_history().await;
     harness.faux.push(FauxResponse::error(overloaded()));
     harness.faux.push("the summary");
-    harness.session.compact(None).await.unwrap();
+    harness.session.compaction().run(None).await.unwrap();
     assert_eq!(
         harness.lines(),
         [
@@ -245,7 +246,7 @@ async fn prompts_are_rejected_during_manual_compaction_until_it_is_canceled() {
     let harness = with_history().await;
     harness.faux.push(FauxResponse::stall());
     let session = harness.session.clone();
-    let compacting = tokio::spawn(async move { session.compact(None).await });
+    let compacting = tokio::spawn(async move { session.compaction().run(None).await });
     harness.events.wait_for("compaction_start").await;
     assert!(harness.session.is_compacting());
     let refused = harness.session.prompt(Prompt::text("now")).await;
@@ -270,6 +271,7 @@ impl CompactionHook for FixedCompactionVerdict {
     ) -> BoxFuture<'a, CompactionVerdict> {
         let branch = proposal
             .session
+            .history()
             .with_session(|one| one.current_branch().entries().unwrap());
         assert!(!branch.is_empty());
         Box::pin(std::future::ready(self.0.clone()))
@@ -306,7 +308,7 @@ async fn a_hook_can_cancel_a_compaction_or_write_the_summary() {
         harness.prompt("first").await;
         harness.prompt("second").await;
         harness.lines();
-        let result = harness.session.compact(None).await;
+        let result = harness.session.compaction().run(None).await;
         assert_eq!(harness.lines(), ["compaction_start manual", expected]);
         if let Ok(outcome) = result {
             assert_eq!(outcome.summary, "mine");

@@ -40,7 +40,7 @@ async fn concurrent_prompts_all_get_a_response() {
     asked.sort();
     asked.dedup();
     assert_eq!(asked.len(), 21, "{asked:?}");
-    assert_eq!(harness.session.pending_message_count(), 0);
+    assert_eq!(harness.session.queue().message_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -74,9 +74,10 @@ async fn a_session_is_usable_after_an_abort_at_any_time() {
     assert_eq!(count("agent_settled"), started + 1);
     let stored = harness
         .session
+        .history()
         .with_session(|session| session.current_branch().projection().unwrap());
     assert_eq!(
         stored.messages().count(),
-        harness.session.messages().unwrap().len()
+        harness.session.history().messages().unwrap().len()
     );
 }

@@ -104,7 +104,11 @@ async fn a_failed_append_ends_the_run_with_a_clear_error() {
             .unwrap()
             .messages()
             .count();
-        assert_eq!(harness.session.messages().unwrap().len(), count, "{nth}");
+        assert_eq!(
+            harness.session.history().messages().unwrap().len(),
+            count,
+            "{nth}"
+        );
     }
 }
 
@@ -140,7 +144,7 @@ async fn a_long_session_is_counted_without_loading_it_and_continues() {
         first.prompt(&format!("question {number}")).await;
     }
     let path = first.session.session_file().unwrap();
-    let count = first.session.message_count();
+    let count = first.session.history().message_count();
     first.session.dispose().await;
     let SessionHarness {
         directory, session, ..
@@ -152,8 +156,8 @@ async fn a_long_session_is_counted_without_loading_it_and_continues() {
         session: Some(opened),
         ..HarnessOptions::default()
     });
-    assert_eq!(second.session.message_count(), count);
-    assert_eq!(second.session.messages().unwrap().len(), count);
+    assert_eq!(second.session.history().message_count(), count);
+    assert_eq!(second.session.history().messages().unwrap().len(), count);
     assert_eq!(second.entries().len(), entries);
     second.faux.push("more");
     second.prompt("go on").await;

@@ -128,7 +128,7 @@ impl SessionHarness {
 
     /// Returns the types of all entries in file order; messages by their role.
     pub(super) fn entries(&self) -> Vec<String> {
-        self.session.with_session(|session| {
+        self.session.history().with_session(|session| {
             session
                 .entries()
                 .iter()
@@ -145,7 +145,7 @@ impl SessionHarness {
 
     /// Returns the model's context, as role and text.
     pub(super) fn context(&self) -> Vec<String> {
-        let messages = self.session.messages().unwrap();
+        let messages = self.session.history().messages().unwrap();
         let values = messages
             .iter()
             .map(|one| serde_json::to_value(&**one).unwrap());

@@ -55,7 +55,7 @@ async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads()
                 Some(Observed::Lagged) => assert_eq!(idle.cursor().seq, last_seq),
                 other => panic!("the observer has missed events: {other:?}"),
             }
-            harness.session.messages().unwrap().len()
+            harness.session.history().messages().unwrap().len()
         });
     }
     let counts = sessions.join_all().await;
@@ -112,15 +112,18 @@ async fn changes_of_state_are_logged_and_listeners_of_the_compatibility_wire_are
     let session = &harness.session;
     harness.faux.push(FauxResponse::text("hi"));
     harness.prompt("hello").await;
-    let target = session.entries_since(None).unwrap().entries[0].id.clone();
+    let target = session.history().entries_since(None).unwrap().entries[0]
+        .id
+        .clone();
     let listened = harness.lines().len();
     let mut observer = session.observe(None);
 
-    session.set_label(&target, Some("here")).unwrap();
-    session.set_label(&target, None).unwrap();
-    session.set_active_tools(&[]);
-    session.set_active_tools(&[]);
+    session.history().set_label(&target, Some("here")).unwrap();
+    session.history().set_label(&target, None).unwrap();
+    session.tools().set_active(&[]);
+    session.tools().set_active(&[]);
     session
+        .queue()
         .set_steering_mode(pi_protocol::QueueMode::All)
         .unwrap();
     assert_eq!(
@@ -145,7 +148,7 @@ async fn the_start_and_end_of_a_user_command_are_logged() {
         command: "exit 3".to_owned(),
         exclude_from_context: true,
     };
-    harness.session.bash(request).await.unwrap();
+    harness.session.user_commands().run(request).await.unwrap();
     assert_eq!(
         logged(&mut observer),
         [

@@ -33,6 +33,7 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
     two.reasoning = false;
     let mut observer = session.observe(None);
     session
+        .selection()
         .set_model(Arc::new(two), Persist::Session)
         .await
         .unwrap();
@@ -43,10 +44,14 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
             json!({"type": "model_changed", "provider": "faux", "modelId": "two"}),
         ]
     );
-    assert_eq!(session.thinking_level(), ThinkingLevel::Off);
-    assert_eq!(session.available_thinking_levels(), [ThinkingLevel::Off]);
+    assert_eq!(session.selection().thinking_level(), ThinkingLevel::Off);
+    assert_eq!(
+        session.selection().available_thinking_levels(),
+        [ThinkingLevel::Off]
+    );
     assert_eq!(
         session
+            .selection()
             .cycle_thinking_level(Persist::Session)
             .await
             .unwrap(),
@@ -54,6 +59,7 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
     );
     assert_eq!(session.settings().settings().default_model, None);
     let cycled = session
+        .selection()
         .cycle_model(CycleDirection::Forward, Persist::Default)
         .await;
     let cycled = cycled.unwrap().unwrap();
@@ -63,10 +69,12 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
         Some("one")
     );
     session
+        .selection()
         .set_thinking_level(ThinkingLevel::High, Persist::Session)
         .await
         .unwrap();
     session
+        .selection()
         .set_thinking_level(ThinkingLevel::High, Persist::Session)
         .await
         .unwrap();
@@ -91,8 +99,8 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
 async fn queue_modes_are_saved() {
     let harness = SessionHarness::new();
     let session = &harness.session;
-    session.set_steering_mode(QueueMode::All).unwrap();
-    session.set_auto_compaction(false).unwrap();
+    session.queue().set_steering_mode(QueueMode::All).unwrap();
+    session.compaction().set_automatic(false).unwrap();
     let status_json = serde_json::to_value(session.status()).unwrap();
     assert_eq!(status_json["steeringMode"], "all");
     assert_eq!(status_json["followUpMode"], "one-at-a-time");
@@ -112,14 +120,19 @@ async fn bash_output_is_published_and_stored_for_the_model() {
     };
     let session = &harness.session;
     let result = session
-        .bash(request("printf 'a\\nb\\n'", false))
+        .user_commands()
+        .run(request("printf 'a\\nb\\n'", false))
         .await
         .unwrap();
     assert_eq!(
         (result.output.as_str(), result.exit_code),
         ("a\nb\n", Some(0))
     );
-    let failed = session.bash(request("exit 3", true)).await.unwrap();
+    let failed = session
+        .user_commands()
+        .run(request("exit 3", true))
+        .await
+        .unwrap();
     assert_eq!(failed.exit_code, Some(3));
     let lines = harness.lines().concat();
     assert_eq!(
@@ -152,11 +165,11 @@ async fn a_command_during_a_run_is_stored_after_it() {
         command: "echo meanwhile".to_owned(),
         ..BashRequest::default()
     };
-    harness.session.bash(request).await.unwrap();
-    assert!(harness.session.has_pending_bash_messages());
+    harness.session.user_commands().run(request).await.unwrap();
+    assert!(harness.session.user_commands().has_pending_results());
     gate.open();
     harness.session.wait_for_idle().await;
-    assert!(!harness.session.has_pending_bash_messages());
+    assert!(!harness.session.user_commands().has_pending_results());
     assert_eq!(
         harness.context()[1..],
         [
@@ -264,7 +277,7 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     harness.faux.extend(["one".into(), "two".into()]);
     harness.prompt("first").await;
     harness.prompt("second").await;
-    let forks = harness.session.messages_for_forking().unwrap();
+    let forks = harness.session.history().messages_for_forking().unwrap();
     let texts: Vec<_> = forks.iter().map(|fork| fork.text.as_str()).collect();
     assert_eq!(texts, ["first", "second"]);
     let target = forks[1].entry_id.clone();
@@ -276,13 +289,15 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     };
     let moved = harness
         .session
-        .navigate_tree(&target, options)
+        .navigation()
+        .navigate(&target, options)
         .await
         .unwrap();
     assert_eq!(moved.editor_text.as_deref(), Some("second"));
     let summary = moved.summary.unwrap();
     let label = harness
         .session
+        .history()
         .with_session(|one| one.entries().label(&summary.id).map(str::to_owned));
     assert_eq!(label.as_deref(), Some("mark"));
     let context = harness.context();
@@ -292,13 +307,15 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
     let unknown = EntryId::from("nowhere");
     let refused = harness
         .session
-        .navigate_tree(&unknown, NavigateOptions::default())
+        .navigation()
+        .navigate(&unknown, NavigateOptions::default())
         .await;
     assert!(matches!(refused, Err(NavigateError::Session(_))));
     assert!(harness.session.is_idle());
     let back = harness
         .session
-        .navigate_tree(&target, NavigateOptions::default())
+        .navigation()
+        .navigate(&target, NavigateOptions::default())
         .await
         .unwrap();
     assert_eq!(back.summary, None);
@@ -309,18 +326,18 @@ async fn navigating_restores_the_text_and_can_summarize_the_branch() {
 async fn name_statistics_and_entries_are_available() {
     let harness = SessionHarness::new();
     let session = &harness.session;
-    session.set_session_name(" a\nname ").await.unwrap();
+    session.history().set_name(" a\nname ").await.unwrap();
     assert_eq!(session.session_name().as_deref(), Some("a name"));
     assert_eq!(harness.lines(), ["session_info_changed \"a name\""]);
-    assert_eq!(session.last_assistant_text().unwrap(), None);
+    assert_eq!(session.history().last_assistant_text().unwrap(), None);
     harness
         .faux
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     harness.faux.push(" said ");
-    let first = session.stats().unwrap();
+    let first = session.history().stats().unwrap();
     assert_eq!((first.total_messages, first.tokens.total), (0, 0));
     harness.prompt("go").await;
-    let stats = session.stats().unwrap();
+    let stats = session.history().stats().unwrap();
     assert_eq!(
         (
             stats.user_messages,
@@ -333,38 +350,43 @@ async fn name_statistics_and_entries_are_available() {
     assert_eq!(stats.total_messages, 5);
     assert!(stats.context_usage.unwrap().tokens.unwrap() > 0);
     assert_eq!(
-        session.last_assistant_text().unwrap().as_deref(),
+        session.history().last_assistant_text().unwrap().as_deref(),
         Some("said")
     );
-    let all = session.entries_since(None).unwrap();
-    let some = session.entries_since(Some(&all.entries[5].id)).unwrap();
+    let all = session.history().entries_since(None).unwrap();
+    let some = session
+        .history()
+        .entries_since(Some(&all.entries[5].id))
+        .unwrap();
     assert_eq!(some.entries, all.entries[6..]);
     assert_eq!(all.leaf_id.as_ref(), Some(&all.entries.last().unwrap().id));
     assert!(
         session
+            .history()
             .entries_since(Some(&EntryId::from("nowhere")))
             .is_err()
     );
-    assert_eq!(session.tree().nodes.len(), all.entries.len());
+    assert_eq!(session.history().tree().nodes.len(), all.entries.len());
 }
 
 #[tokio::test]
 async fn tool_changes_are_announced_to_the_model() {
     let harness = SessionHarness::new();
     let session = &harness.session;
-    assert_eq!(session.active_tool_names(), ["echo"]);
+    assert_eq!(session.tools().active_names(), ["echo"]);
     harness.faux.extend(["a".into(), "b".into()]);
     harness.prompt("first").await;
-    session.set_active_tools(&["nothing".to_owned()]);
-    assert_eq!(session.active_tool_names(), Vec::<String>::new());
+    session.tools().set_active(&["nothing".to_owned()]);
+    assert_eq!(session.tools().active_names(), Vec::<String>::new());
     harness.prompt("second").await;
     assert_eq!(harness.entries()[5..], ["system", "user", "assistant"]);
-    assert_eq!(session.all_tools().len(), 1);
-    let forks = session.messages_for_forking().unwrap();
+    assert_eq!(session.tools().all().len(), 1);
+    let forks = session.history().messages_for_forking().unwrap();
     let target = forks[1].entry_id.clone();
     session
-        .navigate_tree(&target, NavigateOptions::default())
+        .navigation()
+        .navigate(&target, NavigateOptions::default())
         .await
         .unwrap();
-    assert_eq!(session.active_tool_names(), Vec::<String>::new());
+    assert_eq!(session.tools().active_names(), Vec::<String>::new());
 }

@@ -104,14 +104,17 @@ async fn steering_during_tools_joins_the_next_turn_and_follow_ups_wait() {
     harness.events.wait_for("tool_execution_start").await;
     let session = &harness.session;
     let images = Vec::new;
-    let steered = session.steer("left", images(), InputSource::Rpc).await;
+    let steered = session
+        .queue()
+        .steer("left", images(), InputSource::Rpc)
+        .await;
     assert_eq!(steered.unwrap(), PromptOutcome::Queued);
     let later = Prompt {
         streaming_behavior: Some(Delivery::FollowUp),
         ..Prompt::text("later")
     };
     assert_eq!(session.prompt(later).await.unwrap(), PromptOutcome::Queued);
-    assert_eq!(session.pending_message_count(), 2);
+    assert_eq!(session.queue().message_count(), 2);
     release.notify_one();
     session.wait_for_idle().await;
     assert_eq!(
@@ -154,7 +157,7 @@ struct StorageChecker {
 impl SessionListener for StorageChecker {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         if let SessionEvent::Agent(AgentEvent::MessageEnd { message }) = event {
-            let is_stored = self.session.with_session(|session| {
+            let is_stored = self.session.history().with_session(|session| {
                 let leaf = session.current_branch().leaf().unwrap().unwrap();
                 leaf.body.as_message() == Some(message)
             });
@@ -265,6 +268,7 @@ impl SessionListener for SteerAtTurnStart {
             }
             let steering = self
                 .session
+                .queue()
                 .steer("more", Vec::new(), InputSource::Extension);
             if self.waits {
                 assert_eq!(steering.await.unwrap(), PromptOutcome::Queued);

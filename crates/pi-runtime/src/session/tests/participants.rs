@@ -246,7 +246,7 @@ async fn a_hook_can_change_prompt_tools_and_messages_of_a_run() {
             .into_iter()
             .all(|one| !matches!(one, Message::System(_)))
     );
-    assert!(harness.session.system_prompt().contains("A test."));
+    assert!(harness.session.tools().system_prompt().contains("A test."));
 }
 
 #[tokio::test]
@@ -268,6 +268,7 @@ async fn a_message_replaced_by_a_hook_is_stored_and_published() {
     );
     let stored = harness
         .session
+        .history()
         .with_session(|session| session.current_branch().leaf().unwrap().unwrap());
     let AgentMessage::Assistant(response) = stored.body.as_message().unwrap() else {
         panic!("expected the response as the leaf")
@@ -397,9 +398,17 @@ async fn a_hook_can_run_or_block_a_bash_command() {
         command: "ls".to_owned(),
         ..BashRequest::default()
     };
-    assert_eq!(harness.session.bash(request.clone()).await.unwrap(), result);
+    assert_eq!(
+        harness
+            .session
+            .user_commands()
+            .run(request.clone())
+            .await
+            .unwrap(),
+        result
+    );
     assert_eq!(harness.context(), ["bashExecution ls"]);
     let (harness, _) = harness_with(LoggingHooks::default());
-    assert!(harness.session.bash(request).await.is_err());
+    assert!(harness.session.user_commands().run(request).await.is_err());
     assert_eq!(harness.context(), Vec::<String>::new());
 }

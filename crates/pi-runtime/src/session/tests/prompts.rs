@@ -54,6 +54,7 @@ async fn steering_an_idle_session_waits_for_the_next_run() {
     let harness = SessionHarness::new();
     let session = &harness.session;
     session
+        .queue()
         .steer("left", Vec::new(), InputSource::Rpc)
         .await
         .unwrap();
@@ -64,7 +65,7 @@ async fn steering_an_idle_session_waits_for_the_next_run() {
         harness.context()[1..],
         ["user go", "user left", "assistant ok"]
     );
-    assert_eq!(session.pending_message_count(), 0);
+    assert_eq!(session.queue().message_count(), 0);
 }
 
 /// Has one command, rewrites one text and handles another.
@@ -110,7 +111,10 @@ async fn commands_and_hooks_come_before_the_model() {
         );
     }
     assert_eq!(*hooks.0.lock().unwrap(), ["hello(big world)", "hello()"]);
-    let refused = session.steer("/hello", Vec::new(), InputSource::Rpc).await;
+    let refused = session
+        .queue()
+        .steer("/hello", Vec::new(), InputSource::Rpc)
+        .await;
     assert!(matches!(
         refused,
         Err(PromptError::CommandNotQueueable { .. })

@@ -93,8 +93,8 @@ async fn permanent_errors_are_not_retried() {
         (true, ProviderError::invalid("400 no such field")),
     ] {
         let harness = SessionHarness::new();
-        harness.session.set_auto_retry(enabled).unwrap();
-        assert_eq!(harness.session.auto_retry_enabled(), enabled);
+        harness.session.retries().set_automatic(enabled).unwrap();
+        assert_eq!(harness.session.retries().is_automatic(), enabled);
         harness.faux.push(FauxResponse::error(error));
         harness.prompt("go").await;
         let lines = harness.lines();
@@ -110,11 +110,11 @@ async fn the_delay_can_be_canceled_by_abort_retry_and_by_abort() {
         harness.session.prompt(Prompt::text("go")).await.unwrap();
         harness.events.wait_for("entry_appended context_edit").await;
         tokio::task::yield_now().await;
-        assert!(harness.session.is_retrying());
+        assert!(harness.session.retries().is_waiting());
         if everything {
             harness.session.abort().await;
         } else {
-            harness.session.abort_retry();
+            harness.session.retries().abort();
             harness.session.wait_for_idle().await;
         }
         let lines = harness.lines();
@@ -126,7 +126,7 @@ async fn the_delay_can_be_canceled_by_abort_retry_and_by_abort() {
                 "agent_settled"
             ]
         );
-        assert!(!harness.session.is_retrying());
+        assert!(!harness.session.retries().is_waiting());
         harness.faux.push("fine");
         harness.prompt("again").await;
         assert_eq!(harness.context().last().unwrap(), "assistant fine");

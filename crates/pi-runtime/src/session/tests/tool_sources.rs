@@ -73,7 +73,7 @@ async fn a_tool_added_during_a_run_is_declared_in_the_next_request() {
         ]
     );
     assert_eq!(results(&harness), ["toolResult done", "toolResult hello"]);
-    assert_eq!(harness.session.active_tool_names(), ["connect", "echo"]);
+    assert_eq!(harness.session.tools().active_names(), ["connect", "echo"]);
 }
 
 #[tokio::test]
@@ -105,23 +105,26 @@ async fn a_tool_removed_during_a_run_is_not_found() {
         results(&harness),
         ["toolResult done", "toolResult Tool echo not found"]
     );
-    assert_eq!(harness.session.all_tools().len(), builtin_count() + 1);
+    assert_eq!(harness.session.tools().all().len(), builtin_count() + 1);
 }
 
 /// Built-in tools exist in these sessions, but are not active.
 fn builtin_count() -> usize {
-    harness(&[&Arc::default()]).session.all_tools().len()
+    harness(&[&Arc::default()]).session.tools().all().len()
 }
 
 #[tokio::test]
 async fn a_tool_that_was_deactivated_stays_inactive_when_others_change() {
     let source = Arc::new(ToolRegistry::new(vec![RegisteredTool::new(echo())]));
     let harness = harness(&[&source]);
-    harness.session.set_active_tools(&[]);
+    harness.session.tools().set_active(&[]);
     add_action(&source, "other", || ());
-    assert_eq!(harness.session.active_tool_names(), ["other"]);
+    assert_eq!(harness.session.tools().active_names(), ["other"]);
     source.add(RegisteredTool::new(echo()));
-    assert_eq!(harness.session.active_tool_names(), ["other"]);
-    harness.session.register_tool(RegisteredTool::new(echo()));
-    assert_eq!(harness.session.active_tool_names(), ["other", "echo"]);
+    assert_eq!(harness.session.tools().active_names(), ["other"]);
+    harness
+        .session
+        .tools()
+        .register(RegisteredTool::new(echo()));
+    assert_eq!(harness.session.tools().active_names(), ["other", "echo"]);
 }
