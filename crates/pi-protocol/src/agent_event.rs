@@ -18,6 +18,7 @@ use crate::usage::Usage;
 pub type SharedMessage = Arc<AgentMessage>;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "type",
     rename_all = "snake_case",

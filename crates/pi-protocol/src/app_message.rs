@@ -16,6 +16,7 @@ mod role_first;
 
 /// Any transcript message: the four model roles, the application's roles, and unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum AgentMessage {
@@ -33,6 +34,7 @@ pub enum AgentMessage {
     CompactionSummary(CompactionSummaryMessage),
     /// A message with an unknown role; preserved, never sent to a model.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(JsonObject),
 }
 
@@ -49,6 +51,7 @@ impl From<Message> for AgentMessage {
 
 /// A shell command that the user ran with `!`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BashExecutionMessage {
     pub command: String,
@@ -79,6 +82,7 @@ pub struct BashExecutionMessage {
 
 /// A message injected by an extension.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
     /// Extension-defined message type.
@@ -106,6 +110,7 @@ pub struct CustomMessage {
 
 /// Summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryMessage {
     pub summary: String,
@@ -122,6 +127,7 @@ pub struct BranchSummaryMessage {
 
 /// Summary of the messages that a compaction removed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummaryMessage {
     pub summary: String,

@@ -16,6 +16,7 @@ use crate::stop_reason::StopReason;
 
 /// An event of a streaming response: `start`, then content blocks, then `done` or `error`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
@@ -76,6 +77,10 @@ pub enum AssistantMessageEvent {
     ToolCallEnd {
         content_index: usize,
         #[serde(with = "tool_call_block")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(with = "tool_call_block::ToolCallBlock<'static>")
+        )]
         tool_call: ToolCall,
     },
     Done {
@@ -98,20 +103,19 @@ pub enum AssistantMessageEvent {
 mod tool_call_block {
     use super::{Deserialize, Deserializer, Serialize, Serializer, ToolCall};
 
-    const TYPE: &str = "toolCall";
+    #[derive(Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(tag = "type", rename = "toolCall")]
+    pub(super) struct ToolCallBlock<'call> {
+        #[serde(flatten)]
+        call: &'call ToolCall,
+    }
 
     pub(super) fn serialize<S: Serializer>(
         call: &ToolCall,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct ToolCallBlock<'call> {
-            #[serde(rename = "type")]
-            kind: &'static str,
-            #[serde(flatten)]
-            call: &'call ToolCall,
-        }
-        ToolCallBlock { kind: TYPE, call }.serialize(serializer)
+        ToolCallBlock { call }.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(

@@ -14,6 +14,7 @@ pub use reply::{Ack, Rejected, RejectionCode};
 
 /// A request of a client to change or read a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
@@ -24,6 +25,7 @@ pub enum Command {
     Prompt {
         message: String,
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::InputBlock>"))]
         images: Vec<ImageContent>,
         /// How to queue the message if the agent is busy; without it, a busy agent is an error.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,12 +35,14 @@ pub enum Command {
     Steer {
         message: String,
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::InputBlock>"))]
         images: Vec<ImageContent>,
     },
     /// Queues a message for the point where the agent would stop.
     FollowUp {
         message: String,
         #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::InputBlock>"))]
         images: Vec<ImageContent>,
     },
     /// Aborts the current activity. The response is sent when the agent is idle.

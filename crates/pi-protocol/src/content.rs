@@ -12,6 +12,7 @@ mod deserialize;
 pub(crate) use deserialize::lenient_blocks;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TextContent {
     pub text: String,
@@ -33,6 +34,7 @@ impl TextContent {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageContent {
     /// Base64-encoded image file.
@@ -56,6 +58,7 @@ impl ImageContent {
 
 /// Thinking output, or an opaque payload for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingContent {
     /// Readable thinking; empty if the provider shows none.
@@ -79,6 +82,7 @@ impl ThinkingContent {
 
 /// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCall {
     /// The provider's call ID; the tool result refers to it.
@@ -116,12 +120,14 @@ impl ToolCall {
 
 /// A block in a user message or tool result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum InputBlock {
     Text(TextContent),
     Image(ImageContent),
     /// A block of an unknown type; preserved, never sent.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(JsonObject),
 }
 
@@ -141,6 +147,7 @@ impl InputBlock {
 
 /// A block in an assistant message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum AssistantBlock {
     Text(TextContent),
@@ -148,6 +155,7 @@ pub enum AssistantBlock {
     ToolCall(ToolCall),
     /// A block of an unknown type; preserved, never sent.
     #[serde(untagged)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Unknown(JsonObject),
 }
 
@@ -175,6 +183,7 @@ impl AssistantBlock {
 
 /// Content of a system or user message: a plain string or a list of blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum MessageContent {
     Text(String),

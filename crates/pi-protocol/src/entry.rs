@@ -15,6 +15,8 @@ use crate::usage::Usage;
 
 mod kind;
 mod read;
+#[cfg(feature = "schema")]
+mod schema;
 
 pub use kind::{EntryKind, MessageRole};
 
@@ -92,6 +94,7 @@ impl EntryBody {
 
 /// Selects the model used from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChangeEntry {
     pub provider: String,
@@ -101,6 +104,7 @@ pub struct ModelChangeEntry {
 
 /// Selects the reasoning effort used from here on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ThinkingLevelChangeEntry {
     /// Level name; newer versions may define more levels.
@@ -109,6 +113,7 @@ pub struct ThinkingLevelChangeEntry {
 
 /// Tokens used outside of assistant messages; included in the totals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UsageEntry {
     /// What the tokens were used for, such as `cache_warm`.
@@ -123,6 +128,7 @@ pub struct UsageEntry {
 
 /// A summary that replaces everything before [`CompactionEntry::first_kept_entry_id`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionEntry {
     pub summary: String,
@@ -152,11 +158,13 @@ pub struct CompactionEntry {
         with = "tagged_system_message",
         skip_serializing_if = "Option::is_none"
     )]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<crate::Message>"))]
     pub system_message: Option<SystemMessage>,
 }
 
 /// A summary of an abandoned branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummaryEntry {
     /// The leaf of the abandoned branch, or [`BranchSummaryEntry::FROM_ROOT`].
@@ -186,6 +194,7 @@ impl BranchSummaryEntry {
 
 /// Omits an earlier entry from the model's context, or replaces its content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextEditEntry {
     pub target_id: EntryId,
@@ -195,6 +204,7 @@ pub struct ContextEditEntry {
 
 /// The content that an edited entry contributes to the context.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextReplacement {
     /// Text, or content blocks that fit the target's role.
     pub content: Value,
@@ -205,6 +215,7 @@ pub struct ContextReplacement {
 
 /// Extension state; not visible to the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomEntry {
     /// The extension's name for this kind of entry.
@@ -219,6 +230,7 @@ pub struct CustomEntry {
 
 /// A message added by an extension; the model sees it as a user message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessageEntry {
     /// The extension's name for this kind of message.
@@ -239,6 +251,7 @@ pub struct CustomMessageEntry {
 
 /// A bookmark on an entry; the last label of a target is the current one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelEntry {
     pub target_id: EntryId,
@@ -249,6 +262,7 @@ pub struct LabelEntry {
 
 /// The session name; the last one in the file is the current one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionInfoEntry {
     /// `None` or an empty name clears it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

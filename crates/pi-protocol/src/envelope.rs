@@ -7,6 +7,7 @@ use crate::session_event::SessionEvent;
 
 /// An event and its position in the session's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Envelope {
     pub session: SessionId,
     /// 1 for the first event after the session was opened.
@@ -18,6 +19,7 @@ pub struct Envelope {
 
 /// A position in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cursor {
     /// Identifies the log: a session that was closed and opened again starts a new one.
     pub epoch: u64,

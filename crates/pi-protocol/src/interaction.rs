@@ -11,6 +11,7 @@ use crate::json::JsonObject;
 
 /// Identifies a request within its session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct RequestId(pub String);
 
@@ -22,6 +23,7 @@ impl fmt::Display for RequestId {
 
 /// A question that waits for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
     pub id: RequestId,
@@ -34,6 +36,7 @@ pub struct Request {
 
 /// What is asked. Dialogs have the fields of `extension_ui_request`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "method",
     rename_all = "camelCase",
@@ -87,6 +90,7 @@ pub enum RequestKind {
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {

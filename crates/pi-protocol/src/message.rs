@@ -19,6 +19,7 @@ use crate::usage::Usage;
 ///
 /// The transcript is sent with every request, so message contents are shared, never copied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
     System(Arc<SystemMessage>),
@@ -82,6 +83,7 @@ message_from!(
 /// `sections` replaces or removes named sections, and tools are added or removed. See
 /// [`crate::transcript`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
     #[serde(default)]
@@ -104,6 +106,7 @@ pub struct SystemMessage {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     #[serde(default)]
@@ -118,6 +121,7 @@ pub struct UserMessage {
 
 /// A response from a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in order.
@@ -182,6 +186,7 @@ impl AssistantMessage {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
     /// ID of the tool call.
@@ -215,6 +220,7 @@ pub struct ToolResultMessage {
 
 /// A problem that did not fail the message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnostic {
     /// Category of the problem.
     #[serde(rename = "type")]
@@ -230,6 +236,7 @@ pub struct Diagnostic {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiagnosticError {
     /// Class name of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +252,7 @@ pub struct DiagnosticError {
 
 /// Where to poll for a deferred response.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct DeferredHandle {
     pub provider: String,

@@ -42,6 +42,7 @@ pub mod api {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
     pub id: String,
@@ -123,6 +124,7 @@ impl Model {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Modality {
     Text,
@@ -131,6 +133,7 @@ pub enum Modality {
 
 /// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCost {
     /// Standard rates.
@@ -143,6 +146,7 @@ pub struct ModelCost {
 
 /// Rates in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct TokenRates {
     pub input: f64,
@@ -153,6 +157,7 @@ pub struct TokenRates {
 
 /// Rates for requests above a size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CostTier {
     /// The tier applies to prompts with more tokens than this.
@@ -163,6 +168,7 @@ pub struct CostTier {
 
 /// Prompt-cache lifetimes in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct PromptCacheLifetimes {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,6 +179,7 @@ pub struct PromptCacheLifetimes {
 
 /// Limits on a single request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InputLimits {
     /// Maximum size of the serialized request.
@@ -186,6 +193,7 @@ pub struct InputLimits {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageLimits {
     /// How to downscale images before they enter the conversation.
@@ -199,6 +207,7 @@ pub struct ImageLimits {
 
 /// How to downscale images.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ImageResize {
     #[serde(skip_serializing_if = "Option::is_none")]

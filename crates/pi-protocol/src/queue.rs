@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many queued messages a turn takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueMode {
     All,
@@ -13,6 +14,7 @@ pub enum QueueMode {
 
 /// When a queued message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Delivery {
     /// With the next turn.
@@ -23,11 +25,13 @@ pub enum Delivery {
 
 /// Identifies a queued message within its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct QueueId(pub u64);
 
 /// Texts of the queued messages, in delivery order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedTexts {
     pub steering: Vec<String>,

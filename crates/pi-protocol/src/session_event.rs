@@ -25,6 +25,7 @@ pub use compatibility::UpdateFormat;
 
 /// An event of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
     tag = "type",
     rename_all = "snake_case",
@@ -193,6 +194,7 @@ pub enum SessionEvent {
 
 /// Why a session was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReplacementReason {
     /// A new session was started.

@@ -9,6 +9,7 @@ use crate::json::JsonObject;
 /// The first line of a session file. Only `id` is required when reading; other missing fields read
 /// as empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionHeader {
     #[serde(rename = "type")]
@@ -32,6 +33,7 @@ pub struct SessionHeader {
 
 /// The `type` of a header line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 enum HeaderTag {
     Session,

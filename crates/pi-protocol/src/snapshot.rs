@@ -13,6 +13,7 @@ use crate::thinking::ThinkingLevel;
 
 /// What a client needs to show a session. Events after [`Snapshot::cursor`] change it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     pub session: SessionId,
@@ -52,6 +53,7 @@ pub struct Snapshot {
 
 /// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SessionActivity {
     pub kind: ActivityKind,
@@ -61,6 +63,7 @@ pub struct SessionActivity {
 
 /// The activity, as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ActivityKind {
     #[default]
@@ -74,6 +77,7 @@ pub enum ActivityKind {
 
 /// A queued message, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueuedMessage {
     pub id: QueueId,
     pub delivery: Delivery,
@@ -84,6 +88,7 @@ pub struct QueuedMessage {
 
 /// Usage of the model's context window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextUsage {
     /// Unknown between a compaction and the next response.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why an assistant message stopped, as stored in session files and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// Still streaming; never stored.

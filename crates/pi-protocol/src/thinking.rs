@@ -8,6 +8,7 @@ use crate::model::Model;
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
     #[default]
@@ -57,6 +58,7 @@ impl ThinkingLevel {
 ///
 /// Unset levels use a default; some models have their own defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ThinkingBudgets {
     #[serde(skip_serializing_if = "Option::is_none")]

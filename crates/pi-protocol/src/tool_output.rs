@@ -9,6 +9,7 @@ use crate::usage::Usage;
 
 /// A final or partial result of a tool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolOutput {
     #[serde(default)]
     pub content: Vec<InputBlock>,

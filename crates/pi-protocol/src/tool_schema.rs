@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::json::JsonObject;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Tool {
     pub name: String,
@@ -23,6 +24,7 @@ pub struct Tool {
 
 /// A reference to a tool by name, without its declaration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolReference {
     pub name: String,
     /// Fields this version does not know.
@@ -52,6 +54,7 @@ pub enum ConstrainedSampling {
 
 /// Whether a strict schema is preferred or required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Strictness {
     /// Strict when the schema allows it.
@@ -62,6 +65,7 @@ pub enum Strictness {
 
 /// The same grammar in the formats of different providers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrammarVariants {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openai_lark: Option<String>,
@@ -70,10 +74,26 @@ pub struct GrammarVariants {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum TaggedSampling {
     JsonSchema { strict: Strictness },
     Grammar { variants: GrammarVariants },
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ConstrainedSampling {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ConstrainedSampling".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let tagged = <TaggedSampling as schemars::JsonSchema>::json_schema(generator);
+        schemars::json_schema!({
+            "description": "How a tool uses the provider's constrained sampling; `false` never constrains it.",
+            "anyOf": [{ "const": false }, tagged],
+        })
+    }
 }
 
 impl Serialize for ConstrainedSampling {

@@ -12,6 +12,7 @@ const ONE_HOUR_WRITE_FACTOR: f64 = 2.0;
 
 /// Tokens used by a response, and their cost in US dollars.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Input tokens neither read from nor written to the cache.
@@ -53,6 +54,7 @@ pub struct Usage {
 
 /// Cost in US dollars by token type. JavaScript writes costs that it could not compute as `null`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
     #[serde(deserialize_with = "null_as_default")]

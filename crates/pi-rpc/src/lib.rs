@@ -41,8 +41,8 @@ pub use framing::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame};
 pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
     BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
-    MessagesResponse, QueuedMessages, ReplaceResponse, RpcContextUsage, RpcForkMessage,
-    RpcResponse, RpcSessionState, RpcSessionStats, TokenCounts,
+    MessagesResponse, ReplaceResponse, RpcForkMessage, RpcResponse, RpcSessionState,
+    RpcSessionStats, TokenCounts,
 };
 pub use rpc_extension_ui::RpcExtensionUi;
 pub use server::{ServeOptions, ServeOutcome, serve};

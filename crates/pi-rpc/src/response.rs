@@ -3,7 +3,7 @@
 //! Outgoing responses are built as text, since their data can be a complete session; incoming ones
 //! are parsed into [`RpcResponse`].
 
-use pi_protocol::{AgentMessage, Model, QueueMode, ThinkingLevel, Usage};
+use pi_protocol::{AgentMessage, ContextUsage, Model, QueueMode, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -99,14 +99,6 @@ pub struct RpcSessionState {
     pub pending_message_count: usize,
 }
 
-/// Response to `clear_queue`: the queued texts.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueuedMessages {
-    pub steering: Vec<String>,
-    pub follow_up: Vec<String>,
-}
-
 /// Response to commands that replace the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplaceResponse {
@@ -188,7 +180,7 @@ pub struct RpcSessionStats {
     /// Cost in US dollars.
     pub cost: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<RpcContextUsage>,
+    pub context_usage: Option<ContextUsage>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -199,17 +191,6 @@ pub struct TokenCounts {
     pub cache_read: u64,
     pub cache_write: u64,
     pub total: u64,
-}
-
-/// Usage of the model's context window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RpcContextUsage {
-    /// Context tokens, if known.
-    pub tokens: Option<u64>,
-    pub context_window: u64,
-    /// Usage in percent.
-    pub percent: Option<f64>,
 }
 
 /// A user message at which the session can be forked.

@@ -8,6 +8,7 @@ mod language;
 mod layers;
 mod limits;
 mod models;
+mod schema;
 mod screenshots;
 mod soak;
 
@@ -35,6 +36,9 @@ Tasks:
           Generate the model catalog of pi-providers. PATH is a directory of provider files
           (<provider>.json: API -> ID -> record) or a models.dev document. The document has no
           date, so pass one as TIME (RFC 3339).
+  schema [--check]
+          Generate docs/schema: JSON Schemas and TypeScript types of events, entries and commands.
+          With --check, only report whether they are up to date.
   screenshots [--binary BINARY] [--chromium BROWSER]
           Capture the pictures in docs/images from BINARY (target/release/pi).
   soak [--binary BINARY] [--turns N] [--entries N] [--reloads N]
@@ -74,11 +78,15 @@ fn run(arguments: &[String]) -> Result<String> {
         ["language"] => language::run(),
         ["layers"] => layers::run(),
         ["models", options @ ..] => models::run(&models::ModelsOptions::parse(options)?),
+        ["schema"] => schema::run(schema::SchemaMode::Write),
+        ["schema", "--check"] => schema::run(schema::SchemaMode::Check),
         ["screenshots", options @ ..] => {
             screenshots::run(&screenshots::ScreenshotOptions::parse(options)?)
         }
         ["soak", options @ ..] => soak::run(&soak::SoakOptions::parse(options)?),
-        ["docs", extra, ..] => bail!("`docs` takes only `--check`, got `{extra}`"),
+        [task @ ("docs" | "schema"), extra, ..] => {
+            bail!("`{task}` takes only `--check`, got `{extra}`")
+        }
         [task @ ("dist" | "language" | "layers"), extra, ..] => {
             bail!("`{task}` takes no argument, got `{extra}`")
         }

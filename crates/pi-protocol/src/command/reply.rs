@@ -9,6 +9,7 @@ use crate::json::present;
 
 /// What became of an accepted command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "disposition", rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Ack {
@@ -32,6 +33,7 @@ pub enum Ack {
 
 /// A command that was not executed; the session has not changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejected {
     pub code: RejectionCode,
     /// An error message for the user.
@@ -40,6 +42,7 @@ pub struct Rejected {
 
 /// Why a command was rejected, as far as clients depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum RejectionCode {

@@ -8,6 +8,7 @@ use crate::json::present;
 use crate::usage::Usage;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CompactionReason {
     Manual,
@@ -30,6 +31,7 @@ impl CompactionReason {
 
 /// Purpose of a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "source", rename_all = "camelCase")]
 pub enum SummarySource {
     Compaction {
@@ -40,6 +42,7 @@ pub enum SummarySource {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionOutcome {
     pub summary: String,

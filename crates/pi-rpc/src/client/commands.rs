@@ -1,6 +1,6 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_protocol::{AgentMessage, Command, Delivery, ImageContent, QueueMode};
+use pi_protocol::{AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::model_commands::RpcModelCommands;
 use super::{RpcClient, RpcClientError};
 use crate::response::{
-    BashResponse, CompactResponse, EntriesResponse, ForkResponse, MessagesResponse, QueuedMessages,
+    BashResponse, CompactResponse, EntriesResponse, ForkResponse, MessagesResponse,
     ReplaceResponse, RpcForkMessage, RpcSessionState, RpcSessionStats,
 };
 
@@ -68,7 +68,7 @@ impl RpcClient {
         self.send_command(Command::Abort).await
     }
 
-    pub async fn clear_queue(&self) -> Result<QueuedMessages, RpcClientError> {
+    pub async fn clear_queue(&self) -> Result<QueuedTexts, RpcClientError> {
         self.request_as(Command::ClearQueue).await
     }
 

@@ -1,0 +1,133 @@
+//! The files of `docs/schema`, and checks of what they accept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pi_fs::NewFileMode;
+use pi_fs::atomic_file;
+use pi_protocol::{
+    Ack, AgentMessage, Answer, Command, Entry, Envelope, Rejected, Request, SessionEvent,
+    SessionHeader, Snapshot,
+};
+use pretty_assertions::assert_eq;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+use super::{UPDATE, typescript};
+
+/// Returns the schema of a type, as pi writes it.
+fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
+    // An absent title would leave the name of the type to the file name.
+    schema.insert("title".to_owned(), T::schema_name().into_owned().into());
+    schema.to_value()
+}
+
+fn schemas() -> [(&'static str, Value); 11] {
+    [
+        ("ack", schema_of::<Ack>()),
+        ("answer", schema_of::<Answer>()),
+        ("command", schema_of::<Command>()),
+        ("entry", schema_of::<Entry>()),
+        ("envelope", schema_of::<Envelope>()),
+        ("message", schema_of::<AgentMessage>()),
+        ("rejected", schema_of::<Rejected>()),
+        ("request", schema_of::<Request>()),
+        ("session-event", schema_of::<SessionEvent>()),
+        ("session-header", schema_of::<SessionHeader>()),
+        ("snapshot", schema_of::<Snapshot>()),
+    ]
+}
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
+}
+
+/// Returns the generated files by name.
+fn generated() -> BTreeMap<String, String> {
+    let schemas = schemas();
+    let mut files = BTreeMap::new();
+    for (name, schema) in &schemas {
+        let text = serde_json::to_string_pretty(schema).unwrap();
+        files.insert(format!("{name}.json"), format!("{text}\n"));
+    }
+    let types = typescript::declarations(schemas.iter().map(|(_, schema)| schema));
+    files.insert("pi.d.ts".to_owned(), types);
+    files
+}
+
+#[test]
+fn generated_schemas_are_up_to_date() {
+    let generated = generated();
+    let directory = directory();
+    if std::env::var_os(UPDATE).is_some() {
+        for (name, text) in &generated {
+            let path = directory.join(name);
+            atomic_file::write(&path, text.as_bytes(), NewFileMode::Default).unwrap();
+        }
+    }
+    let stored = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let stale: Vec<&String> = generated
+        .iter()
+        .filter(|(name, text)| stored(name) != **text)
+        .map(|(name, _)| name)
+        .collect();
+    assert!(stale.is_empty(), "run `cargo xtask schema`: {stale:?}");
+}
+
+#[test]
+fn samples_match_their_schemas() {
+    let usage = json!({"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 3,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.5}});
+    let response = json!({"role": "assistant", "content": [{"type": "text", "text": "hi"}], "api": "a",
+        "provider": "p", "model": "m", "usage": usage, "stopReason": "stop", "timestamp": 1});
+    let approval =
+        json!({"id": "1", "call": "c", "method": "approval", "toolName": "bash", "args": {}});
+    let events = [
+        json!({"type": "agent_settled"}),
+        json!({"type": "message_end", "message": response}),
+        json!({"type": "message_update", "usage": usage,
+            "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "d"}}),
+        json!({"type": "message_update", "usage": usage, "assistantMessageEvent": {"type": "toolcall_end",
+            "contentIndex": 0, "toolCall": {"type": "toolCall", "id": "i", "name": "n", "arguments": {}}}}),
+        json!({"type": "summarization_retry_attempt_start", "source": "compaction", "reason": "manual"}),
+        json!({"type": "entry_appended", "entry": {"type": "label", "id": "a", "parentId": null,
+            "timestamp": "t", "targetId": "b", "label": "l"}}),
+        json!({"type": "approval_requested", "request": approval}),
+        json!({"type": "approval_resolved", "request": "1", "answer": {"type": "deny", "reason": "r"}}),
+    ];
+    let validator = jsonschema::validator_for(&schema_of::<Envelope>()).unwrap();
+    for event in events {
+        let sample = json!({"session": "s", "seq": 1, "at": 2, "event": event});
+        let errors: Vec<String> = validator
+            .iter_errors(&sample)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{sample}");
+    }
+    for wrong in [
+        json!({"type": "agent_settled"}),
+        json!({"session": "s", "seq": 1, "at": 2, "event": {"type": "no"}}),
+    ] {
+        assert!(!validator.is_valid(&wrong), "{wrong}");
+    }
+    let command = jsonschema::validator_for(&schema_of::<Command>()).unwrap();
+    assert!(command.is_valid(&json!({"type": "prompt", "message": "hi"})));
+    assert!(
+        command.is_valid(&json!({"type": "answer", "request": "1", "answer": {"type": "allow"}}))
+    );
+    assert!(!command.is_valid(&json!({"type": "prompt"})));
+}
+
+#[test]
+fn the_declarations_are_valid_typescript() {
+    let files = generated();
+    let allocator = oxc_allocator::Allocator::default();
+    let parsed =
+        oxc_parser::Parser::new(&allocator, &files["pi.d.ts"], oxc_span::SourceType::d_ts())
+            .parse();
+    let error = parsed.diagnostics.errors().next().map(ToString::to_string);
+    assert_eq!(error, None);
+}
