@@ -55,4 +55,4 @@ pub use system_prompt::{
     DocsPaths, ProjectInstructions, PromptSkill, PromptTool, SystemPromptParts, find_documentation,
     shell_command,
 };
-pub use usage::ContextUsage;
+pub use usage::context_usage;

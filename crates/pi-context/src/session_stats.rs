@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
+use pi_protocol::ContextUsage;
 use pi_session::TokenTotals;
 use serde::Serialize;
-
-use crate::usage::ContextUsage;
 
 /// Usage of a session, in the format of RPC's `get_session_stats`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,44 +1,14 @@
 //! How much of the context window a session uses.
 
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, ContextUsage};
 use pi_session::Projection;
-use serde::Serialize;
 
 use crate::estimate::{context_tokens, reported_tokens};
 
-/// Usage of the model's context window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ContextUsage {
-    /// Unknown between a compaction and the next response.
-    pub tokens: Option<u64>,
-    pub context_window: u64,
-    pub percent: Option<f64>,
-}
-
-impl ContextUsage {
-    /// Returns the usage of a context; `None` if the context window is unknown.
-    pub fn of(projection: &Projection, context_window: u64) -> Option<Self> {
-        let tokens = is_known(projection).then(|| context_tokens(projection).tokens);
-        Self::of_size(tokens, context_window)
-    }
-
-    /// Returns the usage for a context size; `None` if the context window is unknown.
-    pub fn of_size(tokens: Option<u64>, context_window: u64) -> Option<Self> {
-        if context_window == 0 {
-            return None;
-        }
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "token counts stay far below 2^53"
-        )]
-        let percent = |tokens: u64| tokens as f64 / context_window as f64 * 100.0;
-        Some(Self {
-            tokens,
-            context_window,
-            percent: tokens.map(percent),
-        })
-    }
+/// Returns the usage of a context; `None` if the context window is unknown.
+pub fn context_usage(projection: &Projection, context_window: u64) -> Option<ContextUsage> {
+    let tokens = is_known(projection).then(|| context_tokens(projection).tokens);
+    ContextUsage::of_size(tokens, context_window)
 }
 
 /// After a compaction, the context size is unknown until a response reports it.
@@ -63,7 +33,7 @@ mod tests {
         let absurd = json!({"role": "assistant", "content": [], "stopReason": "stop",
             "usage": {"input": 1e300, "output": 1e300, "cacheRead": 1e300, "cacheWrite": 1e300}});
         let path = TestPath::of([absurd, user("abcd")]);
-        let usage = ContextUsage::of(&path.projection(), 200).unwrap();
+        let usage = context_usage(&path.projection(), 200).unwrap();
         assert_eq!(usage.tokens, Some(u64::MAX));
     }
 
@@ -115,18 +85,18 @@ mod tests {
         ];
         for (name, entries, tokens) in cases {
             let projection = TestPath::of(entries).projection();
-            let usage = ContextUsage::of(&projection, 200).unwrap();
+            let usage = context_usage(&projection, 200).unwrap();
             assert_eq!(usage.tokens, tokens, "{name}");
         }
         let projection = TestPath::of([response_with_tokens("a", 71)]).projection();
-        assert_eq!(ContextUsage::of(&projection, 0), None);
+        assert_eq!(context_usage(&projection, 0), None);
         assert_eq!(
-            pi_protocol::json::to_string(&ContextUsage::of(&projection, 200).unwrap()).unwrap(),
+            pi_protocol::json::to_string(&context_usage(&projection, 200).unwrap()).unwrap(),
             r#"{"tokens":71,"contextWindow":200,"percent":35.5}"#
         );
         let compacted = TestPath::of([compaction("s", "e0")]).projection();
         assert_eq!(
-            pi_protocol::json::to_string(&ContextUsage::of(&compacted, 200).unwrap()).unwrap(),
+            pi_protocol::json::to_string(&context_usage(&compacted, 200).unwrap()).unwrap(),
             r#"{"tokens":null,"contextWindow":200,"percent":null}"#
         );
     }

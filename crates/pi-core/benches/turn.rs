@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Backend as _, Input, Tool, ToolError, UpdateSink};
+use pi_core::{Backend as _, Input, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Message, Model, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput};
 use pi_providers::AssistantStream;
@@ -33,13 +33,11 @@ impl Tool for Echo {
         &self.0
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        _cx: ToolContext,
         _arguments: JsonObject,
-        _updates: UpdateSink,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async { Ok(ToolOutput::text("echo")) })
     }
 }

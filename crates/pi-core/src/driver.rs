@@ -20,7 +20,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
-pub use control::{Control, SessionActivity};
+pub use control::Control;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
 use reply::{Replier, ReplyRelease};

@@ -4,6 +4,7 @@
 //! effects through a backend and feeds the outcomes back. Tools implement [`Tool`].
 
 mod driver;
+mod environment;
 mod error;
 mod event_log;
 mod machine;
@@ -12,25 +13,38 @@ mod prompt;
 mod queue;
 mod request_phase;
 mod retry_end;
+mod session_services;
 mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
 mod validation;
 
-pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, SessionActivity, submit};
+pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, submit};
+pub use environment::{
+    DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileKind, FileOperations,
+    FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile, OpenFile,
+    PathQuery, ProcessError, ProcessOperations, SearchError, SearchFuture, SearchOperations,
+    ShellCommand, ShellLanguage, UnreadablePaths, Variables,
+};
 pub use error::HookError;
 pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
-    ActivityKind, AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck,
-    ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine,
-    OmitTarget, Outcome, PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
+    AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
+    CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
+    PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
 };
 pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};
 pub use queue::{MessageQueue, Queued};
+pub use session_services::{
+    InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
+};
 pub use summary_options::summary_options;
-pub use tool::{ExecutionMode, Tool, ToolError, UpdateSink};
+pub use tool::{
+    CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,
+    ToolRegistry, ToolSource, merge_tools,
+};
 pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
 };

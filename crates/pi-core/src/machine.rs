@@ -29,10 +29,9 @@ mod tests;
 mod turns;
 
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{AgentMessage, LiveMessage, Request, SessionEvent, SharedMessage};
+use pi_protocol::{ActivityKind, AgentMessage, LiveMessage, Request, SessionEvent, SharedMessage};
 
 use activity::Activity;
-pub use activity::ActivityKind;
 pub use batch::CallOutcome;
 use context::Context;
 pub use context::Selection;

@@ -1,14 +1,17 @@
 //! Tools the model can call.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+mod context;
+mod progress;
+mod source;
 
 use futures_util::future::BoxFuture;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
+
+pub use context::{CallId, ToolContext};
+pub use progress::Progress;
+pub use source::{RegisteredTool, ToolOrigin, ToolRegistry, ToolSource, merge_tools};
 
 /// A tool the model can call.
 ///
@@ -39,14 +42,13 @@ pub trait Tool: Send + Sync {
         Box::pin(std::future::ready(Ok(self.prepare_arguments(arguments))))
     }
 
-    /// Runs the tool. Cancellation is cooperative: the tool stops, cleans up and still returns.
-    fn execute<'a>(
-        &'a self,
-        call_id: &'a str,
+    /// Runs the tool with validated arguments. Cancellation is cooperative: the tool stops, cleans
+    /// up and still returns.
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
 /// Whether the tool calls of one response run in parallel.
@@ -67,77 +69,5 @@ pub struct ToolError(pub String);
 impl ToolError {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
-    }
-}
-
-/// More updates than any tool has in flight while listeners keep up. Beyond this, the newest update
-/// replaces the previous one: only the latest state matters, and memory stays bounded.
-const UPDATES_IN_FLIGHT: usize = 64;
-
-/// Receives the partial results of one running call.
-#[derive(Clone, Default)]
-pub struct UpdateSink(Arc<UpdateQueue>);
-
-#[derive(Default)]
-struct UpdateQueue {
-    state: Mutex<UpdateState>,
-    changed: Notify,
-}
-
-#[derive(Default)]
-struct UpdateState {
-    updates: VecDeque<ToolOutput>,
-    closed: bool,
-}
-
-impl std::fmt::Debug for UpdateSink {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("UpdateSink")
-    }
-}
-
-impl UpdateSink {
-    /// Sends a partial result; ignored once the call has ended.
-    pub fn send(&self, partial: ToolOutput) {
-        {
-            let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-            if state.closed {
-                return;
-            }
-            if state.updates.len() >= UPDATES_IN_FLIGHT {
-                state.updates.pop_back();
-            }
-            state.updates.push_back(partial);
-        }
-        self.0.changed.notify_one();
-    }
-
-    pub async fn next(&self) -> ToolOutput {
-        loop {
-            if let Some(partial) = self.take() {
-                return partial;
-            }
-            self.0.changed.notified().await;
-        }
-    }
-
-    /// Takes a pending partial result without waiting, for callers that run a tool without an
-    /// agent.
-    pub fn take(&self) -> Option<ToolOutput> {
-        self.0
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .updates
-            .pop_front()
-    }
-
-    /// Ignores everything sent from now on.
-    pub(crate) fn close(&self) {
-        self.0
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .closed = true;
     }
 }

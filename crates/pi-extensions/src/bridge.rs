@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
 use pi_config::AgentDir;
-use pi_core::UpdateSink;
+use pi_core::Progress;
 use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::Serialize;
@@ -60,7 +60,7 @@ pub(crate) struct ExtensionBridge {
     runtime_handle: Handle,
     next_signal: AtomicU64,
     pub(crate) open_dialogs: Mutex<OpenDialogs>,
-    pub(crate) updates: Mutex<HashMap<u64, UpdateSink>>,
+    pub(crate) updates: Mutex<HashMap<u64, Progress>>,
     /// Output of shell commands that extensions run, in base64.
     pub(crate) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
     /// Events of responses that extensions' providers stream.
@@ -176,7 +176,7 @@ impl ExtensionBridge {
         self.next_signal.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn open_updates(&self, signal: u64, updates: UpdateSink) {
+    pub(crate) fn open_updates(&self, signal: u64, updates: Progress) {
         lock(&self.updates).insert(signal, updates);
     }
 

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{AgentDir, CommandInfo, ResourceFlags, Resources, Skill};
-use pi_context::{ContextUsage, PromptSections, SessionStats};
+use pi_context::{PromptSections, SessionStats};
 use pi_core::Tool;
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
-    CompactionOutcome, EntryId, ImageContent, MessageContent, Model, QueuedTexts, SharedMessage,
-    ThinkingLevel,
+    CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent, Model, QueuedTexts,
+    SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_context::PromptSections;
+use pi_core::ProcessOperations;
 use pi_ext::HostError;
-use pi_tools::ProcessOperations;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

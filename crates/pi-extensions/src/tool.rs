@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, UpdateSink};
+use pi_core::{ExecutionMode, Progress, Tool, ToolContext, ToolError};
 use pi_ext::EngineError;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
@@ -91,13 +91,11 @@ impl Tool for ExtensionTool {
         })
     }
 
-    fn execute<'a>(
-        &'a self,
-        call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let shared = self
                 .shared
@@ -107,9 +105,9 @@ impl Tool for ExtensionTool {
             let arguments = Value::Object(arguments);
             let run = |signal| {
                 let engine = &shared.engine;
-                engine.execute_tool(extension, name, call_id, arguments, signal)
+                engine.execute_tool(extension, name, cx.call.as_str(), arguments, signal)
             };
-            shared.run_tool(run, updates, &cancel).await
+            shared.run_tool(run, cx.progress.clone(), &cx.cancel).await
         })
     }
 }
@@ -120,14 +118,14 @@ impl ExtensionsInner {
     pub(crate) async fn run_tool<Running>(
         &self,
         run: impl FnOnce(u64) -> Running,
-        updates: UpdateSink,
+        progress: Progress,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError>
     where
         Running: Future<Output = Result<Value, EngineError>>,
     {
         let signal = self.bridge.new_signal();
-        self.bridge.open_updates(signal, updates);
+        self.bridge.open_updates(signal, progress);
         let outcome = self.until_cancelled(run(signal), signal, cancel).await;
         self.bridge.close_updates(signal);
         let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use pi_config::{AgentDir, Settings, SettingsStore};
 use pi_env::Env;
+use pi_protocol::Command;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-use pi_rpc::{
-    COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, RpcCommand, ServeOptions, serve,
-};
+use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, ServeOptions, serve};
 use pi_runtime::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
@@ -68,10 +67,10 @@ fn is_harmless(line: &ClientLine) -> bool {
     };
     !matches!(
         request.command,
-        RpcCommand::Bash { .. }
-            | RpcCommand::ExportHtml { .. }
-            | RpcCommand::SwitchSession { .. }
-            | RpcCommand::NewSession { .. }
+        Command::Bash { .. }
+            | Command::ExportHtml { .. }
+            | Command::SwitchSession { .. }
+            | Command::NewSession { .. }
     )
 }
 

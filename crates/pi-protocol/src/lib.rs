@@ -2,7 +2,8 @@
 //!
 //! Data only: types with their JSON, and pure functions over them. [`Message`] is what a model
 //! reads and writes, [`AgentMessage`] what a session contains, [`Entry`] what it stores. Clients
-//! receive a [`SessionEvent`] in its [`Envelope`] and answer a [`Request`] with an [`Answer`]. [`LiveMessage`] is a message that is
+//! send a [`Command`], read a [`Snapshot`], receive each [`SessionEvent`] in its [`Envelope`] and answer
+//! a [`Request`] with an [`Answer`]. [`LiveMessage`] is a message that is
 //! still being written, and [`AssistantMessageEvent`] describes each change to it. Everything that
 //! leaves the process as JSON goes through [`json`].
 //!
@@ -22,6 +23,7 @@
 mod agent_event;
 mod app_message;
 mod assistant_event;
+mod command;
 mod content;
 mod entry;
 mod envelope;
@@ -40,6 +42,7 @@ mod request_choice;
 pub mod retry;
 mod session_event;
 mod session_header;
+mod snapshot;
 mod stop_reason;
 mod text_pattern;
 mod thinking;
@@ -56,6 +59,7 @@ pub use app_message::{
     CustomMessage,
 };
 pub use assistant_event::AssistantMessageEvent;
+pub use command::{Ack, Command, Rejected, RejectionCode};
 pub use content::{
     AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
     ToolCall, join_text,
@@ -85,6 +89,7 @@ pub use session_event::{
     UpdateFormat,
 };
 pub use session_header::SessionHeader;
+pub use snapshot::{ActivityKind, ContextUsage, QueuedMessage, SessionActivity, Snapshot};
 pub use stop_reason::StopReason;
 pub use thinking::{ThinkingBudgets, ThinkingLevel};
 pub use tool_output::ToolOutput;

@@ -18,14 +18,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pi_protocol::ImageContent;
+use pi_protocol::{Command, ImageContent};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::process::{self, Child, ChildStderr, ChildStdout};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
-use crate::command::RpcCommand;
 use crate::extension_ui::ExtensionUiResponse;
 use crate::framing::{LineFrame, LineReader};
 use crate::line_sink::LineWriter;
@@ -67,8 +66,8 @@ impl RpcClientOptions {
         }
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self) -> process::Command {
+        let mut command = process::Command::new(&self.program);
         command
             .args(&self.leading_arguments)
             .args(["--mode", "rpc"]);
@@ -233,7 +232,7 @@ impl RpcClient {
     }
 
     /// Sends a command and waits for the data of its response.
-    pub async fn request(&self, command: &RpcCommand) -> Result<Value, RpcClientError> {
+    pub async fn request(&self, command: &Command) -> Result<Value, RpcClientError> {
         let mut object = serde_json::to_value(command)?;
         let id = format!("req_{}", self.shared.next_id());
         if let Some(object) = object.as_object_mut() {

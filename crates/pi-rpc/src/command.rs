@@ -3,141 +3,20 @@
 //! Parsing is as lenient as in the TypeScript pi: an `id` may be any JSON value, unknown fields are
 //! ignored, and `null` means absent. A line that is not a command still gets a response.
 
-use pi_protocol::{ImageContent, QueueMode};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use pi_protocol::Command;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::extension_ui::ExtensionUiResponse;
 
-/// What to do with a prompt while the agent is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum StreamingBehavior {
-    /// Deliver it after the current tool calls.
-    Steer,
-    /// Deliver it when the agent would stop.
-    FollowUp,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase"
-)]
-#[non_exhaustive]
-pub enum RpcCommand {
-    /// Sends a user message. The response is sent when the run starts, not when it ends.
-    Prompt {
-        message: String,
-        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
-        images: Vec<ImageContent>,
-        /// How to queue the message if the agent is busy; without it, a busy agent is an error.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        streaming_behavior: Option<StreamingBehavior>,
-    },
-    /// Queues a message to be delivered after the current tool calls.
-    Steer {
-        message: String,
-        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
-        images: Vec<ImageContent>,
-    },
-    /// Queues a message for the point where the agent would stop.
-    FollowUp {
-        message: String,
-        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
-        images: Vec<ImageContent>,
-    },
-    /// Aborts the current activity. The response is sent when the agent is idle.
-    Abort,
-    /// Empties the queues and returns their texts.
-    ClearQueue,
-    NewSession {
-        /// The parent session file.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        parent_session: Option<String>,
-    },
-    GetState,
-    /// Returns the messages in the model's context.
-    GetMessages,
-    SetModel {
-        provider: String,
-        model_id: String,
-    },
-    CycleModel,
-    GetAvailableModels,
-    /// Selects a thinking level. An unknown level selects the lowest one the model supports.
-    SetThinkingLevel {
-        level: String,
-    },
-    CycleThinkingLevel,
-    GetAvailableThinkingLevels,
-    SetSteeringMode {
-        mode: QueueMode,
-    },
-    SetFollowUpMode {
-        mode: QueueMode,
-    },
-    Compact {
-        /// Additional instructions for the summary.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        custom_instructions: Option<String>,
-    },
-    SetAutoCompaction {
-        enabled: bool,
-    },
-    SetAutoRetry {
-        enabled: bool,
-    },
-    /// Cancels a pending retry.
-    AbortRetry,
-    /// Runs a shell command for the user.
-    Bash {
-        command: String,
-        /// Whether to keep the command out of the model's context.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        exclude_from_context: Option<bool>,
-    },
-    AbortBash,
-    GetSessionStats,
-    /// Exports the session as HTML.
-    ExportHtml {
-        /// The output path; derived from the session file by default.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        output_path: Option<String>,
-    },
-    SwitchSession {
-        session_path: String,
-    },
-    /// Starts a session that branches off before a user message.
-    Fork {
-        entry_id: String,
-    },
-    /// Starts a session that is a copy of the current branch.
-    Clone,
-    /// Returns the user messages at which the session can be forked.
-    GetForkMessages,
-    GetEntries {
-        /// Only return entries after this one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        since: Option<String>,
-    },
-    GetTree,
-    /// Returns the text of the last model response.
-    GetLastAssistantText,
-    SetSessionName {
-        name: String,
-    },
-    /// Returns the available slash commands.
-    GetCommands,
-}
-
-const COMMANDS: [&str; 34] = [
+/// The commands of the wire format.
+const COMMANDS: [&str; 35] = [
     "prompt",
     "steer",
     "follow_up",
     "abort",
     "clear_queue",
+    "answer",
     "new_session",
     "get_state",
     "get_messages",
@@ -176,7 +55,7 @@ pub struct RpcRequest {
     pub id: Option<Value>,
     /// The `type`, repeated in the response.
     pub kind: String,
-    pub command: RpcCommand,
+    pub command: Command,
 }
 
 /// A parsed line of a client.
@@ -223,7 +102,7 @@ impl ClientLine {
                 }
                 // The `id` belongs to the request; commands have no field for it.
                 object.shift_remove("id");
-                match RpcCommand::deserialize(Value::Object(object)) {
+                match Command::deserialize(Value::Object(object)) {
                     Ok(command) => Self::Request(RpcRequest { id, kind, command }),
                     Err(error) => {
                         let error = format!("Invalid {kind} command: {error}");
@@ -271,32 +150,6 @@ fn type_name(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
-    }
-}
-
-/// Images carry `"type": "image"` on the wire, for which the struct has no field.
-mod images {
-    use pi_protocol::InputBlock;
-
-    use super::{Deserialize, Deserializer, ImageContent, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(
-        images: &[ImageContent],
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let blocks: Vec<InputBlock> = images.iter().cloned().map(InputBlock::Image).collect();
-        blocks.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Vec<ImageContent>, D::Error> {
-        let images = Option::<Vec<ImageContent>>::deserialize(deserializer)?;
-        let mut images = images.unwrap_or_default();
-        for image in &mut images {
-            image.extra.shift_remove("type");
-        }
-        Ok(images)
     }
 }
 

@@ -31,7 +31,7 @@ mod server;
 pub use client::{
     RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcModelCommands, RpcSubscription,
 };
-pub use command::{ClientLine, RejectedLine, RpcCommand, RpcRequest, StreamingBehavior};
+pub use command::{ClientLine, RejectedLine, RpcRequest};
 pub use events::JsonEventWriter;
 pub use extension_ui::{
     DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialog,

@@ -9,10 +9,10 @@ mod trust;
 
 use std::sync::Arc;
 
+use pi_core::{RegisteredTool, ToolOrigin};
 use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
 
 use crate::participants::Participants;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 use crate::workspace::Workspace;
 
 pub(crate) use trust::ExtensionTrustResolver;

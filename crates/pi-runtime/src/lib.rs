@@ -90,9 +90,7 @@ pub use session::{
     SessionSubscription, SetModelError, ToolInfo,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use toolset::{
-    DefaultTools, PROCESS_MARKS, RegisteredTool, ToolOrigin, ToolSelection, Toolset, ToolsetOptions,
-};
+pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
 pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions};
 
 /// Compiles the examples of the manual as doctests.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
-use pi_core::{InputSource, Prompt};
+use pi_core::{InputSource, Prompt, RegisteredTool, ToolRegistry};
 use pi_env::Env;
 use pi_export::{NextPrompt, RecordError, ReplayReport, ReplayScript};
 use pi_protocol::{ImageContent, InputBlock, MessageContent, UserMessage};
@@ -24,7 +24,7 @@ use crate::host::{Host, HostOptions};
 use crate::runtime::{SessionOptions, StartError};
 use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{DefaultTools, RegisteredTool, ToolSelection};
+use crate::toolset::{DefaultTools, ToolSelection};
 use recorded::{RecordedModel, recorded_tools};
 
 #[derive(Debug, Error)]
@@ -117,7 +117,7 @@ fn offline_session(
             defaults: DefaultTools::NoBuiltin,
             ..ToolSelection::default()
         },
-        custom_tools: tools,
+        tool_sources: vec![Arc::new(ToolRegistry::new(tools))],
         resources: ResourceFlags {
             no_extensions: true,
             no_skills: true,

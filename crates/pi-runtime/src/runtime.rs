@@ -18,6 +18,7 @@ use pi_config::{
     CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
     run_startup_migrations, session_directory,
 };
+use pi_core::{ToolRegistry, ToolSource};
 use pi_extensions::SessionExtensions;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
@@ -121,7 +122,7 @@ impl SessionRuntime {
         runtime.attach_extensions();
         match runtime.0.options.session_start {
             StartNotification::Immediate => {
-                runtime.session().participants().session_start(start).await
+                runtime.session().participants().session_start(start).await;
             }
             StartNotification::Deferred => *runtime.deferred_start() = Some(start),
         }
@@ -480,13 +481,15 @@ async fn build(
         },
     };
     diagnostics.append(&mut choice.diagnostics);
-    let mut custom_tools = extensions
-        .as_ref()
-        .map_or_else(Vec::new, extension_adapter::tools);
-    custom_tools.extend(options.custom_tools.iter().cloned());
+    let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
+    if let Some(extensions) = &extensions {
+        let tools = extension_adapter::tools(extensions);
+        sources.push(Arc::new(ToolRegistry::new(tools)));
+    }
+    sources.extend(options.tool_sources.iter().cloned());
     let tools = workspace.toolset(
         options.tools.clone(),
-        custom_tools,
+        sources,
         &host.options().child_environment,
     );
     let extension_participants = extensions

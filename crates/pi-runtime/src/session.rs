@@ -102,7 +102,7 @@ struct SessionCore {
     env: Env,
     participants: Participants,
     transcript: Mutex<Transcript>,
-    /// Held by whoever changes the transcript.
+    /// Held while the transcript is changed.
     writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,

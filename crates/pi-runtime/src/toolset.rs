@@ -1,22 +1,25 @@
 //! The tools of a session: which exist, which are allowed by flags and settings, and which are
 //! active initially.
 //!
-//! The tools are implemented in `pi-tools` and by the embedding program. The session decides which
-//! are currently active; this file provides the choices.
+//! Sources provide the tools: `pi-tools`, extensions, and the embedding program. They may add and
+//! remove tools at run time. The session decides which are currently active; this file provides the
+//! choices.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_context::PromptTool;
-use pi_core::{ExecutionMode, Tool};
+use pi_core::{
+    Environment, ExecutionMode, RegisteredTool, Tool, ToolOrigin, ToolRegistry, ToolSource,
+    Variables, merge_tools,
+};
 use pi_protocol::{Modality, Model};
 use pi_tools::{
-    EDIT_PROMPT, EditTool, FIND_PROMPT, FindTool, GREP_PROMPT, GrepTool, ImagePolicy,
-    ImageResizeLimits, LS_PROMPT, LocalFiles, LocalShell, LsTool, PathResolver, READ_PROMPT,
-    ReadTool, SharedImagePolicy, SharedSessionVariables, ShellEnvironment, ShellTool,
-    ShellToolOptions, ToolContext, ToolPrompt, UserShell, WRITE_PROMPT, WriteTool,
+    BuiltinTools, ImagePolicy, ImageResizeLimits, SharedSessionVariables, UserShell,
+    local_environment, put_on_path,
 };
+use tokio::sync::watch;
 
 /// Tools that are active by default.
 const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -47,109 +50,67 @@ pub enum DefaultTools {
     None,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ToolOrigin {
-    Builtin,
-    /// Registered by the embedding program.
-    Program,
-    Extension,
-}
-
-/// A tool and its text in the system prompt.
-#[derive(Clone)]
-pub struct RegisteredTool {
-    pub tool: Arc<dyn Tool>,
-    pub origin: ToolOrigin,
-    /// One line for the tool list of the prompt; without it the tool is not listed there.
-    pub snippet: Option<String>,
-    /// Rules for its use.
-    pub guidelines: Vec<String>,
-}
-
-impl RegisteredTool {
-    /// Registers a tool of the embedding program.
-    pub fn new(tool: Arc<dyn Tool>) -> Self {
-        Self {
-            tool,
-            origin: ToolOrigin::Program,
-            snippet: None,
-            guidelines: Vec::new(),
-        }
-    }
-
-    fn builtin(tool: Arc<dyn Tool>, prompt: ToolPrompt) -> Self {
-        Self {
-            tool,
-            origin: ToolOrigin::Builtin,
-            snippet: Some(prompt.snippet.to_owned()),
-            guidelines: prompt.guidelines.iter().map(|&it| it.to_owned()).collect(),
-        }
-    }
-
-    pub fn name(&self) -> &str {
-        &self.tool.declaration().name
-    }
-}
-
 #[derive(Clone)]
 pub struct ToolsetOptions {
     pub cwd: PathBuf,
-    /// The directory that `~` expands to.
-    pub home: Option<PathBuf>,
-    /// The shell to use instead of bash (`shellPath`).
-    pub shell_path: Option<PathBuf>,
+    /// Where the tools work.
+    pub environment: Arc<Environment>,
     /// A line to run before each command (`shellCommandPrefix`).
     pub command_prefix: Option<String>,
     /// Whether images are resized to fit the model (`images.autoResize`).
     pub resize_images: bool,
-    pub environment: ShellEnvironment,
     pub selection: ToolSelection,
     /// Tools that are active by default (`defaultTools`); a built-in list if absent.
     pub default_tools: Option<Vec<String>>,
-    /// Tools of the embedding program; they replace built-in tools of the same name.
-    pub custom: Vec<RegisteredTool>,
+    /// Sources of further tools. A tool replaces a built-in one, or one of an earlier source, that
+    /// has the same name.
+    pub sources: Vec<Arc<dyn ToolSource>>,
 }
 
 impl ToolsetOptions {
-    /// Options for a directory, with the environment of this process.
+    /// Options for a directory on the local machine, with the variables of this process.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {
             cwd: cwd.into(),
-            home: std::env::home_dir(),
-            shell_path: None,
+            environment: Arc::new(local_environment()),
             command_prefix: None,
             resize_images: true,
-            environment: ShellEnvironment::inherited(None),
             selection: ToolSelection::default(),
             default_tools: None,
-            custom: Vec::new(),
+            sources: Vec::new(),
         }
     }
 }
 
-/// Returns the environment of commands: the base variables, the additional ones, and the tools
-/// directory first on the `PATH`.
-pub(crate) fn command_environment(
+/// Returns the variables that commands start with: the base variables, the additional ones, and the
+/// tools directory first on the `PATH`.
+pub(crate) fn command_variables(
     base: impl IntoIterator<Item = (OsString, OsString)>,
     more: &[(String, String)],
     tools: &Path,
-) -> ShellEnvironment {
+) -> Variables {
     let more = more
         .iter()
         .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    ShellEnvironment::new(base.into_iter().chain(more), Some(tools))
+    let mut variables = base.into_iter().chain(more).collect();
+    put_on_path(&mut variables, tools);
+    variables
 }
 
-/// The tools of a session and the state shared with it. Clones share the tools.
+/// The tools of a session and the state shared with it. Clones share the sources.
 #[derive(Clone)]
 pub struct Toolset {
+    /// Later sources override earlier ones; the first is `builtin` and the last `registered`.
+    sources: Vec<watch::Receiver<Vec<RegisteredTool>>>,
+    builtin: Arc<BuiltinTools>,
+    /// Tools that were registered with the session.
+    registered: Arc<ToolRegistry>,
+    /// The tools of all sources, as of the last [`refresh`](Self::refresh).
     tools: Vec<RegisteredTool>,
     selection: ToolSelection,
     default_tools: Option<Vec<String>>,
     resize_images: bool,
-    images: SharedImagePolicy,
-    session: SharedSessionVariables,
+    environment: Arc<Environment>,
     user_shell: UserShell,
 }
 
@@ -162,60 +123,65 @@ impl std::fmt::Debug for Toolset {
 
 impl Toolset {
     pub fn new(options: ToolsetOptions) -> Self {
-        let paths = PathResolver {
-            cwd: options.cwd.clone(),
-            home: options.home,
-        };
-        let context = ToolContext::new(paths, Arc::new(LocalFiles));
-        let session = SharedSessionVariables::default();
-        let shell = options
-            .shell_path
-            .map_or_else(LocalShell::default, LocalShell::at);
-        let shell_options = ShellToolOptions {
-            environment: options.environment.clone(),
-            session: Some(session.clone()),
-            command_prefix: options.command_prefix.clone(),
-            ..ShellToolOptions::local(options.cwd.clone(), shell)
-        };
+        let environment = options.environment;
         let user_shell = UserShell {
             cwd: options.cwd,
-            processes: Arc::clone(&shell_options.processes),
-            environment: options.environment,
-            command_prefix: options.command_prefix,
-            spill_directory: shell_options.spill_directory.clone(),
+            processes: Arc::clone(&environment.processes),
+            vars: environment.vars.clone(),
+            command_prefix: options.command_prefix.clone(),
+            spill_directory: std::env::temp_dir(),
         };
+        let builtin = Arc::new(BuiltinTools::new(options.command_prefix));
+        let registered = Arc::new(ToolRegistry::default());
+        let mut sources = vec![builtin.tools()];
+        sources.extend(options.sources.iter().map(|source| source.tools()));
+        sources.push(registered.tools());
         let mut toolset = Self {
+            sources,
+            builtin,
+            registered,
             tools: Vec::new(),
             selection: options.selection,
             default_tools: options.default_tools,
             resize_images: options.resize_images,
-            images: context.images.clone(),
-            session,
+            environment,
             user_shell,
         };
-        for tool in builtin_tools(&context, shell_options) {
-            toolset.register(tool);
-        }
-        for tool in options.custom {
-            toolset.register(tool);
-        }
+        toolset.tools = toolset.merged();
         toolset.set_image_policy_for(None);
         toolset
     }
 
-    /// Adds a tool or replaces the one with the same name; excluded tools are ignored.
-    pub fn register(&mut self, tool: RegisteredTool) {
-        if !self.selection.allows(tool.name()) {
-            return;
+    /// Returns the tools of the sources that the flags allow.
+    fn merged(&self) -> Vec<RegisteredTool> {
+        let tools = self.sources.iter().flat_map(|source| {
+            let tools = source.borrow().clone();
+            tools.into_iter()
+        });
+        merge_tools(tools.filter(|tool| self.selection.allows(tool.name())))
+    }
+
+    /// Applies changes of the sources. Returns the names of new tools that are active by default;
+    /// `None` if nothing has changed.
+    pub fn refresh(&mut self) -> Option<Vec<String>> {
+        let mut is_changed = false;
+        for source in &mut self.sources {
+            is_changed |= source.borrow_and_update().has_changed();
         }
-        let same = self
-            .tools
-            .iter_mut()
-            .find(|known| known.name() == tool.name());
-        match same {
-            Some(existing) => *existing = tool,
-            None => self.tools.push(tool),
+        if !is_changed {
+            return None;
         }
+        let tools = self.merged();
+        let before = std::mem::replace(&mut self.tools, tools);
+        let mut added = self.default_active();
+        added.retain(|name| !before.iter().any(|known| known.name() == name));
+        Some(added)
+    }
+
+    /// Adds a tool or replaces the one with the same name, whatever its source; excluded tools are
+    /// ignored. The next [`refresh`](Self::refresh) applies it.
+    pub fn register(&self, tool: RegisteredTool) {
+        self.registered.add(tool);
     }
 
     pub fn tools(&self) -> &[RegisteredTool] {
@@ -314,20 +280,25 @@ impl Toolset {
             .and_then(|limits| limits.images.as_ref())
             .and_then(|images| images.resize.as_ref());
         let limits = resize.map_or_else(ImageResizeLimits::default, ImageResizeLimits::from);
-        self.images.set(ImagePolicy {
+        self.builtin.images().set(ImagePolicy {
             limits: self.resize_images.then_some(limits),
             model_supports_images: model.is_none_or(|model| model.input.contains(&Modality::Image)),
         });
     }
 
     pub fn image_policy(&self) -> ImagePolicy {
-        self.images.get()
+        self.builtin.images().get()
     }
 
     /// Returns the environment variables that describe the session to shell commands; the session
     /// fills them in.
     pub fn session_variables(&self) -> &SharedSessionVariables {
-        &self.session
+        self.builtin.session_variables()
+    }
+
+    /// Returns where the tools work.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
     }
 
     /// Returns the shell for the user's commands.
@@ -346,36 +317,6 @@ impl ToolSelection {
         };
         is_allowed && !is_excluded
     }
-}
-
-fn builtin_tools(context: &ToolContext, shell: ShellToolOptions) -> Vec<RegisteredTool> {
-    #[cfg(windows)]
-    let power_shell = ShellTool::power_shell(ShellToolOptions {
-        processes: Arc::new(LocalShell::power_shell()),
-        // The prefix is a line for bash.
-        command_prefix: None,
-        ..shell.clone()
-    });
-    let bash = ShellTool::bash(shell);
-    let bash_prompt = bash.prompt();
-    let context = || context.clone();
-    let mut tools = vec![
-        RegisteredTool::builtin(Arc::new(ReadTool::new(context())), READ_PROMPT),
-        RegisteredTool::builtin(Arc::new(bash), bash_prompt),
-    ];
-    #[cfg(windows)]
-    {
-        let prompt = power_shell.prompt();
-        tools.push(RegisteredTool::builtin(Arc::new(power_shell), prompt));
-    }
-    tools.extend([
-        RegisteredTool::builtin(Arc::new(EditTool::new(context())), EDIT_PROMPT),
-        RegisteredTool::builtin(Arc::new(WriteTool::new(context())), WRITE_PROMPT),
-        RegisteredTool::builtin(Arc::new(GrepTool::new(context())), GREP_PROMPT),
-        RegisteredTool::builtin(Arc::new(FindTool::new(context())), FIND_PROMPT),
-        RegisteredTool::builtin(Arc::new(LsTool::new(context())), LS_PROMPT),
-    ]);
-    tools
 }
 
 #[cfg(test)]

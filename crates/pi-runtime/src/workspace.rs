@@ -20,13 +20,15 @@ use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
     shell_command,
 };
+use pi_core::{Environment, ToolSource};
 use pi_env::{Env, env_vars as ai_vars};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
+use pi_tools::{LocalShell, local_environment};
 
 use crate::host::{Host, TrustResolver, resolve_trust};
-use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions, command_environment};
+use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
 pub(crate) use project_probe::ProjectProbe;
@@ -137,20 +139,26 @@ impl Workspace {
     pub fn toolset(
         &self,
         selection: ToolSelection,
-        custom: Vec<RegisteredTool>,
+        sources: Vec<Arc<dyn ToolSource>>,
         variables: &[(String, String)],
     ) -> Toolset {
         let settings = self.settings.settings();
+        let shell = settings.shell_path(&self.env);
+        let shell = shell.map_or_else(LocalShell::default, LocalShell::at);
+        let environment = Environment {
+            processes: Arc::new(shell),
+            vars: command_variables(std::env::vars_os(), variables, &self.agent_dir.bin()),
+            home: self.env.home_dir(),
+            ..local_environment()
+        };
         Toolset::new(ToolsetOptions {
             cwd: self.cwd.clone(),
-            home: self.env.home_dir(),
-            shell_path: settings.shell_path(&self.env),
+            environment: Arc::new(environment),
             command_prefix: settings.shell_command_prefix.clone(),
             resize_images: settings.images.auto_resize(),
-            environment: command_environment(std::env::vars_os(), variables, &self.agent_dir.bin()),
             selection,
             default_tools: settings.default_tools.clone(),
-            custom,
+            sources,
         })
     }
 

@@ -10,14 +10,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use divan::Bencher;
-use pi_core::{Tool, UpdateSink};
-use pi_tools::{FindTool, GrepTool, ToolContext};
+use pi_core::{NoSession, Tool, ToolContext};
+use pi_tools::{FindTool, GrepTool, local_environment};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 const PACKAGES: usize = 200;
 const FILES_PER_PACKAGE: usize = 150;
@@ -99,12 +98,9 @@ fn write_file(path: &Path, contents: &str) {
 
 fn call(tool: &dyn Tool, arguments: &Value) -> usize {
     let arguments = arguments.as_object().cloned().expect("an object");
-    let running = tool.execute(
-        "call",
-        arguments,
-        UpdateSink::default(),
-        CancellationToken::new(),
-    );
+    let session = Arc::new(NoSession::at(&*TREE));
+    let cx = ToolContext::new("call", session, Arc::new(local_environment()));
+    let running = tool.call(cx, arguments);
     RUNTIME.block_on(running).expect("a result").content.len()
 }
 
@@ -124,7 +120,7 @@ fn bench_program(bencher: Bencher<'_, '_>, program: Option<PathBuf>, arguments: 
 
 #[divan::bench(args = [NEEDLE, ABSENT])]
 fn grep(bencher: Bencher<'_, '_>, pattern: &str) {
-    let tool = GrepTool::new(ToolContext::local(&*TREE));
+    let tool = GrepTool::default();
     bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
 }
 
@@ -143,7 +139,7 @@ fn grep_by_rg(bencher: Bencher<'_, '_>, pattern: &str) {
 
 #[divan::bench(args = ["*.toml", "src/**/*.rs", "*.absent"])]
 fn find(bencher: Bencher<'_, '_>, pattern: &str) {
-    let tool = FindTool::new(ToolContext::local(&*TREE));
+    let tool = FindTool::default();
     bencher.bench_local(|| call(&tool, &json!({"pattern": pattern})));
 }
 

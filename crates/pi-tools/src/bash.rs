@@ -7,17 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{ExitCode, ProcessError, ShellCommand, ShellLanguage, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::context::{ToolPrompt, declare_strict, parse_arguments};
-use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::{OutputForm, OutputSnapshot, OutputSpool, SpillTarget};
-use crate::shell::{LocalShell, SharedSessionVariables, ShellEnvironment};
+use crate::session_variables::{SharedSessionVariables, model_variables};
 use crate::shell_run::{self, OutputProgress, with_prefix};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
 
@@ -32,11 +30,6 @@ pub trait SpawnHook: Send + Sync {
 
 #[derive(Clone)]
 pub struct ShellToolOptions {
-    /// Working directory of commands.
-    pub cwd: PathBuf,
-    pub processes: Arc<dyn ProcessOperations>,
-    /// Base environment of commands.
-    pub environment: ShellEnvironment,
     /// Session variables for commands; `None` sets none.
     pub session: Option<SharedSessionVariables>,
     /// Commands to run before each command.
@@ -46,13 +39,9 @@ pub struct ShellToolOptions {
     pub spill_directory: PathBuf,
 }
 
-impl ShellToolOptions {
-    /// Runs commands in a local shell with the environment of this process.
-    pub fn local(cwd: impl Into<PathBuf>, shell: LocalShell) -> Self {
+impl Default for ShellToolOptions {
+    fn default() -> Self {
         Self {
-            cwd: cwd.into(),
-            processes: Arc::new(shell),
-            environment: ShellEnvironment::inherited(None),
             session: None,
             command_prefix: None,
             spawn_hook: None,
@@ -64,6 +53,7 @@ impl ShellToolOptions {
 /// Properties that differ between shell tools.
 struct ShellToolKind {
     name: &'static str,
+    language: ShellLanguage,
     shell: &'static str,
     snippet: &'static str,
     spill_prefix: &'static str,
@@ -73,6 +63,7 @@ struct ShellToolKind {
 
 const BASH: ShellToolKind = ShellToolKind {
     name: "bash",
+    language: ShellLanguage::Bash,
     shell: "bash",
     snippet: "Run a shell command",
     spill_prefix: "pi-bash",
@@ -83,6 +74,7 @@ const BASH: ShellToolKind = ShellToolKind {
 #[cfg(any(windows, test))]
 const POWERSHELL: ShellToolKind = ShellToolKind {
     name: "powershell",
+    language: ShellLanguage::PowerShell,
     shell: "PowerShell",
     snippet: "Run a PowerShell command",
     spill_prefix: "pi-powershell",
@@ -106,7 +98,7 @@ impl ShellTool {
         Self::new(BASH, options)
     }
 
-    /// Creates the `powershell` tool; use it with [`LocalShell::power_shell`].
+    /// Creates the `powershell` tool.
     #[cfg(windows)]
     pub fn power_shell(options: ShellToolOptions) -> Self {
         Self::new(POWERSHELL, options)
@@ -154,7 +146,11 @@ impl ShellTool {
         }
     }
 
-    async fn command(&self, arguments: ShellArguments) -> Result<ShellCommand, ToolError> {
+    async fn command(
+        &self,
+        cx: &ToolContext,
+        arguments: ShellArguments,
+    ) -> Result<ShellCommand, ToolError> {
         let options = &self.options;
         let session = options
             .session
@@ -162,9 +158,10 @@ impl ShellTool {
             .and_then(SharedSessionVariables::get);
         let command = ShellCommand {
             command: with_prefix(options.command_prefix.as_deref(), &arguments.command),
-            cwd: options.cwd.clone(),
-            environment: options.environment.for_model(session),
+            cwd: cx.session.cwd().to_owned(),
+            environment: model_variables(&cx.env.vars, session),
             timeout: arguments.timeout.map(time_limit).transpose()?,
+            shell: self.kind.language,
         };
         let mut command = match &options.spawn_hook {
             Some(hook) => hook.adjust(command).await?,
@@ -174,25 +171,23 @@ impl ShellTool {
         Ok(command)
     }
 
-    async fn run(
-        &self,
-        arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
         let arguments = parse_arguments(arguments)?;
-        updates.send(ToolOutput::default());
-        let command = self.command(arguments).await?;
+        cx.progress.send(ToolOutput::default());
+        let command = self.command(&cx, arguments).await?;
         let target = SpillTarget {
             directory: self.options.spill_directory.clone(),
             prefix: self.kind.spill_prefix,
         };
         let mut spool = OutputSpool::new(OutputForm::Raw, target);
-        let show = |progress: OutputProgress<'_>| match progress {
+        let show = |output: OutputProgress<'_>| match output {
             OutputProgress::Text(_) => {}
-            OutputProgress::UpdateDue(spool) => updates.send(partial_output(spool.snapshot())),
+            OutputProgress::UpdateDue(spool) => {
+                cx.progress.send(partial_output(spool.snapshot()));
+            }
         };
-        let processes = &*self.options.processes;
+        let processes = &*cx.env.processes;
+        let cancel = cx.cancel.clone();
         let result = shell_run::run(processes, command, &mut spool, show, cancel).await;
         finish(&spool, result, self.kind.shell)
     }
@@ -203,14 +198,12 @@ impl Tool for ShellTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, updates, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(cx, arguments))
     }
 }
 

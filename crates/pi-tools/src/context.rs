@@ -1,6 +1,5 @@
 //! Shared state and helpers of all tools.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_core::ToolError;
@@ -11,37 +10,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::images::ImagePolicy;
-use crate::mutation_queue::{MutationError, MutationQueue};
-use crate::operations::{FileOperations, LocalFiles};
-use crate::paths::{PathError, PathResolver};
-
-/// What tools operate on. Clones share the mutation queue and the image policy.
-#[derive(Clone)]
-pub struct ToolContext {
-    pub paths: PathResolver,
-    pub files: Arc<dyn FileOperations>,
-    /// Serializes mutations of the same file.
-    pub mutations: MutationQueue,
-    /// How images are prepared for the current model.
-    pub images: SharedImagePolicy,
-}
-
-impl ToolContext {
-    /// Uses local files and the given working directory.
-    pub fn local(cwd: impl Into<PathBuf>) -> Self {
-        Self::new(PathResolver::new(cwd), Arc::new(LocalFiles))
-    }
-
-    /// Uses the given files.
-    pub fn new(paths: PathResolver, files: Arc<dyn FileOperations>) -> Self {
-        Self {
-            paths,
-            files,
-            mutations: MutationQueue::default(),
-            images: SharedImagePolicy::default(),
-        }
-    }
-}
+use crate::mutation_queue::MutationError;
+use crate::paths::PathError;
 
 /// The current image policy, updated by the application.
 #[derive(Debug, Clone, Default)]

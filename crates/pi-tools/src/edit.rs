@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{FileError, FileOperations, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
+    ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
 use crate::line_endings::{PlainText, replace_ranges};
-use crate::operations::{FileError, FileOperations};
+use crate::mutation_queue::MutationQueue;
+use crate::paths::PathResolver;
 use diff::LineDiff;
 use matcher::{Edit, find_replacements};
 
@@ -63,7 +64,7 @@ impl TextChange {
 
 pub struct EditTool {
     declaration: ToolDeclaration,
-    context: ToolContext,
+    mutations: MutationQueue,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +90,8 @@ struct EditDetails {
 }
 
 impl EditTool {
-    pub fn new(context: ToolContext) -> Self {
+    /// Creates the tool. Tools that share a queue do not overwrite each other's changes.
+    pub fn new(mutations: MutationQueue) -> Self {
         let declaration = declare_strict(
             "edit",
             "Edit a single file by exact text replacement. Each oldText must occur exactly once in the \
@@ -128,15 +130,11 @@ impl EditTool {
         );
         Self {
             declaration,
-            context,
+            mutations,
         }
     }
 
-    async fn run(
-        &self,
-        arguments: JsonObject,
-        cancel: CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
         let EditArguments { path, edits } = parse_arguments(arguments)?;
         if edits.is_empty() {
             return Err(ToolError::new(
@@ -150,17 +148,16 @@ impl EditTool {
                 new_text: edit.new_text,
             })
             .collect();
-        let resolved = self.context.paths.resolve(&path)?;
-        let files = Arc::clone(&self.context.files);
-        let token = cancel.clone();
+        let resolved = PathResolver::of(&cx).resolve(&path)?;
+        let files = Arc::clone(&cx.env.files);
+        let token = cx.cancel.clone();
         let written_path = path.clone();
-        self.context
-            .mutations
+        self.mutations
             .run(
-                &*self.context.files,
+                &*cx.env.files,
                 &resolved,
                 |real_path| edit_file(files, real_path, written_path, edits, token),
-                &cancel,
+                &cx.cancel,
             )
             .await
             .map_err(|error| mutation_failure("edit", &path, error))?
@@ -176,14 +173,12 @@ impl Tool for EditTool {
         repair::repair(arguments)
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(cx, arguments))
     }
 }
 

@@ -1,41 +1,46 @@
-//! The built-in tools: read, write, edit, bash, grep, find and ls. A tool is created from a
-//! [`ToolContext`], which holds the working directory and the operations for accessing files. All
-//! access goes through [`FileOperations`] and [`ProcessOperations`], so an application can redirect
-//! tools to another machine.
+//! The built-in tools: read, write, edit, bash, grep, find and ls. They access files, processes and
+//! searches only through the [`Environment`](pi_core::Environment) of a call, so an application can
+//! run them on another machine. [`local_environment`] is the local one.
 //!
 //! ```
-//! use pi_core::{Tool, UpdateSink};
-//! use pi_tools::{ReadTool, ToolContext};
+//! use std::sync::Arc;
+//!
+//! use pi_core::{NoSession, Tool, ToolContext};
+//! use pi_tools::{ReadTool, SharedImagePolicy, local_environment};
 //! use serde_json::json;
-//! use tokio_util::sync::CancellationToken;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let read = ReadTool::new(ToolContext::local("/project"));
+//! let read = ReadTool::new(SharedImagePolicy::default());
 //! let arguments = serde_json::from_value(json!({"path": "README.md", "limit": 20}))?;
-//! let output = read
-//!     .execute("call_1", arguments, UpdateSink::default(), CancellationToken::new())
-//!     .await?;
+//! let session = Arc::new(NoSession::at("/project"));
+//! let cx = ToolContext::new("call_1", session, Arc::new(local_environment()));
+//! let output = read.call(cx, arguments).await?;
 //! assert_eq!(output.content.len(), 1);
 //! # Ok(())
 //! # }
 //! ```
 
 mod bash;
+mod builtin;
 mod context;
 mod edit;
 mod find;
 mod grep;
 mod images;
 mod line_endings;
+mod local_environment;
+mod local_files;
 mod ls;
+mod memory;
 mod mutation_queue;
-mod operations;
 mod output_spool;
 mod paths;
 mod plain_text;
 mod process_tree;
 mod read;
+mod search;
 mod search_report;
+mod session_variables;
 mod shell;
 mod shell_run;
 #[cfg(test)]
@@ -43,11 +48,11 @@ mod testing;
 mod truncate;
 mod user_shell;
 mod utf8_stream;
-mod walk;
 mod write;
 
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
-pub use context::{SharedImagePolicy, ToolContext, ToolPrompt};
+pub use builtin::BuiltinTools;
+pub use context::{SharedImagePolicy, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
@@ -55,16 +60,16 @@ pub use images::{
     ImageError, ImagePolicy, ImageResizeLimits, PreparedImage, prepare_image,
     prepare_result_images, sniff_image,
 };
+pub use local_environment::{local_environment, put_on_path};
+pub use local_files::LocalFiles;
 pub use ls::{LS_PROMPT, LsTool};
+pub use memory::{MemoryFiles, MemoryProcesses};
 pub use mutation_queue::{MutationError, MutationQueue};
-pub use operations::{
-    DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
-    LocalFiles, MemoryFiles, MemoryProcesses, OpenFile, ProcessError, ProcessOperations,
-    ShellCommand,
-};
 pub use paths::{PathError, PathResolver};
 pub use read::{READ_PROMPT, ReadTool};
-pub use shell::{LocalShell, SessionVariables, SharedSessionVariables, ShellEnvironment};
+pub use search::{FileSearch, LocalSearch};
+pub use session_variables::{SessionVariables, SharedSessionVariables};
+pub use shell::LocalShell;
 pub use truncate::{
     MAX_BYTES, MAX_LINES, TextSize, TruncatedBy, Truncation, TruncationLimits, UNLIMITED_LINES,
     format_size, truncate_head, truncate_head_prefix, truncate_tail, truncate_tail_suffix,

@@ -3,15 +3,14 @@
 mod order;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{DirectoryEntry, FileError, FileKind, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, declare, parse_arguments};
-use crate::operations::{DirectoryEntry, FileError, FileKind};
+use crate::context::{ToolPrompt, aborted, declare, parse_arguments};
+use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, TruncationLimits, format_size, truncate_head};
 use order::NameOrder;
 
@@ -25,7 +24,6 @@ const DEFAULT_LIMIT: f64 = 500.0;
 
 pub struct LsTool {
     declaration: ToolDeclaration,
-    context: ToolContext,
 }
 
 #[derive(Deserialize)]
@@ -34,8 +32,8 @@ struct LsArguments {
     limit: Option<f64>,
 }
 
-impl LsTool {
-    pub fn new(context: ToolContext) -> Self {
+impl Default for LsTool {
+    fn default() -> Self {
         let declaration = declare(
             "ls",
             &format!(
@@ -57,43 +55,36 @@ impl LsTool {
                 },
             }),
         );
-        Self {
-            declaration,
-            context,
-        }
+        Self { declaration }
     }
+}
 
-    async fn run(
-        &self,
-        arguments: JsonObject,
-        cancel: CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
-        let arguments: LsArguments = parse_arguments(arguments)?;
-        cancel
-            .run_until_cancelled(self.list(arguments))
-            .await
-            .ok_or_else(aborted)?
-    }
+async fn run(cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
+    let arguments: LsArguments = parse_arguments(arguments)?;
+    cx.cancel
+        .run_until_cancelled(list(&cx, arguments))
+        .await
+        .ok_or_else(aborted)?
+}
 
-    async fn list(&self, arguments: LsArguments) -> Result<ToolOutput, ToolError> {
-        let raw_path = arguments.path.filter(|path| !path.is_empty());
-        let raw_path = raw_path.as_deref().unwrap_or(".");
-        let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1.0);
-        let path = self.context.paths.resolve(raw_path)?;
-        let failure =
-            |error: FileError| ToolError::new(format!("Cannot list {}: {error}", path.display()));
-        let files = &self.context.files;
-        let status = files.status(&path).await.map_err(failure)?;
-        if status.kind != FileKind::Directory {
-            return Err(ToolError::new(format!(
-                "Cannot list {}: {}, not a directory; use read for files",
-                path.display(),
-                status.kind
-            )));
-        }
-        let entries = files.list(&path).await.map_err(failure)?;
-        Ok(output(&sorted_names(&entries), limit))
+async fn list(cx: &ToolContext, arguments: LsArguments) -> Result<ToolOutput, ToolError> {
+    let raw_path = arguments.path.filter(|path| !path.is_empty());
+    let raw_path = raw_path.as_deref().unwrap_or(".");
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).max(1.0);
+    let path = PathResolver::of(cx).resolve(raw_path)?;
+    let failure =
+        |error: FileError| ToolError::new(format!("Cannot list {}: {error}", path.display()));
+    let files = &cx.env.files;
+    let status = files.status(&path).await.map_err(failure)?;
+    if status.kind != FileKind::Directory {
+        return Err(ToolError::new(format!(
+            "Cannot list {}: {}, not a directory; use read for files",
+            path.display(),
+            status.kind
+        )));
     }
+    let entries = files.list(&path).await.map_err(failure)?;
+    Ok(output(&sorted_names(&entries), limit))
 }
 
 impl Tool for LsTool {
@@ -101,14 +92,12 @@ impl Tool for LsTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(run(cx, arguments))
     }
 }
 

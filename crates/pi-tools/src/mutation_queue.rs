@@ -6,11 +6,10 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pi_core::{FileError, FileOperations};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-
-use crate::operations::{FileError, FileOperations};
 
 /// Queues mutations by file; clones share the queue.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use pi_core::ToolContext;
 use thiserror::Error;
 use url::Url;
 
@@ -26,6 +27,14 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
+    /// Resolves the paths of a tool call.
+    pub(crate) fn of(cx: &ToolContext) -> Self {
+        Self {
+            cwd: cx.session.cwd().to_owned(),
+            home: cx.env.home.clone(),
+        }
+    }
+
     /// Uses the given working directory and the current user's home directory.
     pub fn new(cwd: impl Into<PathBuf>) -> Self {
         Self {

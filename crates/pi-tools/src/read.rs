@@ -8,7 +8,7 @@ mod window;
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
@@ -16,9 +16,9 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{ToolContext, ToolPrompt, aborted, declare_strict, parse_arguments};
+use crate::context::{SharedImagePolicy, ToolPrompt, aborted, declare_strict, parse_arguments};
 use crate::images::{ImageError, prepare_image, sniff_image};
-use crate::operations::{FileError, OpenFile};
+use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
 use window::{LineRange, LineWindow, LineWindowBuilder};
 
@@ -38,7 +38,7 @@ const MAX_IMAGE_BYTES: u64 = 128 * 1024 * 1024;
 
 pub struct ReadTool {
     declaration: ToolDeclaration,
-    context: ToolContext,
+    images: SharedImagePolicy,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +68,8 @@ fn to_usize(number: f64) -> usize {
 }
 
 impl ReadTool {
-    pub fn new(context: ToolContext) -> Self {
+    /// Creates the tool; `images` decides how images are prepared for the current model.
+    pub fn new(images: SharedImagePolicy) -> Self {
         let declaration = declare_strict(
             "read",
             &format!(
@@ -98,35 +99,31 @@ impl ReadTool {
         );
         Self {
             declaration,
-            context,
+            images,
         }
     }
 
-    async fn run(
-        &self,
-        arguments: JsonObject,
-        cancel: CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
         let arguments: ReadArguments = parse_arguments(arguments)?;
-        cancel
-            .run_until_cancelled(self.read(&arguments, &cancel))
+        cx.cancel
+            .run_until_cancelled(self.read(&cx, &arguments))
             .await
             .ok_or_else(aborted)?
     }
 
     async fn read(
         &self,
+        cx: &ToolContext,
         arguments: &ReadArguments,
-        cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let failure =
             |error: FileError| ToolError::new(format!("Cannot read {}: {error}", arguments.path));
-        let path = self.locate(&arguments.path).await?;
-        let mut file = self.context.files.open(&path).await.map_err(failure)?;
+        let path = locate(cx, &arguments.path).await?;
+        let mut file = cx.env.files.open(&path).await.map_err(failure)?;
         let head = read_head(&mut file).await.map_err(failure)?;
         if let Some(media_type) = sniff_image(&head) {
             return self
-                .read_image(arguments, file, head, media_type, cancel)
+                .read_image(arguments, file, head, media_type, &cx.cancel)
                 .await;
         }
         if memchr::memchr(0, &head).is_some() {
@@ -138,18 +135,6 @@ impl ReadTool {
         text_output(arguments, window)
     }
 
-    /// Returns the path of the file, trying name variants that look the same.
-    async fn locate(&self, raw_path: &str) -> Result<PathBuf, ToolError> {
-        let candidates = self.context.paths.candidates(raw_path)?;
-        for candidate in &candidates {
-            let status = self.context.files.status(candidate).await;
-            if !matches!(status, Err(FileError::Missing | FileError::NotADirectory)) {
-                return Ok(candidate.clone());
-            }
-        }
-        Ok(candidates.into_iter().next().unwrap_or_default())
-    }
-
     async fn read_image(
         &self,
         arguments: &ReadArguments,
@@ -158,7 +143,7 @@ impl ReadTool {
         media_type: &'static str,
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
-        let policy = self.context.images.get();
+        let policy = self.images.get();
         let prepared = if file.size > MAX_IMAGE_BYTES {
             Err(ImageError::TooLarge)
         } else {
@@ -207,15 +192,25 @@ impl Tool for ReadTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(cx, arguments))
     }
+}
+
+/// Returns the path of the file, trying name variants that look the same.
+async fn locate(cx: &ToolContext, raw_path: &str) -> Result<PathBuf, ToolError> {
+    let candidates = PathResolver::of(cx).candidates(raw_path)?;
+    for candidate in &candidates {
+        let status = cx.env.files.status(candidate).await;
+        if !matches!(status, Err(FileError::Missing | FileError::NotADirectory)) {
+            return Ok(candidate.clone());
+        }
+    }
+    Ok(candidates.into_iter().next().unwrap_or_default())
 }
 
 async fn read_head(file: &mut OpenFile) -> Result<Vec<u8>, FileError> {

@@ -1,9 +1,15 @@
-//! Search results: lines, truncated to the limits, and notices about what is missing.
+//! What grep and find share: where a search starts, and its results as lines, truncated to the
+//! limits, with notices about what is missing.
 
+use std::path::{Path, PathBuf};
+
+use pi_core::{FileKind, SearchError, ToolContext, ToolError, UnreadablePaths};
 use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 
+use crate::context::aborted;
+use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, TextSize, TruncationLimits, format_size, truncate_head_prefix};
 
 /// Lines found so far. Lines that cannot be shown are only counted.
@@ -85,6 +91,42 @@ impl SearchReport {
     }
 }
 
+/// Returns the path where a search starts and its kind: the path from the model, or the working
+/// directory.
+pub(crate) async fn search_root(
+    cx: &ToolContext,
+    raw_path: Option<&str>,
+) -> Result<(PathBuf, FileKind), ToolError> {
+    let raw_path = raw_path.filter(|path| !path.is_empty());
+    let root = PathResolver::of(cx).resolve(raw_path.unwrap_or("."))?;
+    match cx.env.files.status(&root).await {
+        Ok(status) => Ok((root, status.kind)),
+        Err(error) => Err(ToolError::new(format!(
+            "Cannot search {}: {error}",
+            root.display()
+        ))),
+    }
+}
+
+/// Returns the error of a search with a valid query.
+pub(crate) fn search_failure(error: SearchError) -> ToolError {
+    match error {
+        SearchError::Canceled => aborted(),
+        SearchError::Failed(reason) => ToolError::new(format!("Search failed: {reason}")),
+        other => ToolError::new(other.to_string()),
+    }
+}
+
+pub(crate) fn unreadable_notice(unreadable: &UnreadablePaths) -> Option<String> {
+    // A path may contain newlines; the notice is a single line.
+    let first = unreadable.first.replace('\n', " ");
+    match unreadable.count {
+        0 => None,
+        1 => Some(format!("Could not read {first}")),
+        more => Some(format!("Could not read {more} paths, the first: {first}")),
+    }
+}
+
 /// Converts a count from the model to an integer of at least 1.
 pub(crate) fn parse_count(given: Option<f64>, default: usize) -> usize {
     #[expect(
@@ -96,7 +138,7 @@ pub(crate) fn parse_count(given: Option<f64>, default: usize) -> usize {
 }
 
 /// Returns a path relative to the search directory, with forward slashes.
-pub(crate) fn relative_path(path: &std::path::Path, root: &std::path::Path) -> String {
+pub(crate) fn relative_path(path: &Path, root: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let text = below.to_string_lossy();
     if cfg!(windows) {

@@ -1,9 +1,8 @@
 //! Runs shell commands on the local machine. A command is complete when the shell has exited and
 //! its output has been idle for a moment: a daemon that keeps the pipe open does not block the
-//! tool, and output still in flight is not lost. Finding the shell and building its environment is
-//! in the submodules.
+//! tool, and output still in flight is not lost. Finding the shell is
+//! in `program`.
 
-mod environment;
 mod program;
 
 use std::io;
@@ -13,14 +12,12 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
+use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand, ShellLanguage};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use environment::{SessionVariables, SharedSessionVariables, ShellEnvironment};
-
-use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use crate::process_tree::{KILL_TIMEOUT, OutputPipe, ProcessTree};
 use program::ShellProgram;
 
@@ -30,54 +27,21 @@ const OUTPUT_IDLE_TIME: Duration = Duration::from_millis(100);
 /// Read buffer size; matches the capacity of a pipe.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Runs commands in a local shell. Clones share the pipes that are being drained.
+/// Runs commands in the local shells. Clones share the pipes that are being drained.
 #[derive(Debug, Clone, Default)]
 pub struct LocalShell {
-    kind: ShellKind,
+    /// The bash to use; a default one if absent.
+    bash: Option<PathBuf>,
     /// Pipes that daemons still write to after their command has completed.
     drained_pipes: TaskTracker,
 }
 
-#[derive(Debug, Clone)]
-enum ShellKind {
-    Bash {
-        path: Option<PathBuf>,
-    },
-    #[cfg(windows)]
-    PowerShell,
-}
-
-impl Default for ShellKind {
-    fn default() -> Self {
-        Self::Bash { path: None }
-    }
-}
-
 impl LocalShell {
-    /// Uses the shell at a path, which must support `-c`.
+    /// Uses the shell at a path for bash commands; it must support `-c`.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
-            kind: ShellKind::Bash {
-                path: Some(path.into()),
-            },
+            bash: Some(path.into()),
             ..Self::default()
-        }
-    }
-
-    /// Uses PowerShell, preferring `pwsh.exe`.
-    #[cfg(windows)]
-    pub fn power_shell() -> Self {
-        Self {
-            kind: ShellKind::PowerShell,
-            ..Self::default()
-        }
-    }
-
-    fn program(&self) -> Result<ShellProgram, ProcessError> {
-        match &self.kind {
-            ShellKind::Bash { path } => ShellProgram::bash(path.as_deref()),
-            #[cfg(windows)]
-            ShellKind::PowerShell => ShellProgram::power_shell(),
         }
     }
 
@@ -90,7 +54,10 @@ impl LocalShell {
         if cancel.is_cancelled() {
             return Err(ProcessError::Aborted);
         }
-        let program = self.program()?;
+        let program = match command.shell {
+            ShellLanguage::Bash => ShellProgram::bash(self.bash.as_deref())?,
+            ShellLanguage::PowerShell => ShellProgram::power_shell()?,
+        };
         check_directory(&command.cwd).await?;
         let mut running = match RunningCommand::start(&program, &command, output) {
             Ok(running) => running,

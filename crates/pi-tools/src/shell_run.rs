@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::operations::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::OutputSpool;
 
 /// Minimum interval between updates with partial output.

@@ -5,12 +5,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pi_core::{ProcessError, ProcessOperations, ShellCommand, ShellLanguage, Variables};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::operations::{ProcessError, ProcessOperations, ShellCommand};
 use crate::output_spool::{OutputForm, OutputSpool, SpillTarget};
-use crate::shell::ShellEnvironment;
 use crate::shell_run::{self, OutputProgress, with_prefix};
 
 #[derive(Clone)]
@@ -18,8 +17,8 @@ pub struct UserShell {
     /// Working directory of commands.
     pub cwd: PathBuf,
     pub processes: Arc<dyn ProcessOperations>,
-    /// Base environment of commands.
-    pub environment: ShellEnvironment,
+    /// Variables that commands start with.
+    pub vars: Variables,
     /// Commands to run before each command.
     pub command_prefix: Option<String>,
     /// Where long output is saved.
@@ -53,8 +52,9 @@ impl UserShell {
         let command = ShellCommand {
             command: with_prefix(self.command_prefix.as_deref(), command),
             cwd: self.cwd.clone(),
-            environment: self.environment.for_user(),
+            environment: self.vars.clone(),
             timeout: None,
+            shell: ShellLanguage::Bash,
         };
         let target = SpillTarget {
             directory: self.spill_directory.clone(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{FileError, FileOperations, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
@@ -12,9 +12,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{
-    ToolContext, ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
+    ToolPrompt, check_canceled, declare_strict, mutation_failure, parse_arguments,
 };
-use crate::operations::{FileError, FileOperations};
+use crate::mutation_queue::MutationQueue;
+use crate::paths::PathResolver;
 
 /// System prompt text of the write tool.
 pub const WRITE_PROMPT: ToolPrompt = ToolPrompt {
@@ -26,7 +27,7 @@ pub const WRITE_PROMPT: ToolPrompt = ToolPrompt {
 
 pub struct WriteTool {
     declaration: ToolDeclaration,
-    context: ToolContext,
+    mutations: MutationQueue,
 }
 
 #[derive(Deserialize)]
@@ -36,7 +37,8 @@ struct WriteArguments {
 }
 
 impl WriteTool {
-    pub fn new(context: ToolContext) -> Self {
+    /// Creates the tool. Tools that share a queue do not overwrite each other's changes.
+    pub fn new(mutations: MutationQueue) -> Self {
         let declaration = declare_strict(
             "write",
             "Write a complete file. Creates it and its parent directories if they do not \
@@ -58,27 +60,22 @@ impl WriteTool {
         );
         Self {
             declaration,
-            context,
+            mutations,
         }
     }
 
-    async fn run(
-        &self,
-        arguments: JsonObject,
-        cancel: CancellationToken,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
         let WriteArguments { path, content } = parse_arguments(arguments)?;
-        let resolved = self.context.paths.resolve(&path)?;
-        let files = Arc::clone(&self.context.files);
-        let token = cancel.clone();
+        let resolved = PathResolver::of(&cx).resolve(&path)?;
+        let files = Arc::clone(&cx.env.files);
+        let token = cx.cancel.clone();
         let contents = content.into_bytes();
-        self.context
-            .mutations
+        self.mutations
             .run(
-                &*self.context.files,
+                &*cx.env.files,
                 &resolved,
                 |real_path| write_file(files, real_path, path.clone(), contents, token),
-                &cancel,
+                &cx.cancel,
             )
             .await
             .map_err(|error| mutation_failure("write", &path, error))?
@@ -90,14 +87,12 @@ impl Tool for WriteTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        _updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(self.run(arguments, cancel))
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(cx, arguments))
     }
 }
 
@@ -124,13 +119,13 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::operations::MemoryFiles;
-    use crate::testing::{call, call_with_token, memory_context, text};
+    use crate::memory::MemoryFiles;
+    use crate::testing::{TestProject, call, call_with_token, text};
 
     #[tokio::test]
     async fn files_are_written() {
         let files = MemoryFiles::default().with("/project/old.txt", "old\n");
-        let tool = WriteTool::new(memory_context(&files));
+        let tool = TestProject::new(&files).write();
         for (path, real_path, content) in [
             ("new.txt", "/project/new.txt", "hello\n"),
             ("a/b/c.txt", "/project/a/b/c.txt", "nested"),
@@ -151,7 +146,7 @@ mod tests {
     #[tokio::test]
     async fn write_errors_are_reported() {
         let files = MemoryFiles::default().with("/project/dir/f", "x");
-        let tool = WriteTool::new(memory_context(&files));
+        let tool = TestProject::new(&files).write();
         for (path, message) in [
             ("dir", "Cannot write dir: is a directory (EISDIR)"),
             (

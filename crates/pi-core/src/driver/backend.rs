@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage};
+use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -15,7 +15,7 @@ use crate::machine::{
     CompactionJob, ContextCheck, ConversationTail, OmitTarget, PromptInput, Rejection, RunFailure,
 };
 use crate::prompt::Prompt;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolContext};
 use crate::tool_call::{FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use crate::turn::{FinishedTurn, TurnDecision};
 
@@ -90,6 +90,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<AssistantStream, HookError>>;
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>>;
+
+    /// Returns what a call of this session receives.
+    fn tool_context(&self, call: &ToolCall) -> ToolContext;
 
     /// Decides about a call whose arguments are valid, and may change them.
     fn before_tool_call<'a>(

@@ -4,24 +4,14 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pi_protocol::RequestId;
+use pi_protocol::{ActivityKind, RequestId, SessionActivity};
 use pi_providers::StreamPhase;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::machine::{
-    ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Rejection, Reply,
-};
+use crate::machine::{CancelScope, Effect, Input, Machine, Outcome, Rejection, Reply};
 use crate::validation::Validators;
-
-/// What a session is doing, for those who wait for a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SessionActivity {
-    pub kind: ActivityKind,
-    pub is_compacting: bool,
-    pub is_retrying: bool,
-}
 
 type Configure = Box<dyn Fn(&mut Machine) + Send + Sync>;
 

@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
-use crate::tool::{Tool, ToolError, UpdateSink};
+use crate::tool::{Progress, Tool, ToolContext, ToolError};
 use crate::tool_call::{Decision, FinishedToolCall, PendingToolCall, ReviewedToolCall};
 
 /// Result of a call that a hook blocked without giving a reason.
@@ -28,7 +28,7 @@ pub(super) struct RunningTools<B> {
 struct RunningCall {
     index: usize,
     task: tokio::task::Id,
-    updates: UpdateSink,
+    progress: Progress,
 }
 
 struct AskedRequest {
@@ -67,7 +67,12 @@ impl<B: Backend> RunningTools<B> {
     ) {
         let span = tracing::info_span!("tool", id = %call.id, name = %call.name);
         span.in_scope(|| tracing::debug!("tool started"));
-        let updates = UpdateSink::default();
+        let cancel = backend.control().begin(CancelScope::Run).child_token();
+        let cx = ToolContext {
+            cancel,
+            ..backend.tool_context(&call)
+        };
+        let progress = cx.progress.clone();
         let response = backend.control().machine().running_response();
         let execution = ToolExecution {
             backend: backend.clone(),
@@ -77,20 +82,19 @@ impl<B: Backend> RunningTools<B> {
                 call,
                 arguments,
             },
-            updates: updates.clone(),
-            cancel: backend.control().begin(CancelScope::Run).child_token(),
+            cx,
         };
         let task = self.tasks.spawn(execution.run().instrument(span)).id();
         self.calls.push(RunningCall {
             index,
             task,
-            updates,
+            progress,
         });
     }
 
     /// Waits until a tool reports progress or finishes, or a request is answered.
     pub(super) async fn next(&mut self, backend: &B) -> Vec<Outcome> {
-        let updates = first_of(self.calls.iter().map(|call| call.updates.next()));
+        let updates = first_of(self.calls.iter().map(|call| call.progress.next()));
         let answers = first_of(self.asked.iter().map(|asked| asked.answered.cancelled()));
         tokio::select! {
             biased;
@@ -128,7 +132,7 @@ impl<B: Backend> RunningTools<B> {
         };
         let call = self.calls.swap_remove(place);
         // Partial results are published before the end of the call.
-        let partial = std::iter::from_fn(|| call.updates.take());
+        let partial = std::iter::from_fn(|| call.progress.take());
         partial
             .map(|partial| Outcome::ToolUpdated(call.index, partial))
             .chain([Outcome::ToolFinished(call.index, outcome)])
@@ -207,8 +211,7 @@ struct ToolExecution<B> {
     backend: B,
     tool: Option<Arc<dyn Tool>>,
     pending: PendingToolCall,
-    updates: UpdateSink,
-    cancel: CancellationToken,
+    cx: ToolContext,
 }
 
 impl<B: Backend> ToolExecution<B> {
@@ -216,16 +219,13 @@ impl<B: Backend> ToolExecution<B> {
         let ran = match &self.tool {
             Some(tool) => {
                 let arguments = self.pending.arguments.clone();
-                let updates = self.updates.clone();
-                let call_id = &self.pending.call.id;
-                tool.execute(call_id, arguments, updates, self.cancel.clone())
-                    .await
+                tool.call(self.cx.clone(), arguments).await
             }
             None => Err(ToolError::new(
                 "the tool was removed before the call started",
             )),
         };
-        self.updates.close();
+        self.cx.progress.close();
         let (output, is_error) = match ran {
             Ok(output) => (output, false),
             Err(error) => (ToolOutput::failure(error.0), true),
@@ -235,7 +235,11 @@ impl<B: Backend> ToolExecution<B> {
             output,
             is_error,
         };
-        match self.backend.after_tool_call(&finished, &self.cancel).await {
+        match self
+            .backend
+            .after_tool_call(&finished, &self.cx.cancel)
+            .await
+        {
             Ok(update) => finished.apply(update),
             Err(error) => {
                 finished.output = ToolOutput::failure(error.0);

@@ -1,5 +1,7 @@
 //! What a session is doing. There is one activity at a time, and it is the only notion of "busy".
 
+use pi_protocol::ActivityKind;
+
 use super::compaction::ContextCompaction;
 use super::preparation::Preparation;
 use super::run::Run;
@@ -16,18 +18,6 @@ pub(super) enum Activity {
     Resubmitting,
     /// A compaction on request.
     Compacting(ContextCompaction),
-    Navigating,
-}
-
-/// The activity, as clients see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ActivityKind {
-    #[default]
-    Idle,
-    Preparing,
-    Running,
-    Settling,
-    Compacting,
     Navigating,
 }
 

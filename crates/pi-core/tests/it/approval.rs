@@ -2,10 +2,9 @@
 
 use futures_util::future::BoxFuture;
 use pi_core::{
-    AnswerError, Backend as _, Decision, HookError, Input, PendingToolCall, Reply,
-    ReviewedToolCall, SessionActivity,
+    AnswerError, Backend as _, Decision, HookError, Input, PendingToolCall, Reply, ReviewedToolCall,
 };
-use pi_protocol::{Answer, RequestId, RequestKind};
+use pi_protocol::{Answer, RequestId, RequestKind, SessionActivity};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -1,5 +1,9 @@
 //! A session in memory: a list of messages, tools, hooks and a model.
 
+// The benchmarks include this file as well, from another directory.
+#[path = "no_operations.rs"]
+mod no_operations;
+
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -7,13 +11,14 @@ use futures_util::future::{BoxFuture, ready};
 use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
-    FinishedTurn, HookError, Machine, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, Tool, ToolResultUpdate,
-    TurnDecision,
+    FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
+    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, Tool, ToolContext,
+    ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{
-    AgentMessage, ImageContent, Message, SessionEvent, SharedMessage, SystemMessage, UserMessage,
+    AgentMessage, ImageContent, Message, SessionEvent, SharedMessage, SystemMessage, ToolCall,
+    UserMessage,
 };
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
@@ -271,6 +276,11 @@ impl Backend for TestBackend {
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let mut tools = self.0.tools.iter();
         tools.find(|tool| tool.declaration().name == name).cloned()
+    }
+
+    fn tool_context(&self, call: &ToolCall) -> ToolContext {
+        let session = Arc::new(NoSession::at("/project"));
+        ToolContext::new(call.id.as_str(), session, no_operations::environment())
     }
 
     fn before_tool_call<'a>(

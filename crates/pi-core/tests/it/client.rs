@@ -1,9 +1,7 @@
 //! Requests of a client, and what it sees of a session.
 
-use pi_core::{
-    Backend as _, CustomInput, CustomMessageOptions, Input, Prompt, Reply, SessionActivity,
-};
-use pi_protocol::{AgentMessage, CustomMessage, Delivery};
+use pi_core::{Backend as _, CustomInput, CustomMessageOptions, Input, Prompt, Reply};
+use pi_protocol::{AgentMessage, CustomMessage, Delivery, SessionActivity};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, SessionActivity, submit};
+use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, submit};
+use pi_protocol::{Delivery, SessionActivity, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-
-use pi_protocol::{Delivery, ToolOutput};
 
 use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input};
 use crate::panics::PanickingHooks;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::BoxFuture;
 use pi_core::{
     Backend as _, HookError, Input, PendingToolCall, Rejection, Reply, ReviewedToolCall,
-    SessionActivity, TurnDecision, submit,
+    TurnDecision, submit,
 };
-use pi_protocol::{AgentMessage, Delivery, SessionEvent, SharedMessage};
+use pi_protocol::{AgentMessage, Delivery, SessionActivity, SessionEvent, SharedMessage};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{Progress, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
     Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput,
@@ -135,11 +135,7 @@ fn model() -> Model {
     .unwrap()
 }
 
-type ToolBody = dyn Fn(
-        JsonObject,
-        UpdateSink,
-        CancellationToken,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+type ToolBody = dyn Fn(JsonObject, Progress, CancellationToken) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
     + Send
     + Sync;
 
@@ -152,7 +148,7 @@ pub(crate) struct TestTool {
 impl TestTool {
     pub(crate) fn of<Running>(
         name: &str,
-        body: impl Fn(JsonObject, UpdateSink, CancellationToken) -> Running + Send + Sync + 'static,
+        body: impl Fn(JsonObject, Progress, CancellationToken) -> Running + Send + Sync + 'static,
     ) -> Arc<dyn Tool>
     where
         Running: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
@@ -189,13 +185,11 @@ impl Tool for TestTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        (self.body)(arguments, updates, cancel)
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        (self.body)(arguments, cx.progress, cx.cancel)
     }
 }

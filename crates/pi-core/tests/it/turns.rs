@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ActivityKind, Backend as _, Input, Rejection, Reply};
-use pi_protocol::{Delivery, SessionEvent};
+use pi_core::{Backend as _, Input, Rejection, Reply};
+use pi_protocol::{ActivityKind, Delivery, SessionEvent};
 use pretty_assertions::assert_eq;
 use tokio::sync::Semaphore;
 

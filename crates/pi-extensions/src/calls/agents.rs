@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_context::{ContextUsage, SessionStats};
+use pi_context::SessionStats;
 use pi_protocol::{
-    CompactionOutcome, ImageContent, MessageContent, Model, QueuedTexts, SharedMessage,
-    ThinkingLevel,
+    CompactionOutcome, ContextUsage, ImageContent, MessageContent, Model, QueuedTexts,
+    SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
 use serde::Serialize;

@@ -1,7 +1,6 @@
 //! Calls about the run of the current session: state, messages, compaction.
 
-use pi_context::ContextUsage;
-use pi_protocol::{CompactionOutcome, MessageContent};
+use pi_protocol::{CompactionOutcome, ContextUsage, MessageContent};
 use serde_json::Value;
 
 use super::group::calls;

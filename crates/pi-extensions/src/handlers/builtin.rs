@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_core::{Tool, UpdateSink};
+use pi_core::{
+    Environment, NoSession, ProcessError, ProcessOperations, ShellCommand, ShellLanguage, Tool,
+    ToolContext,
+};
 use pi_ext::HostError;
 use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use pi_tools::{
-    EditTool, FindTool, GrepTool, ImagePolicy, LocalFiles, LocalShell, LsTool, PathResolver,
-    ProcessError, ProcessOperations, ReadTool, ShellCommand, ShellEnvironment, ShellTool,
-    ShellToolOptions, ToolContext, WriteTool,
+    EditTool, FileSearch, FindTool, GrepTool, ImagePolicy, LocalShell, LsTool, MutationQueue,
+    ReadTool, SharedImagePolicy, ShellTool, ShellToolOptions, WriteTool, local_environment,
 };
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -91,17 +93,24 @@ impl BuiltinCalls for Caller<'_> {
 
     fn run(&self, run: Box<ToolRun>) -> Result<Pending<ToolOutput>, HostError> {
         let callback = self.bridge.callback(self.extension, run.number)?;
-        let tool = build(&run, &callback)?;
+        let tool = build(&run)?;
+        let environment = Arc::new(environment(&run, &callback));
         let job = self.bridge.start_job(run.number)?;
         Ok(self.bridge.spawn_on_runtime(async move {
-            let updates = UpdateSink::default();
-            let running = tool.execute(&run.call_id, run.arguments, updates.clone(), job.cancel());
+            let run = *run;
+            let session = Arc::new(NoSession::at(run.cwd));
+            let cx = ToolContext {
+                cancel: job.cancel(),
+                ..ToolContext::new(&*run.call_id, session, environment)
+            };
+            let progress = cx.progress.clone();
+            let running = tool.call(cx, run.arguments);
             let mut running = std::pin::pin!(running);
             loop {
                 tokio::select! {
                     biased;
                     outcome = &mut running => return outcome.map_err(host_error),
-                    partial = updates.next() => show(&callback, partial).await,
+                    partial = progress.next() => show(&callback, partial).await,
                 }
             }
         }))
@@ -123,6 +132,7 @@ impl BuiltinCalls for Caller<'_> {
                     .map(|(name, value)| (name.into(), value.into()))
                     .collect(),
                 timeout: timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+                shell: ShellLanguage::Bash,
             };
             let (sender, mut output) = mpsc::channel(OUTPUT_QUEUE);
             let forwarding = async {
@@ -162,34 +172,24 @@ async fn show(callback: &JobCallback, partial: ToolOutput) {
     }
 }
 
-fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostError> {
-    if run.name == "bash" {
-        return Ok(Box::new(ShellTool::bash(shell_options(run, callback))));
-    }
-    let paths = PathResolver {
-        cwd: run.cwd.clone(),
-        home: std::env::home_dir(),
-    };
-    let context = if run.operations.is_empty() {
-        ToolContext::new(paths, Arc::new(LocalFiles))
-    } else {
-        let files = JavaScriptFiles::new(callback.clone(), run.operations.clone());
-        ToolContext::new(paths, Arc::new(files))
-    };
-    if run.resize_images == Some(false) {
-        context.images.set(ImagePolicy {
-            limits: None,
-            ..context.images.get()
-        });
-    }
+fn build(run: &ToolRun) -> Result<Box<dyn Tool>, HostError> {
     Ok(match run.name.as_str() {
-        "read" => Box::new(ReadTool::new(context)),
-        "write" => Box::new(WriteTool::new(context)),
-        "edit" => Box::new(EditTool::new(context)),
-        // Searches always use local files, even if the extension supplies other file operations.
-        "grep" => Box::new(GrepTool::new(ToolContext::local(&run.cwd))),
-        "find" => Box::new(FindTool::new(context)),
-        "ls" => Box::new(LsTool::new(context)),
+        "bash" => Box::new(ShellTool::bash(ShellToolOptions::default())),
+        "read" => {
+            let images = SharedImagePolicy::default();
+            if run.resize_images == Some(false) {
+                images.set(ImagePolicy {
+                    limits: None,
+                    ..images.get()
+                });
+            }
+            Box::new(ReadTool::new(images))
+        }
+        "write" => Box::new(WriteTool::new(MutationQueue::default())),
+        "edit" => Box::new(EditTool::new(MutationQueue::default())),
+        "grep" => Box::new(GrepTool::default()),
+        "find" => Box::new(FindTool::default()),
+        "ls" => Box::new(LsTool::default()),
         name => {
             let message = format!("tool not available on this system: {name}");
             return Err(HostError::new(message));
@@ -197,16 +197,24 @@ fn build(run: &ToolRun, callback: &JobCallback) -> Result<Box<dyn Tool>, HostErr
     })
 }
 
-fn shell_options(run: &ToolRun, callback: &JobCallback) -> ShellToolOptions {
-    let shell = run.shell_path.clone();
-    let local = shell.map_or_else(LocalShell::default, LocalShell::at);
-    let mut options = ShellToolOptions::local(&run.cwd, local);
+/// Returns the local machine, with the operations that the extension supplies instead.
+fn environment(run: &ToolRun, callback: &JobCallback) -> Environment {
+    let mut environment = local_environment();
+    // Searches for text always use local files, even if the extension supplies other file
+    // operations.
+    if !run.operations.is_empty() && run.name != "grep" {
+        let files = JavaScriptFiles::new(callback.clone(), run.operations.clone());
+        environment.files = Arc::new(files);
+        environment.search = Arc::new(FileSearch(Arc::clone(&environment.files)));
+    }
     if run.has_processes {
-        options.processes = Arc::new(JavaScriptShell::new(callback.clone()));
+        environment.processes = Arc::new(JavaScriptShell::new(callback.clone()));
+    } else if let Some(path) = &run.shell_path {
+        environment.processes = Arc::new(LocalShell::at(path));
     }
     if let Some(env) = &run.env {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));
-        options.environment = ShellEnvironment::new(env, None);
+        environment.vars = env.collect();
     }
-    options
+    environment
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_context::ContextUsage;
 use pi_ext::HostError;
-use pi_protocol::{CompactionOutcome, MessageContent};
+use pi_protocol::{CompactionOutcome, ContextUsage, MessageContent};
 use serde_json::Value;
 
 use super::Caller;

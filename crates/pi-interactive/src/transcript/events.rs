@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use pi_protocol::{CompactionReason, AgentEvent, AgentMessage, CompactionOutcome, EntryBody, SessionEvent, Usage};
+use pi_protocol::{
+    AgentEvent, AgentMessage, CompactionOutcome, CompactionReason, EntryBody, SessionEvent, Usage,
+};
 use pi_tui::Document;
 
 use super::history::HistoryBuilder;

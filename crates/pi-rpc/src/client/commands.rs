@@ -1,13 +1,12 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_protocol::{AgentMessage, ImageContent, QueueMode};
+use pi_protocol::{AgentMessage, Command, Delivery, ImageContent, QueueMode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::model_commands::RpcModelCommands;
 use super::{RpcClient, RpcClientError};
-use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{
     BashResponse, CompactResponse, EntriesResponse, ForkResponse, MessagesResponse, QueuedMessages,
     ReplaceResponse, RpcForkMessage, RpcSessionState, RpcSessionStats,
@@ -20,7 +19,7 @@ impl RpcClient {
         message: impl Into<String>,
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::Prompt {
+        self.send_command(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: None,
@@ -33,9 +32,9 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-        behavior: StreamingBehavior,
+        behavior: Delivery,
     ) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::Prompt {
+        self.send_command(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: Some(behavior),
@@ -50,8 +49,7 @@ impl RpcClient {
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.send_command(RpcCommand::Steer { message, images })
-            .await
+        self.send_command(Command::Steer { message, images }).await
     }
 
     /// Queues a message for the point where the agent would stop.
@@ -61,34 +59,34 @@ impl RpcClient {
         images: Vec<ImageContent>,
     ) -> Result<(), RpcClientError> {
         let message = message.into();
-        self.send_command(RpcCommand::FollowUp { message, images })
+        self.send_command(Command::FollowUp { message, images })
             .await
     }
 
     /// Aborts the current activity; returns when the agent is idle.
     pub async fn abort(&self) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::Abort).await
+        self.send_command(Command::Abort).await
     }
 
     pub async fn clear_queue(&self) -> Result<QueuedMessages, RpcClientError> {
-        self.request_as(RpcCommand::ClearQueue).await
+        self.request_as(Command::ClearQueue).await
     }
 
     pub async fn new_session(
         &self,
         parent_session: Option<String>,
     ) -> Result<ReplaceResponse, RpcClientError> {
-        self.request_as(RpcCommand::NewSession { parent_session })
+        self.request_as(Command::NewSession { parent_session })
             .await
     }
 
     pub async fn state(&self) -> Result<RpcSessionState, RpcClientError> {
-        self.request_as(RpcCommand::GetState).await
+        self.request_as(Command::GetState).await
     }
 
     /// Returns the messages in the model's context.
     pub async fn messages(&self) -> Result<Vec<AgentMessage>, RpcClientError> {
-        let list: MessagesResponse = self.request_as(RpcCommand::GetMessages).await?;
+        let list: MessagesResponse = self.request_as(Command::GetMessages).await?;
         Ok(list.messages)
     }
 
@@ -98,43 +96,40 @@ impl RpcClient {
     }
 
     pub async fn set_steering_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetSteeringMode { mode })
-            .await
+        self.send_command(Command::SetSteeringMode { mode }).await
     }
 
     pub async fn set_follow_up_mode(&self, mode: QueueMode) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetFollowUpMode { mode })
-            .await
+        self.send_command(Command::SetFollowUpMode { mode }).await
     }
 
     pub async fn compact(
         &self,
         custom_instructions: Option<String>,
     ) -> Result<CompactResponse, RpcClientError> {
-        self.request_as(RpcCommand::Compact {
+        self.request_as(Command::Compact {
             custom_instructions,
         })
         .await
     }
 
     pub async fn set_auto_compaction(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetAutoCompaction { enabled })
+        self.send_command(Command::SetAutoCompaction { enabled })
             .await
     }
 
     pub async fn set_auto_retry(&self, enabled: bool) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::SetAutoRetry { enabled })
-            .await
+        self.send_command(Command::SetAutoRetry { enabled }).await
     }
 
     /// Cancels a pending retry.
     pub async fn abort_retry(&self) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::AbortRetry).await
+        self.send_command(Command::AbortRetry).await
     }
 
     /// Runs a shell command for the user.
     pub async fn bash(&self, command: impl Into<String>) -> Result<BashResponse, RpcClientError> {
-        self.request_as(RpcCommand::Bash {
+        self.request_as(Command::Bash {
             command: command.into(),
             exclude_from_context: None,
         })
@@ -142,11 +137,11 @@ impl RpcClient {
     }
 
     pub async fn abort_bash(&self) -> Result<(), RpcClientError> {
-        self.send_command(RpcCommand::AbortBash).await
+        self.send_command(Command::AbortBash).await
     }
 
     pub async fn session_stats(&self) -> Result<RpcSessionStats, RpcClientError> {
-        self.request_as(RpcCommand::GetSessionStats).await
+        self.request_as(Command::GetSessionStats).await
     }
 
     /// Exports the session as HTML and returns the path.
@@ -155,9 +150,7 @@ impl RpcClient {
         struct Data {
             path: String,
         }
-        let data: Data = self
-            .request_as(RpcCommand::ExportHtml { output_path })
-            .await?;
+        let data: Data = self.request_as(Command::ExportHtml { output_path }).await?;
         Ok(data.path)
     }
 
@@ -166,19 +159,19 @@ impl RpcClient {
         session_path: impl Into<String>,
     ) -> Result<ReplaceResponse, RpcClientError> {
         let session_path = session_path.into();
-        self.request_as(RpcCommand::SwitchSession { session_path })
+        self.request_as(Command::SwitchSession { session_path })
             .await
     }
 
     /// Starts a session that branches off before a user message.
     pub async fn fork(&self, entry_id: impl Into<String>) -> Result<ForkResponse, RpcClientError> {
         let entry_id = entry_id.into();
-        self.request_as(RpcCommand::Fork { entry_id }).await
+        self.request_as(Command::Fork { entry_id }).await
     }
 
     /// Starts a session that is a copy of the current branch.
     pub async fn clone_session(&self) -> Result<ReplaceResponse, RpcClientError> {
-        self.request_as(RpcCommand::Clone).await
+        self.request_as(Command::Clone).await
     }
 
     /// Returns the user messages at which the session can be forked.
@@ -187,17 +180,17 @@ impl RpcClient {
         struct Data {
             messages: Vec<RpcForkMessage>,
         }
-        let data: Data = self.request_as(RpcCommand::GetForkMessages).await?;
+        let data: Data = self.request_as(Command::GetForkMessages).await?;
         Ok(data.messages)
     }
 
     /// Returns the entries of the session file, or only those after `since`.
     pub async fn entries(&self, since: Option<String>) -> Result<EntriesResponse, RpcClientError> {
-        self.request_as(RpcCommand::GetEntries { since }).await
+        self.request_as(Command::GetEntries { since }).await
     }
 
     pub async fn tree(&self) -> Result<Value, RpcClientError> {
-        self.request(&RpcCommand::GetTree).await
+        self.request(&Command::GetTree).await
     }
 
     /// Returns the text of the last model response.
@@ -207,13 +200,13 @@ impl RpcClient {
             #[serde(default)]
             text: Option<String>,
         }
-        let data: Data = self.request_as(RpcCommand::GetLastAssistantText).await?;
+        let data: Data = self.request_as(Command::GetLastAssistantText).await?;
         Ok(data.text)
     }
 
     pub async fn set_session_name(&self, name: impl Into<String>) -> Result<(), RpcClientError> {
         let name = name.into();
-        self.send_command(RpcCommand::SetSessionName { name }).await
+        self.send_command(Command::SetSessionName { name }).await
     }
 
     /// Returns the available slash commands.
@@ -222,17 +215,17 @@ impl RpcClient {
         struct Data {
             commands: Vec<Value>,
         }
-        let data: Data = self.request_as(RpcCommand::GetCommands).await?;
+        let data: Data = self.request_as(Command::GetCommands).await?;
         Ok(data.commands)
     }
 
-    pub(super) async fn send_command(&self, command: RpcCommand) -> Result<(), RpcClientError> {
+    pub(super) async fn send_command(&self, command: Command) -> Result<(), RpcClientError> {
         self.request(&command).await.map(drop)
     }
 
     pub(super) async fn request_as<T: DeserializeOwned>(
         &self,
-        command: RpcCommand,
+        command: Command,
     ) -> Result<T, RpcClientError> {
         let data = self.request(&command).await?;
         Ok(serde_json::from_value(data)?)

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Command, Model, ThinkingLevel};
 use serde::Deserialize;
 
 use super::{RpcClient, RpcClientError};
-use crate::command::RpcCommand;
 use crate::response::CycleModelResponse;
 
 /// The model commands of a client, returned by [`RpcClient::models`].
@@ -20,7 +19,7 @@ impl RpcModelCommands<'_> {
         model_id: impl Into<String>,
     ) -> Result<Arc<Model>, RpcClientError> {
         self.0
-            .request_as(RpcCommand::SetModel {
+            .request_as(Command::SetModel {
                 provider: provider.into(),
                 model_id: model_id.into(),
             })
@@ -29,7 +28,7 @@ impl RpcModelCommands<'_> {
 
     /// Selects the next model; `None` if there is only one.
     pub async fn cycle(&self) -> Result<Option<CycleModelResponse>, RpcClientError> {
-        self.0.request_as(RpcCommand::CycleModel).await
+        self.0.request_as(Command::CycleModel).await
     }
 
     pub async fn available(&self) -> Result<Vec<Arc<Model>>, RpcClientError> {
@@ -37,14 +36,14 @@ impl RpcModelCommands<'_> {
         struct Data {
             models: Vec<Arc<Model>>,
         }
-        let data: Data = self.0.request_as(RpcCommand::GetAvailableModels).await?;
+        let data: Data = self.0.request_as(Command::GetAvailableModels).await?;
         Ok(data.models)
     }
 
     pub async fn set_thinking_level(&self, level: ThinkingLevel) -> Result<(), RpcClientError> {
         let level = level.as_str().to_owned();
         self.0
-            .send_command(RpcCommand::SetThinkingLevel { level })
+            .send_command(Command::SetThinkingLevel { level })
             .await
     }
 
@@ -54,7 +53,7 @@ impl RpcModelCommands<'_> {
         struct Data {
             level: ThinkingLevel,
         }
-        let data: Option<Data> = self.0.request_as(RpcCommand::CycleThinkingLevel).await?;
+        let data: Option<Data> = self.0.request_as(Command::CycleThinkingLevel).await?;
         Ok(data.map(|data| data.level))
     }
 
@@ -65,7 +64,7 @@ impl RpcModelCommands<'_> {
         }
         let data: Data = self
             .0
-            .request_as(RpcCommand::GetAvailableThinkingLevels)
+            .request_as(Command::GetAvailableThinkingLevels)
             .await?;
         Ok(data.levels)
     }

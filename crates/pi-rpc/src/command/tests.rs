@@ -25,6 +25,7 @@ fn every_command_is_parsed_by_its_type() {
         json!({"type": "follow_up", "message": "a"}),
         json!({"type": "abort"}),
         json!({"type": "clear_queue"}),
+        json!({"type": "answer", "request": "1", "answer": {"type": "allow"}}),
         json!({"type": "new_session", "parentSession": "/a.jsonl"}),
         json!({"type": "get_state"}),
         json!({"type": "get_messages"}),
@@ -94,7 +95,7 @@ fn null_means_absent_and_unknown_fields_are_ignored() {
             r#"{"type":"prompt","message":"a","images":null,"streamingBehavior":null,"more":1}"#
         )
         .command,
-        RpcCommand::Prompt {
+        Command::Prompt {
             message: "a".to_owned(),
             images: Vec::new(),
             streaming_behavior: None
@@ -102,7 +103,7 @@ fn null_means_absent_and_unknown_fields_are_ignored() {
     );
     assert_eq!(
         request(r#"{"type":"get_entries","since":null}"#).command,
-        RpcCommand::GetEntries { since: None }
+        Command::GetEntries { since: None }
     );
 }
 
@@ -110,7 +111,7 @@ fn null_means_absent_and_unknown_fields_are_ignored() {
 fn a_lone_surrogate_is_accepted() {
     assert_eq!(
         request(r#"{"type":"set_session_name","name":"a\ud800b"}"#).command,
-        RpcCommand::SetSessionName {
+        Command::SetSessionName {
             name: "a\u{fffd}b".to_owned()
         }
     );

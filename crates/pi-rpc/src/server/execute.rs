@@ -4,14 +4,13 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
-use pi_protocol::{Delivery, EntryId, ThinkingLevel};
+use pi_protocol::{Command, EntryId, ThinkingLevel};
 use pi_runtime::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describe_error};
 use pi_session::ForkPosition;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Server, session_json};
-use crate::command::{RpcCommand, StreamingBehavior};
 use crate::response::{ForkResponse, ReplaceResponse, success_line};
 
 /// How to respond to a command.
@@ -29,13 +28,13 @@ impl Server {
     /// Executes a command. An error is returned to the client as is.
     pub(super) async fn execute(
         &self,
-        command: RpcCommand,
+        command: Command,
         kind: &str,
         id: Option<&Value>,
     ) -> CommandResult {
         let session = self.runtime.session();
         match command {
-            RpcCommand::Prompt {
+            Command::Prompt {
                 message,
                 images,
                 streaming_behavior,
@@ -43,7 +42,7 @@ impl Server {
                 let prompt = Prompt {
                     text: message,
                     images,
-                    streaming_behavior: streaming_behavior.map(delivery),
+                    streaming_behavior,
                     expand: true,
                     source: InputSource::Rpc,
                 };
@@ -54,24 +53,25 @@ impl Server {
                     .map(|_| CommandReply::AlreadySent)
                     .map_err(describe)
             }
-            RpcCommand::Steer { message, images } => {
+            Command::Steer { message, images } => {
                 let queued = session.steer(&message, images, InputSource::Rpc).await;
                 done(queued)
             }
-            RpcCommand::FollowUp { message, images } => {
+            Command::FollowUp { message, images } => {
                 let queued = session.follow_up(&message, images, InputSource::Rpc).await;
                 done(queued)
             }
-            RpcCommand::Abort => {
+            Command::Abort => {
                 session.abort().await;
                 Ok(CommandReply::Done)
             }
-            RpcCommand::ClearQueue => data(&session.clear_queue().await),
-            RpcCommand::AbortRetry => {
+            Command::ClearQueue => data(&session.clear_queue().await),
+            Command::Answer { request, .. } => Err(format!("No open request: {request}")),
+            Command::AbortRetry => {
                 session.abort_retry();
                 Ok(CommandReply::Done)
             }
-            RpcCommand::Compact {
+            Command::Compact {
                 custom_instructions,
             } => data(
                 &session
@@ -79,11 +79,11 @@ impl Server {
                     .await
                     .map_err(describe)?,
             ),
-            RpcCommand::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
-            RpcCommand::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
-            RpcCommand::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
-            RpcCommand::SetFollowUpMode { mode } => done(session.set_follow_up_mode(mode)),
-            RpcCommand::Bash {
+            Command::SetAutoCompaction { enabled } => done(session.set_auto_compaction(enabled)),
+            Command::SetAutoRetry { enabled } => done(session.set_auto_retry(enabled)),
+            Command::SetSteeringMode { mode } => done(session.set_steering_mode(mode)),
+            Command::SetFollowUpMode { mode } => done(session.set_follow_up_mode(mode)),
+            Command::Bash {
                 command,
                 exclude_from_context,
             } => {
@@ -94,78 +94,78 @@ impl Server {
                 };
                 data(&session.bash(request).await.map_err(describe)?)
             }
-            RpcCommand::AbortBash => {
+            Command::AbortBash => {
                 session.abort_bash();
                 Ok(CommandReply::Done)
             }
-            RpcCommand::SetModel { .. }
-            | RpcCommand::CycleModel
-            | RpcCommand::GetAvailableModels
-            | RpcCommand::SetThinkingLevel { .. }
-            | RpcCommand::CycleThinkingLevel
-            | RpcCommand::GetAvailableThinkingLevels => self.choose(command).await,
-            RpcCommand::NewSession { .. }
-            | RpcCommand::SwitchSession { .. }
-            | RpcCommand::Fork { .. }
-            | RpcCommand::Clone => self.replace(command).await,
-            RpcCommand::ExportHtml { output_path } => self.export(output_path).await,
-            RpcCommand::SetSessionName { name } => match name.trim() {
+            Command::SetModel { .. }
+            | Command::CycleModel
+            | Command::GetAvailableModels
+            | Command::SetThinkingLevel { .. }
+            | Command::CycleThinkingLevel
+            | Command::GetAvailableThinkingLevels => self.choose(command).await,
+            Command::NewSession { .. }
+            | Command::SwitchSession { .. }
+            | Command::Fork { .. }
+            | Command::Clone => self.replace(command).await,
+            Command::ExportHtml { output_path } => self.export(output_path).await,
+            Command::SetSessionName { name } => match name.trim() {
                 "" => Err("Session name must not be blank".to_owned()),
                 name => done(session.set_session_name(name).await),
             },
-            RpcCommand::GetState
-            | RpcCommand::GetMessages
-            | RpcCommand::GetSessionStats
-            | RpcCommand::GetForkMessages
-            | RpcCommand::GetEntries { .. }
-            | RpcCommand::GetTree
-            | RpcCommand::GetLastAssistantText
-            | RpcCommand::GetCommands => self.query(command),
+            Command::GetState
+            | Command::GetMessages
+            | Command::GetSessionStats
+            | Command::GetForkMessages
+            | Command::GetEntries { .. }
+            | Command::GetTree
+            | Command::GetLastAssistantText
+            | Command::GetCommands => self.query(command),
         }
     }
 
     /// Executes the read-only commands.
-    fn query(&self, command: RpcCommand) -> CommandResult {
+    fn query(&self, command: Command) -> CommandResult {
         let session = self.runtime.session();
         match command {
-            RpcCommand::GetState => data(&session.status()),
-            RpcCommand::GetMessages => {
+            Command::GetState => data(&session.status()),
+            Command::GetMessages => {
                 let mut data = session.messages_json().map_err(describe)?;
                 data.insert_str(0, "{\"messages\":");
                 data.push('}');
                 Ok(CommandReply::Data(data))
             }
-            RpcCommand::GetSessionStats => data(&session.stats().map_err(describe)?),
-            RpcCommand::GetForkMessages => {
+            Command::GetSessionStats => data(&session.stats().map_err(describe)?),
+            Command::GetForkMessages => {
                 let messages = session.messages_for_forking().map_err(describe)?;
                 data(&json!({ "messages": messages }))
             }
-            RpcCommand::GetEntries { since } => {
+            Command::GetEntries { since } => {
                 let since = since.as_deref();
                 let entries = session.with_session(|tree| session_json::entries(tree, since));
                 entries.map(CommandReply::Data).map_err(describe)
             }
-            RpcCommand::GetTree => {
+            Command::GetTree => {
                 let tree = session.with_session(session_json::tree);
                 tree.map(CommandReply::Data).map_err(describe)
             }
-            RpcCommand::GetLastAssistantText => {
+            Command::GetLastAssistantText => {
                 // An absent text is an absent field on the wire.
                 match session.last_assistant_text().map_err(describe)? {
                     Some(text) => data(&json!({ "text": text })),
                     None => data(&json!({})),
                 }
             }
-            RpcCommand::GetCommands => data(&json!({ "commands": self.runtime.commands() })),
+            Command::GetCommands => data(&json!({ "commands": self.runtime.commands() })),
             _ => Ok(CommandReply::Done),
         }
     }
 
     /// Executes the commands for models and thinking levels.
-    async fn choose(&self, command: RpcCommand) -> CommandResult {
+    async fn choose(&self, command: Command) -> CommandResult {
         let session = self.runtime.session();
         match command {
-            RpcCommand::SetModel { provider, model_id } => {
+            Command::SetModel { provider, model_id } => {
                 let mut available = session.models().available().into_iter();
                 let found =
                     available.find(|model| model.provider == provider && model.id == model_id);
@@ -175,25 +175,23 @@ impl Server {
                 chosen.map_err(describe)?;
                 data(&model)
             }
-            RpcCommand::CycleModel => {
+            Command::CycleModel => {
                 let cycled = session.cycle_model(CycleDirection::Forward, Persist::Session);
                 data(&cycled.await.map_err(describe)?)
             }
-            RpcCommand::GetAvailableModels => {
-                data(&json!({ "models": session.models().available() }))
-            }
-            RpcCommand::SetThinkingLevel { level } => {
+            Command::GetAvailableModels => data(&json!({ "models": session.models().available() })),
+            Command::SetThinkingLevel { level } => {
                 let levels = session.available_thinking_levels();
                 let least = levels.first().copied().unwrap_or_default();
                 let level = ThinkingLevel::from_name(&level).unwrap_or(least);
                 done(session.set_thinking_level(level, Persist::Session).await)
             }
-            RpcCommand::CycleThinkingLevel => {
+            Command::CycleThinkingLevel => {
                 let level = session.cycle_thinking_level(Persist::Session).await;
                 let level = level.map_err(describe)?;
                 data(&level.map(|level| json!({ "level": level })))
             }
-            RpcCommand::GetAvailableThinkingLevels => {
+            Command::GetAvailableThinkingLevels => {
                 data(&json!({ "levels": session.available_thinking_levels() }))
             }
             _ => Ok(CommandReply::Done),
@@ -201,19 +199,19 @@ impl Server {
     }
 
     /// Executes the commands that replace the session.
-    async fn replace(&self, command: RpcCommand) -> CommandResult {
+    async fn replace(&self, command: Command) -> CommandResult {
         let runtime = &self.runtime;
         let replaced = match command {
-            RpcCommand::NewSession { parent_session } => {
+            Command::NewSession { parent_session } => {
                 let parent = parent_session.map(PathBuf::from);
                 runtime.new_session(parent).await.map_err(describe)?
             }
-            RpcCommand::SwitchSession { session_path } => {
+            Command::SwitchSession { session_path } => {
                 let path = PathBuf::from(session_path);
                 runtime.switch_session(&path).await.map_err(describe)?
             }
-            RpcCommand::Clone => runtime.clone_session().await.map_err(describe)?,
-            RpcCommand::Fork { entry_id } => {
+            Command::Clone => runtime.clone_session().await.map_err(describe)?,
+            Command::Fork { entry_id } => {
                 let forked = runtime
                     .fork(&EntryId::from(entry_id), ForkPosition::Before)
                     .await;
@@ -246,13 +244,6 @@ impl Server {
         };
         let path = session.with_session(|session| export_html(session, &options));
         data(&json!({ "path": path.map_err(describe)? }))
-    }
-}
-
-fn delivery(behavior: StreamingBehavior) -> Delivery {
-    match behavior {
-        StreamingBehavior::Steer => Delivery::Steer,
-        StreamingBehavior::FollowUp => Delivery::FollowUp,
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use pi_core::{ToolOrigin, ToolRegistry};
 use pi_extensions::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
     HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
@@ -16,7 +17,7 @@ use crate::model_choice::ModelFlags;
 use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{SessionListener, SessionSubscription};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{DefaultTools, ToolOrigin, ToolSelection, Toolset, ToolsetOptions};
+use crate::toolset::{DefaultTools, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct RuntimeServices;
 
@@ -98,6 +99,8 @@ fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
         },
     };
     let tools = options.tools;
+    let custom = tools.custom.into_iter();
+    let custom = custom.map(|tool| registered(tool, ToolOrigin::Program));
     let (provider, model) = options.model.unzip();
     let options = SessionOptions {
         session,
@@ -117,11 +120,7 @@ fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
                 AgentDefaultTools::None => DefaultTools::None,
             },
         },
-        custom_tools: tools
-            .custom
-            .into_iter()
-            .map(|tool| registered(tool, ToolOrigin::Program))
-            .collect(),
+        tool_sources: vec![Arc::new(ToolRegistry::new(custom.collect()))],
         resources: options.resources,
         ..SessionOptions::new(options.cwd)
     };

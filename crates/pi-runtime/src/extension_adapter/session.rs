@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{ContextUsage, ProjectInstructions, PromptSections, SessionStats};
-use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt};
+use pi_context::{ProjectInstructions, PromptSections, SessionStats};
+use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt, ToolOrigin};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
     SendOptions, SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration,
     TreeNavigation, host_error,
 };
 use pi_protocol::{
-    CompactionOutcome, Delivery, EntryId, MessageContent, Model, QueuedTexts, SharedMessage,
-    ThinkingLevel,
+    CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
+    SharedMessage, ThinkingLevel,
 };
 use pi_session::Session;
 use pi_tools::ShellResult;
@@ -22,7 +22,6 @@ use serde_json::Value;
 use super::registered;
 use crate::participants::CustomMessageDraft;
 use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
-use crate::toolset::ToolOrigin;
 
 impl SessionHistory for AgentSession {
     fn cwd(&self) -> &Path {

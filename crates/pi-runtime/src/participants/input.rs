@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{HookError, InputSource};
+use pi_core::{HookError, InputSource, ProcessOperations};
 use pi_protocol::{Delivery, ImageContent};
-use pi_tools::{ProcessOperations, ShellResult};
+use pi_tools::ShellResult;
 
 use super::{Participants, ready};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_core::{InputSource, Tool, ToolError, UpdateSink};
+use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin};
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
@@ -12,10 +12,8 @@ use pi_protocol::{
 };
 use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
 use crate::session::AgentSession;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 pub(super) const PROVIDER: &str = "replay";
 
@@ -131,14 +129,12 @@ impl Tool for RecordedTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         _arguments: JsonObject,
-        _updates: UpdateSink,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        let outcome = match self.results.get(call_id) {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        let outcome = match self.results.get(cx.call.as_str()) {
             Some(result) if result.is_error => Err(ToolError(join_text(&result.content))),
             Some(result) => Ok(ToolOutput {
                 content: result.content.clone(),

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::ResourceFlags;
+use pi_core::ToolSource;
 use pi_extensions::ExtensionOptions;
 
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
 use crate::participants::Participants;
 use crate::session_choice::SessionChoice;
-use crate::toolset::{RegisteredTool, ToolSelection};
+use crate::toolset::ToolSelection;
 use crate::workspace::{Workspace, WorkspaceOptions};
 
 /// Options of a session; every field has a sensible default.
@@ -28,8 +29,9 @@ pub struct SessionOptions {
     pub cwd_override: Option<PathBuf>,
     pub models: ModelFlags,
     pub tools: ToolSelection,
-    /// Tools of the embedding program.
-    pub custom_tools: Vec<RegisteredTool>,
+    /// Tools of the embedding program. They replace tools of extensions and built-in tools with the
+    /// same name.
+    pub tool_sources: Vec<Arc<dyn ToolSource>>,
     pub resources: ResourceFlags,
     /// The extension UI, and the flags for extensions.
     pub extensions: ExtensionOptions,
@@ -61,7 +63,7 @@ impl SessionOptions {
             cwd_override: None,
             models: ModelFlags::default(),
             tools: ToolSelection::default(),
-            custom_tools: Vec::new(),
+            tool_sources: Vec::new(),
             resources: ResourceFlags::default(),
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,

@@ -1,5 +1,6 @@
 //! Performs the machine's effects with the components of a session.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -7,9 +8,10 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, ReviewedToolCall, RunFailure, Tool, ToolResultUpdate, TurnDecision,
+    Rejection, ReviewedToolCall, RunFailure, SessionServices, Tool, ToolContext, ToolResultUpdate,
+    TurnDecision,
 };
-use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage};
+use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -94,16 +96,17 @@ impl Backend for AgentSession {
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let is_active = self
-            .machine()
-            .selection()
-            .active_tools
-            .iter()
-            .any(|active| active == name);
-        if !is_active {
-            return None;
-        }
-        self.state().tools.select(&[name.to_owned()]).pop()
+        let state = self.state_with_tools();
+        let machine = self.machine();
+        let mut active = machine.selection().active_tools.iter();
+        let active = active.find(|active| *active == name)?;
+        let tool = state.tools.get(active)?;
+        Some(Arc::clone(&tool.tool))
+    }
+
+    fn tool_context(&self, call: &ToolCall) -> ToolContext {
+        let environment = Arc::clone(self.state().tools.environment());
+        ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
 
     fn before_tool_call<'a>(
@@ -228,6 +231,16 @@ impl Backend for AgentSession {
     fn report_rejection(&self, rejection: Rejection, error: Option<PromptError>) {
         let error = error.unwrap_or_else(|| rejection_error(rejection));
         self.report("prompt", None, &error);
+    }
+}
+
+impl SessionServices for AgentSession {
+    fn session_id(&self) -> Option<String> {
+        Some(Self::session_id(self))
+    }
+
+    fn cwd(&self) -> &Path {
+        Self::cwd(self)
     }
 }
 

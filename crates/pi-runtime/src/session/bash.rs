@@ -3,10 +3,10 @@
 
 use std::sync::Mutex;
 
-use pi_core::{HookError, Input, Rejection, Reply};
+use pi_core::{HookError, Input, ProcessError, Rejection, Reply};
 use pi_protocol::{BashExecutionMessage, SessionEvent};
 use pi_session::SessionError;
-use pi_tools::{ProcessError, ShellResult, UserShell};
+use pi_tools::{ShellResult, UserShell};
 use serde_json::Value;
 use thiserror::Error;
 use tokio::sync::Notify;

@@ -8,10 +8,10 @@ use std::future::Future;
 
 use pi_auth::AuthError;
 use pi_core::{
-    ActivityKind, Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome,
-    Rejection, Reply,
+    Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection,
+    Reply,
 };
-use pi_protocol::{AgentMessage, CustomMessage, Delivery, ImageContent, Model};
+use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
 use thiserror::Error;
 

@@ -23,6 +23,6 @@ impl AgentSession {
     }
 
     pub(crate) fn toolset(&self) -> Toolset {
-        self.state().tools.clone()
+        self.state_with_tools().tools.clone()
     }
 }

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_context::{ContextUsage, SessionStats};
-use pi_core::ActivityKind;
+use pi_context::SessionStats;
+use pi_core::{RegisteredTool, ToolOrigin};
 use pi_protocol::{
-    AgentMessage, AssistantBlock, Entry, EntryBody, EntryId, EntryKind, MessageRole, Model,
-    QueueMode, SharedMessage, StopReason, ThinkingLevel,
+    ActivityKind, AgentMessage, AssistantBlock, ContextUsage, Entry, EntryBody, EntryId, EntryKind,
+    MessageRole, Model, QueueMode, SharedMessage, StopReason, ThinkingLevel,
 };
 use pi_providers::StreamPhase;
 use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, SessionTree};
@@ -18,7 +18,6 @@ use tokio::sync::watch;
 
 use super::AgentSession;
 use super::queue::concatenated;
-use crate::toolset::{RegisteredTool, ToolOrigin};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;

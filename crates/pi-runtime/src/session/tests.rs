@@ -11,3 +11,4 @@ mod order;
 mod participants;
 mod prompts;
 mod retries;
+mod tool_sources;

@@ -3,9 +3,10 @@
 //! The transcript records both as changes; this file computes their current values and the message that announces a
 //! change.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use pi_context::{PromptSections, section_changes};
+use pi_core::RegisteredTool;
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{
     AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage,
@@ -13,39 +14,58 @@ use pi_protocol::{
 use pi_session::SessionError;
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
+use super::state::SessionState;
 use super::status::ToolInfo;
 use super::{AgentSession, lock};
+use crate::toolset::Toolset;
 
 impl AgentSession {
-    pub fn active_tool_names(&self) -> Vec<String> {
-        self.machine().selection().active_tools.clone()
+    /// Locks the state after applying changes of the tool sources: new tools become active, and
+    /// removed ones can no longer be called.
+    pub(super) fn state_with_tools(&self) -> MutexGuard<'_, SessionState> {
+        let mut state = self.state();
+        if let Some(added) = state.tools.refresh() {
+            let mut active = self.machine().selection().active_tools.clone();
+            active.extend(added);
+            self.select_tools(&state.tools, &active);
+        }
+        state
     }
 
-    pub fn all_tools(&self) -> Vec<ToolInfo> {
-        let state = self.state();
-        state.tools.tools().iter().map(ToolInfo::of).collect()
-    }
-
-    /// Restricts the model to these tools from the next turn on; unknown names are ignored.
-    pub fn set_active_tools(&self, names: &[String]) {
-        let (tools, is_changed) = {
-            let state = self.state();
-            let active = state.tools.filter_known(names);
-            let sequential = state.tools.sequential(&active);
+    fn select_tools(&self, tools: &Toolset, names: &[String]) {
+        let active = tools.filter_known(names);
+        let sequential = tools.sequential(&active);
+        let is_changed = {
             let mut machine = self.machine();
             let selection = machine.selection_mut();
             let is_changed = selection.active_tools != active;
             selection.active_tools.clone_from(&active);
             selection.sequential_tools = sequential;
-            (active, is_changed)
+            is_changed
         };
         if is_changed {
-            self.log_change(SessionEvent::ActiveToolsChanged { tools });
+            self.log_change(SessionEvent::ActiveToolsChanged { tools: active });
         }
     }
 
+    pub fn active_tool_names(&self) -> Vec<String> {
+        let _state = self.state_with_tools();
+        self.machine().selection().active_tools.clone()
+    }
+
+    pub fn all_tools(&self) -> Vec<ToolInfo> {
+        let state = self.state_with_tools();
+        state.tools.tools().iter().map(ToolInfo::of).collect()
+    }
+
+    /// Restricts the model to these tools from the next turn on; unknown names are ignored.
+    pub fn set_active_tools(&self, names: &[String]) {
+        let state = self.state_with_tools();
+        self.select_tools(&state.tools, names);
+    }
+
     /// Adds a tool or replaces the one with the same name, and activates it.
-    pub fn register_tool(&self, tool: crate::toolset::RegisteredTool) {
+    pub fn register_tool(&self, tool: RegisteredTool) {
         let name = tool.name().to_owned();
         self.state().tools.register(tool);
         let active = self.active_tool_names();

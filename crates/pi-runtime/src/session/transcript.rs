@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use pi_context::ContextUsage;
 use pi_context::estimate::recent_context_tokens;
-use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, SharedMessage};
+use pi_protocol::{AgentMessage, ContextUsage, Entry, EntryBody, EntryId, SharedMessage};
 use pi_session::{BranchSummary, Projection, Session, SessionError, SessionTotals};
 
 /// A session and its cached views.
@@ -152,7 +151,7 @@ impl Transcript {
         {
             return Ok(ContextUsage::of_size(Some(tokens), window));
         }
-        Ok(ContextUsage::of(self.projection()?, window))
+        Ok(pi_context::context_usage(self.projection()?, window))
     }
 
     /// Returns the model's context.

@@ -1,12 +1,11 @@
 //! Existing and active tools for each flag.
 
 use futures_util::future::BoxFuture;
-use pi_core::{ToolError, UpdateSink};
+use pi_core::{ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{InputLimits, Tool as ToolDeclaration, ToolOutput};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -17,13 +16,11 @@ impl Tool for NamedTool {
         &self.0
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        _cx: ToolContext,
         _arguments: JsonObject,
-        _updates: UpdateSink,
-        _cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async { Ok(ToolOutput::default()) })
     }
 }
@@ -38,11 +35,15 @@ fn custom(name: &str) -> RegisteredTool {
     })))
 }
 
+fn source(tools: impl Into<Vec<RegisteredTool>>) -> Arc<ToolRegistry> {
+    Arc::new(ToolRegistry::new(tools.into()))
+}
+
 fn toolset(selection: ToolSelection, default_tools: Option<&[&str]>) -> Toolset {
     Toolset::new(ToolsetOptions {
         selection,
         default_tools: default_tools.map(|names| names.iter().map(|&it| it.to_owned()).collect()),
-        custom: vec![custom("mine")],
+        sources: vec![source([custom("mine")])],
         ..ToolsetOptions::new("/project")
     })
 }
@@ -116,13 +117,83 @@ fn settings_override_the_default_tools() {
 #[test]
 fn a_custom_tool_replaces_a_built_in_one() {
     let set = Toolset::new(ToolsetOptions {
-        custom: vec![custom("read")],
+        sources: vec![source([custom("read")])],
         ..ToolsetOptions::new("/project")
     });
     assert_eq!(set.get("read").unwrap().origin, ToolOrigin::Program);
     assert_eq!(set.get("read").unwrap().snippet, None);
     assert_eq!(set.tools().len(), 7);
     assert_eq!(set.default_active(), names("read,bash,edit,write"));
+}
+
+#[test]
+fn later_sources_override_earlier_ones_while_they_have_the_tool() {
+    let (first, second) = (source([custom("read"), custom("mine")]), source([]));
+    let mut set = Toolset::new(ToolsetOptions {
+        sources: vec![first.clone(), second.clone()],
+        ..ToolsetOptions::new("/project")
+    });
+    let order: Vec<String> = set.tools().iter().map(|it| it.name().to_owned()).collect();
+    assert_eq!(set.refresh(), None);
+
+    let with_snippet = |name, snippet: &str| RegisteredTool {
+        snippet: Some(snippet.to_owned()),
+        ..custom(name)
+    };
+    second.add(with_snippet("mine", "second"));
+    assert_eq!(set.get("mine").unwrap().snippet, None, "not read yet");
+    assert_eq!(set.refresh(), Some(Vec::new()), "no new name");
+    let snippet = |set: &Toolset, name| set.get(name).unwrap().snippet.clone().unwrap();
+    assert_eq!(snippet(&set, "mine"), "second");
+    first.add(with_snippet("mine", "first"));
+    set.refresh();
+    assert_eq!(snippet(&set, "mine"), "second");
+    set.register(with_snippet("mine", "registered"));
+    set.refresh();
+    assert_eq!(snippet(&set, "mine"), "registered");
+
+    let mut unregistered = Toolset::new(ToolsetOptions {
+        sources: vec![first.clone(), second.clone()],
+        ..ToolsetOptions::new("/project")
+    });
+    assert!(second.remove("mine") && !second.remove("mine"));
+    unregistered.refresh();
+    assert_eq!(snippet(&unregistered, "mine"), "first");
+    assert!(first.remove("read") && first.remove("mine"));
+    unregistered.refresh();
+    assert_eq!(
+        unregistered.get("read").unwrap().origin,
+        ToolOrigin::Builtin
+    );
+    assert!(unregistered.get("mine").is_none());
+    let names: Vec<&str> = set.tools().iter().map(RegisteredTool::name).collect();
+    assert_eq!(names, order);
+}
+
+#[test]
+fn flags_apply_to_tools_that_are_added_later() {
+    for (allow, exclude, defaults, exists, active) in [
+        (None, "", DefaultTools::All, true, "late"),
+        (None, "", DefaultTools::NoBuiltin, true, "late"),
+        (None, "late", DefaultTools::All, false, ""),
+        (None, "", DefaultTools::None, false, ""),
+        (Some("read"), "", DefaultTools::All, false, ""),
+        (Some("read,late"), "", DefaultTools::All, true, "late"),
+    ] {
+        let added = source([]);
+        let mut set = Toolset::new(ToolsetOptions {
+            selection: ToolSelection {
+                allow: allow.map(names),
+                exclude: names(exclude),
+                defaults,
+            },
+            sources: vec![added.clone()],
+            ..ToolsetOptions::new("/project")
+        });
+        added.add(custom("late"));
+        assert_eq!(set.refresh(), Some(names(active)), "{allow:?} {defaults:?}");
+        assert_eq!(set.get("late").is_some(), exists, "{allow:?} {defaults:?}");
+    }
 }
 
 #[test]
@@ -176,14 +247,14 @@ fn images_follow_the_model() {
 fn commands_get_the_process_marks_and_the_tools_directory() {
     let marks = PROCESS_MARKS.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let base = [("PATH", "/bin"), ("AI_AGENT", "other")].map(|(n, v)| (n.into(), v.into()));
-    let made = command_environment(base, &marks, Path::new("/agent/bin"));
+    let made = command_variables(base, &marks, Path::new("/agent/bin"));
     let expected = [
         ("AI_AGENT", "pi"),
         ("PATH", "/agent/bin:/bin"),
         ("PI_CODING_AGENT", "true"),
     ]
     .map(|(n, v)| (n.into(), v.into()));
-    assert_eq!(made, ShellEnvironment::new(expected, None));
+    assert_eq!(made, Variables::from(expected));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use pi_protocol::EntryId;
 use pi_providers::{Models, ProviderLayer, Registration};
 use pi_runtime::{
-    LifecycleHook, ModelFlags, Participants, Prompt, ReplaceError, SessionChoice, SessionRuntime,
-    SessionShutdown, SessionStart, SessionSwitch,
+    LifecycleHook, ModelFlags, Observed, Participants, Prompt, ReplaceError, SessionChoice,
+    SessionRuntime, SessionShutdown, SessionStart, SessionSwitch,
 };
 use pi_session::ForkPosition;
 use pretty_assertions::assert_eq;
@@ -42,12 +42,21 @@ async fn a_new_session_closes_the_old_one_and_notifies_front_ends() {
     let mut sessions = runtime.sessions();
     let old = runtime.session();
     prompt(&old, "one").await;
+    let mut observer = old.observe(None);
     let old_file = old.session_file().unwrap();
     let parent = Some(old_file.clone());
     assert!(!runtime.new_session(parent).await.unwrap().cancelled);
     assert!(sessions.has_changed().unwrap());
     let new = sessions.borrow_and_update().clone();
     assert_ne!(new.session_id(), old.session_id());
+    let Some(Observed::Event(last)) = observer.next().await else {
+        panic!("an observer of the old session learns that it was replaced");
+    };
+    assert_eq!(
+        serde_json::to_value(&last.event).unwrap(),
+        json!({"type": "session_replaced", "session": new.session_id(), "reason": "new"})
+    );
+    assert!(observer.next().await.is_none());
     assert!(new.messages().unwrap().is_empty());
     let header = new.with_session(|session| session.header().clone());
     assert_eq!(header.parent_session.as_deref(), old_file.to_str());

@@ -1,11 +1,14 @@
 //! The shell tools with scripted processes; the integration tests run real shells.
 
 use bytes::Bytes;
+use pi_core::{Environment, NoSession, ProcessOperations, Variables};
 use pretty_assertions::assert_eq;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::local_environment::local_environment;
 
 /// Writes chunks, each after a pause in milliseconds, and exits.
 struct ScriptedProcess(Vec<(u64, &'static [u8])>);
@@ -31,37 +34,33 @@ impl ProcessOperations for ScriptedProcess {
     }
 }
 
-fn tool(kind: ShellToolKind, script: Vec<(u64, &'static [u8])>) -> ShellTool {
-    let options = ShellToolOptions {
+fn context(script: Vec<(u64, &'static [u8])>) -> ToolContext {
+    let environment = Environment {
         processes: Arc::new(ScriptedProcess(script)),
-        environment: ShellEnvironment::default(),
-        ..ShellToolOptions::local("/", LocalShell::default())
+        vars: Variables::new(),
+        ..local_environment()
     };
-    ShellTool::new(kind, options)
+    let session = Arc::new(NoSession::at("/"));
+    ToolContext::new("call_1", session, Arc::new(environment))
 }
 
-async fn run(
-    tool: &ShellTool,
-    command: &str,
-    updates: &UpdateSink,
-) -> Result<ToolOutput, ToolError> {
+async fn run(cx: &ToolContext, command: &str) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = json!({"command": command}) else {
         unreachable!()
     };
-    let cancel = CancellationToken::new();
-    tool.execute("call_1", arguments, updates.clone(), cancel)
-        .await
+    let tool = ShellTool::bash(ShellToolOptions::default());
+    tool.call(cx.clone(), arguments).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn updates_come_at_most_ten_times_a_second() {
     let chunks = vec![(10, &b"x"[..]); 100];
-    let updates = UpdateSink::default();
+    let cx = context(chunks);
     let started = Instant::now();
-    let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
+    let result = run(&cx, "go").await.unwrap();
     assert_eq!(started.elapsed(), Duration::from_secs(1));
     assert_eq!(result, ToolOutput::text("x".repeat(100)));
-    let sent: Vec<_> = std::iter::from_fn(|| updates.take()).collect();
+    let sent: Vec<_> = std::iter::from_fn(|| cx.progress.take()).collect();
     // The empty one, one for the first output, one every 100 ms, and the rest at the end.
     assert_eq!(sent.len(), 12, "{sent:?}");
     assert_eq!(sent.first(), Some(&ToolOutput::default()));
@@ -73,10 +72,10 @@ async fn updates_come_at_most_ten_times_a_second() {
 #[tokio::test(start_paused = true)]
 async fn a_character_split_between_chunks_is_complete() {
     let chunks = vec![(0, &b"a\xe6"[..]), (500, b"\x97"), (500, b"\xa5b\xc3")];
-    let updates = UpdateSink::default();
-    let result = run(&tool(BASH, chunks), "go", &updates).await.unwrap();
+    let cx = context(chunks);
+    let result = run(&cx, "go").await.unwrap();
     assert_eq!(result, ToolOutput::text("a日b\u{fffd}"));
-    let shown: Vec<_> = std::iter::from_fn(|| updates.take())
+    let shown: Vec<_> = std::iter::from_fn(|| cx.progress.take())
         .skip(1)
         .map(|update| update.content)
         .collect();
@@ -94,14 +93,13 @@ async fn a_character_split_between_chunks_is_complete() {
 
 #[tokio::test]
 async fn other_failures_are_reported() {
-    let updates = UpdateSink::default();
-    let with_output = tool(BASH, vec![(0, b"partial\n")]);
-    let error = run(&with_output, "fail", &updates).await.unwrap_err();
+    let with_output = context(vec![(0, b"partial\n")]);
+    let error = run(&with_output, "fail").await.unwrap_err();
     assert_eq!(error.0, "partial\n\n\nCannot run bash: no connection");
-    let without_output = tool(BASH, Vec::new());
-    let error = run(&without_output, "fail", &updates).await.unwrap_err();
+    let without_output = context(Vec::new());
+    let error = run(&without_output, "fail").await.unwrap_err();
     assert_eq!(error.0, "Cannot run bash: no connection");
-    let error = run(&without_output, "vanish", &updates).await.unwrap_err();
+    let error = run(&without_output, "vanish").await.unwrap_err();
     assert_eq!(
         error.0,
         "(no output)\n\nCommand exited without an exit code"
@@ -110,12 +108,15 @@ async fn other_failures_are_reported() {
 
 #[tokio::test]
 async fn powershell_writes_utf8() {
-    let tool = tool(POWERSHELL, Vec::new());
+    let tool = ShellTool::new(POWERSHELL, ShellToolOptions::default());
     let arguments = ShellArguments {
         command: "Get-ChildItem".to_owned(),
         timeout: None,
     };
-    let command = tool.command(arguments).await.unwrap().command;
+    let cx = context(Vec::new());
+    let command = tool.command(&cx, arguments).await.unwrap();
+    assert_eq!(command.shell, ShellLanguage::PowerShell);
+    let command = command.command;
     assert!(
         command.starts_with("try { [Console]::OutputEncoding"),
         "{command}"

@@ -2,8 +2,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::operations::MemoryFiles;
-use crate::testing::{call, call_with_token, memory_context, text};
+use crate::memory::MemoryFiles;
+use crate::testing::{TestProject, call, call_with_token, text};
 
 const TWELVE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\neleven\ntwelve\n";
 
@@ -136,7 +136,7 @@ fn cases() -> Vec<EditCase> {
 async fn edits_change_the_file_and_return_a_diff() {
     for case in cases() {
         let files = MemoryFiles::default().with("/project/f", case.before);
-        let tool = EditTool::new(memory_context(&files));
+        let tool = TestProject::new(&files).edit();
         let output = call(&tool, json!({"path": "f", "edits": case.edits}))
             .await
             .unwrap();
@@ -158,7 +158,7 @@ async fn edits_change_the_file_and_return_a_diff() {
 #[tokio::test]
 async fn common_argument_mistakes_are_accepted() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\nthree\nfour\n");
-    let tool = EditTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).edit();
     for (arguments, is_ok) in [
         (json!({"path": "f", "oldText": "one", "newText": "1"}), true),
         (
@@ -182,7 +182,7 @@ async fn common_argument_mistakes_are_accepted() {
 #[tokio::test]
 async fn edits_are_applied_all_or_nothing() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\n");
-    let tool = EditTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).edit();
     let edits = json!([edit("one", "1"), edit("tow", "2")]);
     let error = call(&tool, json!({"path": "f", "edits": edits}))
         .await
@@ -198,7 +198,7 @@ async fn edits_are_applied_all_or_nothing() {
 #[tokio::test]
 async fn errors_name_the_path_and_the_reason() {
     let files = MemoryFiles::default().with("/project/dir/f", "x");
-    let tool = EditTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).edit();
     for (path, message) in [
         (
             "nope",
@@ -218,7 +218,7 @@ async fn errors_name_the_path_and_the_reason() {
 #[tokio::test]
 async fn concurrent_edits_of_one_file_are_all_applied() {
     let files = MemoryFiles::default().with("/project/f", "one\ntwo\nthree\n");
-    let tool = EditTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).edit();
     let one = |old, new| call(&tool, json!({"path": "f", "edits": [edit(old, new)]}));
     let (first, second, third) = tokio::join!(one("one", "1"), one("two", "2"), one("three", "3"));
     for output in [&first, &second, &third] {
@@ -235,7 +235,7 @@ async fn concurrent_edits_of_one_file_are_all_applied() {
 #[tokio::test]
 async fn a_canceled_call_changes_nothing() {
     let files = MemoryFiles::default().with("/project/f", "x");
-    let tool = EditTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).edit();
     let cancel = CancellationToken::new();
     cancel.cancel();
     let arguments = json!({"path": "f", "edits": [edit("x", "y")]});

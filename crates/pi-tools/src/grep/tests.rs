@@ -3,11 +3,10 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::find::FindTool;
-use crate::operations::MemoryFiles;
-use crate::testing::{call, memory_context, text};
+use crate::memory::MemoryFiles;
+use crate::testing::{BoundTool, TestProject, call, text};
 
-fn context() -> ToolContext {
+fn project() -> TestProject {
     let files = MemoryFiles::default()
         .with("/project/a.txt", "alpha\nbeta\ngamma\n")
         .with("/project/src/b.ts", "const beta = 1;\n")
@@ -19,10 +18,10 @@ fn context() -> ToolContext {
         .with("/project/node_modules/m/n.ts", "beta\n")
         .with("/project/.git/HEAD", "beta\n")
         .with("/project/binary", "\0beta\n");
-    memory_context(&files)
+    TestProject::new(&files)
 }
 
-async fn run(tool: &dyn Tool, arguments: Value) -> String {
+async fn run(tool: &BoundTool, arguments: Value) -> String {
     match call(tool, arguments).await {
         Ok(output) => text(&output).to_owned(),
         Err(error) => error.0,
@@ -31,7 +30,7 @@ async fn run(tool: &dyn Tool, arguments: Value) -> String {
 
 #[tokio::test]
 async fn grep_searches_through_operations() {
-    let tool = GrepTool::new(context());
+    let tool = project().grep();
     for (arguments, expected) in [
         (
             json!({"pattern": "beta"}),
@@ -58,7 +57,7 @@ async fn grep_searches_through_operations() {
 
 #[tokio::test]
 async fn find_searches_through_operations() {
-    let tool = FindTool::new(context());
+    let tool = project().find();
     for (arguments, expected) in [
         (json!({"pattern": "*.ts"}), "src/b.ts"),
         (json!({"pattern": "src/*.out"}), "src/keep.out"),

@@ -2,8 +2,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::operations::MemoryFiles;
-use crate::testing::{call, memory_context, text};
+use crate::memory::MemoryFiles;
+use crate::testing::{TestProject, call, text};
 
 fn project() -> MemoryFiles {
     let mut files = MemoryFiles::default();
@@ -24,7 +24,7 @@ fn project() -> MemoryFiles {
 
 #[tokio::test]
 async fn a_directory_is_listed() {
-    let tool = LsTool::new(memory_context(&project()));
+    let tool = TestProject::new(&project()).ls();
     let all = ".gitignore\n.hidden\na.txt\nB.txt\nignored/\nre.txt\nsrc/";
     for (arguments, expected, details) in [
         (json!({}), all, None),
@@ -53,7 +53,7 @@ async fn a_directory_is_listed() {
 
 #[tokio::test]
 async fn other_paths_are_rejected() {
-    let tool = LsTool::new(memory_context(&project()));
+    let tool = TestProject::new(&project()).ls();
     for (path, message) in [
         (
             "nope",

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::operations::MemoryFiles;
+use crate::memory::MemoryFiles;
 
 fn is_idle(queue: &MutationQueue) -> bool {
     queue.0.busy().is_empty()

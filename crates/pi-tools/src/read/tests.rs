@@ -4,10 +4,10 @@ use serde_json::json;
 
 use super::*;
 use crate::images::{ImagePolicy, ImageResizeLimits};
-use crate::operations::MemoryFiles;
-use crate::testing::{call, call_with_token, memory_context, text};
+use crate::memory::MemoryFiles;
+use crate::testing::{BoundTool, TestProject, call, call_with_token, text};
 
-fn tool() -> ReadTool {
+fn tool() -> BoundTool {
     let files = MemoryFiles::default()
         .with("/project/a.txt", "l1\nl2\nl3\nl4\nl5\n")
         .with("/project/noeol.txt", "x\ny")
@@ -24,7 +24,7 @@ fn tool() -> ReadTool {
         .with("/project/bin", b"\0\x01\xff\xfeABC\n\xff\xc3")
         .with("/project/wide", b"\xff\xfea\0\n\0")
         .with("/home/me/h.txt", "home file\n");
-    ReadTool::new(memory_context(&files))
+    TestProject::new(&files).read()
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn long_files_are_truncated_with_a_continuation_hint() {
         .with("/project/many", many.concat())
         .with("/project/wide", wide)
         .with("/project/o'ne", "y".repeat(60_000));
-    let tool = ReadTool::new(memory_context(&files));
+    let tool = TestProject::new(&files).read();
 
     let output = call(&tool, json!({"path": "many"})).await.unwrap();
     assert!(
@@ -174,16 +174,16 @@ async fn images_are_detected_by_content() {
         .with("/project/dot.dat", png(8, 8))
         .with("/project/wide.png", png(40, 10))
         .with("/project/broken.png", &png(8, 8)[..40]);
-    let context = memory_context(&files);
+    let project = TestProject::new(&files);
     let limits = ImageResizeLimits {
         max_width: 20,
         ..ImageResizeLimits::default()
     };
-    context.images.set(ImagePolicy {
+    project.images.set(ImagePolicy {
         limits: Some(limits),
         model_supports_images: true,
     });
-    let tool = ReadTool::new(context.clone());
+    let tool = project.read();
 
     let output = call(&tool, json!({"path": "dot.dat"})).await.unwrap();
     assert_eq!(text(&output), "Image file, image/png");
@@ -200,7 +200,7 @@ async fn images_are_detected_by_content() {
          map them to the original]"
     );
 
-    context.images.set(ImagePolicy {
+    project.images.set(ImagePolicy {
         limits: Some(limits),
         model_supports_images: false,
     });

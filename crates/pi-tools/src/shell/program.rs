@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::operations::ProcessError;
+use pi_core::ProcessError;
+
 use crate::process_tree::{OutputPipe, ProcessTree};
 
 /// A shell and how commands are passed to it.
@@ -15,6 +16,13 @@ pub(super) struct ShellProgram {
     pub(super) arguments: Vec<OsString>,
     transport: Transport,
 }
+
+/// Names of PowerShell, newest version first.
+const POWERSHELL_NAMES: &[&str] = if cfg!(windows) {
+    &["pwsh.exe", "powershell.exe"]
+} else {
+    &["pwsh"]
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transport {
@@ -56,10 +64,9 @@ impl ShellProgram {
         }
     }
 
-    #[cfg(windows)]
     pub(super) fn power_shell() -> Result<Self, ProcessError> {
-        let path = ["pwsh.exe", "powershell.exe"]
-            .into_iter()
+        let path = POWERSHELL_NAMES
+            .iter()
             .find_map(|name| which::which(name).ok())
             .ok_or_else(|| {
                 ProcessError::Other(

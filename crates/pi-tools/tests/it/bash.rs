@@ -1,23 +1,22 @@
 //! The bash tool with a real shell; expected results match the reference.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
-use pi_core::{ToolError, UpdateSink};
+use pi_core::{Environment, Progress, ShellCommand, ToolError, Variables};
 use pi_protocol::ToolOutput;
 use pi_tools::{
-    LocalShell, SessionVariables, SharedSessionVariables, ShellCommand, ShellEnvironment,
-    ShellTool, ShellToolOptions, SpawnHook,
+    LocalShell, SessionVariables, SharedSessionVariables, ShellTool, ShellToolOptions, SpawnHook,
+    local_environment, put_on_path,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{call, call_until, text};
+use crate::support::{BoundTool, TestProject, call, call_until, text};
 
 struct TestShell {
     project: TempDir,
@@ -35,12 +34,16 @@ impl TestShell {
     fn options(&self) -> ShellToolOptions {
         ShellToolOptions {
             spill_directory: self.spill.path().to_owned(),
-            ..ShellToolOptions::local(self.project.path(), LocalShell::default())
+            ..ShellToolOptions::default()
         }
     }
 
-    fn tool(&self) -> ShellTool {
-        ShellTool::bash(self.options())
+    fn tool(&self) -> BoundTool {
+        self.tool_in(local_environment(), self.options())
+    }
+
+    fn tool_in(&self, environment: Environment, options: ShellToolOptions) -> BoundTool {
+        TestProject::new(self.project.path(), environment).bind(ShellTool::bash(options))
     }
 }
 
@@ -124,7 +127,7 @@ async fn output_streams_keep_their_order() {
 
 #[tokio::test]
 async fn updates_start_empty_and_end_with_all_output() {
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let arguments = json!({"command": "echo out"});
     let result = call_until(
         &TestShell::new().tool(),
@@ -180,7 +183,7 @@ async fn invalid_timeouts_are_rejected() {
 async fn aborting_keeps_the_output() {
     let shell = TestShell::new();
     let tool = shell.tool();
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let cancel = CancellationToken::new();
     let arguments = json!({"command": "echo begin; exec sleep 300"});
     let running = call_until(&tool, arguments, &updates, cancel.clone());
@@ -279,36 +282,37 @@ async fn output_at_the_limits_is_not_truncated() {
 #[tokio::test]
 async fn shell_and_prefix_are_configurable() {
     let shell = TestShell::new();
+    let with_shell = |path: &str| Environment {
+        processes: Arc::new(LocalShell::at(path)),
+        ..local_environment()
+    };
     let options = ShellToolOptions {
         command_prefix: Some("PREFIXED=yes".to_owned()),
-        processes: Arc::new(LocalShell::at("/bin/sh")),
         ..shell.options()
     };
-    let result = call(
-        &ShellTool::bash(options),
-        json!({"command": "echo $PREFIXED $0"}),
-    )
-    .await;
+    let tool = shell.tool_in(with_shell("/bin/sh"), options);
+    let result = call(&tool, json!({"command": "echo $PREFIXED $0"})).await;
     assert_eq!(text(&result.unwrap()), "yes /bin/sh\n");
 
-    let options = ShellToolOptions {
-        processes: Arc::new(LocalShell::at("/no/such/shell")),
-        ..shell.options()
-    };
-    let error = call(&ShellTool::bash(options), json!({"command": "true"}))
-        .await
-        .unwrap_err();
+    let tool = shell.tool_in(with_shell("/no/such/shell"), shell.options());
+    let error = call(&tool, json!({"command": "true"})).await.unwrap_err();
     assert!(error.0.contains("not found: /no/such/shell"), "{error}");
 }
 
 #[tokio::test]
 async fn commands_receive_session_variables() {
     let shell = TestShell::new();
-    let variables: [(OsString, OsString); 3] = [
+    let mut vars: Variables = [
         ("PATH".into(), "/usr/bin:/bin".into()),
         ("PI_MODEL".into(), "outer".into()),
         ("PI_PROVIDER".into(), "outer".into()),
-    ];
+    ]
+    .into();
+    put_on_path(&mut vars, Path::new("/agent/bin"));
+    let environment = Environment {
+        vars,
+        ..local_environment()
+    };
     let session = SharedSessionVariables::default();
     session.set(Some(SessionVariables {
         session_id: "s1".to_owned(),
@@ -317,27 +321,25 @@ async fn commands_receive_session_variables() {
         ..SessionVariables::default()
     }));
     let options = ShellToolOptions {
-        environment: ShellEnvironment::new(variables, Some(Path::new("/agent/bin"))),
         session: Some(session),
         ..shell.options()
     };
-    let tool = ShellTool::bash(options.clone());
-    assert_eq!(tool.prompt().guidelines.len(), 1);
+    let prompt = ShellTool::bash(options.clone()).prompt();
+    assert_eq!(prompt.guidelines.len(), 1);
+    let tool = shell.tool_in(environment.clone(), options);
     let command = "env | grep ^PI_ | sort; echo $PATH";
     let result = call(&tool, json!({"command": command})).await.unwrap();
     let expected = "PI_MODEL=m\nPI_SESSION_FILE=/sessions/s1.jsonl\nPI_SESSION_ID=s1\n\
                     /agent/bin:/usr/bin:/bin\n";
     assert_eq!(text(&result), expected);
 
-    let hidden = ShellTool::bash(ShellToolOptions {
-        session: None,
-        ..options
-    });
+    let hidden = shell.tool_in(environment, shell.options());
     let result = call(&hidden, json!({"command": "env | grep -c ^PI_"}))
         .await
         .unwrap_err();
     assert_eq!(split_status(&result).0, "0\n");
-    assert_eq!(hidden.prompt().guidelines.len(), 0);
+    let prompt = ShellTool::bash(shell.options()).prompt();
+    assert_eq!(prompt.guidelines.len(), 0);
 }
 
 struct WrappingHook;
@@ -359,10 +361,11 @@ impl SpawnHook for WrappingHook {
 #[tokio::test]
 async fn a_hook_can_change_the_command() {
     let shell = TestShell::new();
-    let tool = ShellTool::bash(ShellToolOptions {
+    let options = ShellToolOptions {
         spawn_hook: Some(Arc::new(WrappingHook)),
         ..shell.options()
-    });
+    };
+    let tool = shell.tool_in(local_environment(), options);
     let result = call(&tool, json!({"command": "pwd"})).await.unwrap();
     assert_eq!(text(&result), "wrapped\n/\n");
     let error = call(&tool, json!({"command": "forbidden"}))

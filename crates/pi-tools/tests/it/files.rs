@@ -3,15 +3,19 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
-use pi_core::Tool;
+use pi_core::{Environment, NoSession, Tool, ToolContext};
 use pi_protocol::{ConstrainedSampling, Strictness};
-use pi_tools::{EditTool, LsTool, ReadTool, WriteTool};
+use pi_tools::{
+    FileSearch, GrepTool, MemoryFiles, MemoryProcesses, ReadTool, SharedImagePolicy, ShellTool,
+    ShellToolOptions, local_environment,
+};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::support::{call, context, text};
+use crate::support::{BoundTool, TestProject, call, text};
 
 /// Returns a schema without its descriptions.
 fn shape(schema: &Value) -> Value {
@@ -28,7 +32,7 @@ fn shape(schema: &Value) -> Value {
 
 #[test]
 fn tools_are_declared_correctly() {
-    let context = context(Path::new("/project"));
+    let project = TestProject::local(Path::new("/project"));
     let strict = Some(ConstrainedSampling::JsonSchema(Strictness::Prefer));
     let (string, number) = (json!({"type": "string"}), json!({"type": "number"}));
     let edit = json!({
@@ -36,9 +40,9 @@ fn tools_are_declared_correctly() {
         "required": ["oldText", "newText"],
         "properties": {"oldText": string, "newText": string},
     });
-    let cases: [(Box<dyn Tool>, &str, Value, _); 4] = [
+    let cases: [(BoundTool, &str, Value, _); 4] = [
         (
-            Box::new(ReadTool::new(context.clone())),
+            project.read(),
             "read",
             json!({
                 "type": "object",
@@ -48,7 +52,7 @@ fn tools_are_declared_correctly() {
             &strict,
         ),
         (
-            Box::new(EditTool::new(context.clone())),
+            project.edit(),
             "edit",
             json!({
                 "type": "object",
@@ -58,7 +62,7 @@ fn tools_are_declared_correctly() {
             &strict,
         ),
         (
-            Box::new(WriteTool::new(context.clone())),
+            project.write(),
             "write",
             json!({
                 "type": "object",
@@ -68,14 +72,14 @@ fn tools_are_declared_correctly() {
             &strict,
         ),
         (
-            Box::new(LsTool::new(context)),
+            project.ls(),
             "ls",
             json!({"type": "object", "properties": {"path": string, "limit": number}}),
             &None,
         ),
     ];
     for (tool, name, parameters, sampling) in cases {
-        let declaration = tool.declaration();
+        let declaration = tool.tool.declaration();
         assert_eq!(declaration.name, name);
         assert_eq!(shape(&declaration.parameters), parameters);
         assert_eq!(&declaration.constrained_sampling, sampling);
@@ -85,12 +89,9 @@ fn tools_are_declared_correctly() {
 #[tokio::test]
 async fn a_file_is_written_edited_read_and_listed() {
     let directory = tempdir().unwrap();
-    let context = context(directory.path());
-    let (write, edit) = (
-        WriteTool::new(context.clone()),
-        EditTool::new(context.clone()),
-    );
-    let (read, ls) = (ReadTool::new(context.clone()), LsTool::new(context));
+    let project = TestProject::local(directory.path());
+    let (write, edit) = (project.write(), project.edit());
+    let (read, ls) = (project.read(), project.ls());
 
     let text_before = "grüße\r\n日本 🎉\r\n";
     call(
@@ -114,7 +115,7 @@ async fn a_file_is_written_edited_read_and_listed() {
 #[tokio::test]
 async fn characters_split_between_chunks_are_complete() {
     let directory = tempdir().unwrap();
-    let read = ReadTool::new(context(directory.path()));
+    let read = TestProject::local(directory.path()).read();
     // Three bytes per character: no power of two is a character boundary.
     let long_line = "日".repeat(400_000);
     let mut file = fs::File::create(directory.path().join("f")).unwrap();
@@ -137,17 +138,57 @@ async fn characters_split_between_chunks_are_complete() {
 #[tokio::test]
 async fn a_deleted_directory_is_reported() {
     let directory = tempdir().unwrap();
-    let context = context(directory.path());
+    let project = TestProject::local(directory.path());
     drop(directory);
-    let read = call(&ReadTool::new(context.clone()), json!({"path": "f"})).await;
+    let read = call(&project.read(), json!({"path": "f"})).await;
     assert_eq!(
         read.unwrap_err().0,
         "Cannot read f: no such file or directory (ENOENT)"
     );
-    let ls = call(&LsTool::new(context), json!({})).await;
+    let ls = call(&project.ls(), json!({})).await;
     assert!(
         ls.unwrap_err()
             .0
             .ends_with(": no such file or directory (ENOENT)")
     );
+}
+
+#[tokio::test]
+async fn a_tool_works_in_the_environment_of_each_call() {
+    let directory = tempdir().unwrap();
+    let mut file = fs::File::create(directory.path().join("f")).unwrap();
+    writeln!(file, "local").unwrap();
+    let memory = Arc::new(MemoryFiles::default().with("/project/f", "memory\n"));
+    let container = Environment {
+        files: memory.clone(),
+        processes: Arc::new(MemoryProcesses::default().with("cat f", &[b"memory\n"], Some(0))),
+        search: Arc::new(FileSearch(memory)),
+        ..local_environment()
+    };
+    let tools: [(Box<dyn Tool>, Value); 3] = [
+        (
+            Box::new(ReadTool::new(SharedImagePolicy::default())),
+            json!({"path": "f"}),
+        ),
+        (
+            Box::new(ShellTool::bash(ShellToolOptions::default())),
+            json!({"command": "cat f"}),
+        ),
+        (Box::new(GrepTool::default()), json!({"pattern": "l|m"})),
+    ];
+    let places = [
+        (directory.path(), local_environment(), "local"),
+        (Path::new("/project"), container, "memory"),
+    ];
+    for (cwd, environment, expected) in places {
+        let environment = Arc::new(environment);
+        for (tool, arguments) in &tools {
+            let session = Arc::new(NoSession::at(cwd));
+            let cx = ToolContext::new("call_1", session, Arc::clone(&environment));
+            let arguments = arguments.as_object().unwrap().clone();
+            let output = tool.call(cx, arguments).await.unwrap();
+            let shown = text(&output).trim_end().trim_start_matches("f:1: ");
+            assert_eq!(shown, expected, "{}", tool.declaration().name);
+        }
+    }
 }

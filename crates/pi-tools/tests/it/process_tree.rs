@@ -1,15 +1,15 @@
 //! Commands that daemonize, ignore signals or write forever. Every command has a unique marker in
 //! its environment; processes that still have it afterwards have survived.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use pi_core::Tool;
-use pi_tools::{ExitCode, LocalShell, ProcessError, ProcessOperations, ShellCommand};
+use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
+use pi_tools::LocalShell;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ impl MarkedCommand {
     fn new(command: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let mark = Uuid::new_v4().to_string();
-        let environment: BTreeMap<OsString, OsString> = [
+        let environment = [
             ("PATH".into(), "/usr/bin:/bin".into()),
             ("MARK".into(), OsString::from(&mark)),
         ]
@@ -40,7 +40,7 @@ impl MarkedCommand {
                 command: command.to_owned(),
                 cwd: directory.path().to_owned(),
                 environment,
-                timeout: None,
+                ..ShellCommand::default()
             },
             mark,
             directory,
@@ -296,8 +296,8 @@ async fn concurrent_commands_do_not_affect_each_other() {
 
 #[test]
 fn two_gigabytes_of_output_use_little_memory() {
-    use pi_core::UpdateSink;
-    use pi_tools::{ShellTool, ShellToolOptions};
+    use pi_core::{NoSession, Tool, ToolContext};
+    use pi_tools::{ShellTool, ShellToolOptions, local_environment};
     use serde_json::json;
 
     const GIGABYTES: u64 = 2;
@@ -309,16 +309,13 @@ fn two_gigabytes_of_output_use_little_memory() {
     let spill = TempDir::new().unwrap();
     let tool = ShellTool::bash(ShellToolOptions {
         spill_directory: spill.path().to_owned(),
-        ..ShellToolOptions::local("/", LocalShell::default())
+        ..ShellToolOptions::default()
     });
     let command = format!("yes 'a line of ordinary length, more or less' | head -c {GIGABYTES}G");
     let arguments = json!({"command": command}).as_object().unwrap().clone();
-    let running = tool.execute(
-        "call_1",
-        arguments,
-        UpdateSink::default(),
-        CancellationToken::new(),
-    );
+    let session = Arc::new(NoSession::at("/"));
+    let cx = ToolContext::new("call_1", session, Arc::new(local_environment()));
+    let running = tool.call(cx, arguments);
     let result = tokio::runtime::Runtime::new()
         .unwrap()
         .block_on(running)

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pi_core::{Tool, ToolError, UpdateSink};
+use pi_core::{Progress, Tool, ToolError};
 use pi_protocol::{ConstrainedSampling, Strictness, ToolOutput};
-use pi_tools::{FindTool, GrepTool, LocalShell, ShellTool, ShellToolOptions, ToolContext};
+use pi_tools::{FindTool, GrepTool, ShellTool, ShellToolOptions};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(unix)]
 use crate::support::run_isolated;
-use crate::support::{call, call_until, text};
+use crate::support::{TestProject, call, call_until, text};
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
     let directory = TempDir::new().unwrap();
@@ -48,19 +48,11 @@ fn project() -> TempDir {
 }
 
 async fn grep(directory: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
-    call(
-        &GrepTool::new(ToolContext::local(directory.path())),
-        arguments,
-    )
-    .await
+    call(&TestProject::local(directory.path()).grep(), arguments).await
 }
 
 async fn find(directory: &TempDir, arguments: Value) -> Result<ToolOutput, ToolError> {
-    call(
-        &FindTool::new(ToolContext::local(directory.path())),
-        arguments,
-    )
-    .await
+    call(&TestProject::local(directory.path()).find(), arguments).await
 }
 
 #[tokio::test]
@@ -501,11 +493,12 @@ async fn a_search_can_be_canceled() {
     let files = tree(&[]);
     let huge = fs::File::create(files.path().join("huge")).unwrap();
     huge.set_len(1 << 40).unwrap();
-    let tool = GrepTool::new(ToolContext::local(files.path()));
+    let project = TestProject::local(files.path());
+    let tool = project.grep();
     let cancel = CancellationToken::new();
     // Requested by name, so that it is searched although it is binary.
     let arguments = json!({"pattern": "needle", "path": "huge"});
-    let updates = UpdateSink::default();
+    let updates = Progress::default();
     let searching = call_until(&tool, arguments, &updates, cancel.clone());
     let canceling = async {
         tokio::task::yield_now().await;
@@ -519,10 +512,9 @@ async fn a_search_can_be_canceled() {
         "{:?}",
         canceled_at.elapsed()
     );
-    let tools: [&dyn Tool; 2] = [&tool, &FindTool::new(ToolContext::local(files.path()))];
-    for tool in tools {
+    for tool in [tool, project.find()] {
         let arguments = json!({"pattern": "x"});
-        let result = call_until(tool, arguments, &updates, cancel.clone()).await;
+        let result = call_until(&tool, arguments, &updates, cancel.clone()).await;
         assert_eq!(result.unwrap_err(), ToolError::new("Operation aborted"));
     }
 }
@@ -549,17 +541,14 @@ fn check_declaration(tool: &dyn Tool, name: &str, required: &str, properties: &[
 
 #[test]
 fn tools_are_declared_correctly() {
-    let directory = TempDir::new().unwrap();
-    let context = ToolContext::local(directory.path());
-    let shell = ShellToolOptions::local(directory.path(), LocalShell::default());
     check_declaration(
-        &ShellTool::bash(shell),
+        &ShellTool::bash(ShellToolOptions::default()),
         "bash",
         "command",
         &[("command", "string"), ("timeout", "number")],
     );
     check_declaration(
-        &GrepTool::new(context.clone()),
+        &GrepTool::default(),
         "grep",
         "pattern",
         &[
@@ -573,7 +562,7 @@ fn tools_are_declared_correctly() {
         ],
     );
     check_declaration(
-        &FindTool::new(context),
+        &FindTool::default(),
         "find",
         "pattern",
         &[

@@ -1,41 +1,103 @@
 //! Calls tools like the agent loop does, and runs tests in separate processes.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pi_core::{Tool, ToolError, UpdateSink, validate_arguments};
+use pi_core::{Environment, NoSession, Progress, Tool, ToolContext, ToolError, validate_arguments};
 use pi_protocol::{InputBlock, ToolOutput};
-use pi_tools::ToolContext;
+use pi_tools::{
+    EditTool, FindTool, GrepTool, LsTool, MutationQueue, ReadTool, SharedImagePolicy, WriteTool,
+    local_environment,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// Longer than any call takes on a busy machine, so that a blocked call fails the test.
 const TEST_TIMEOUT: Duration = Duration::from_secs(50);
 
-pub(crate) fn context(directory: &Path) -> ToolContext {
-    ToolContext::local(directory)
+/// A working directory and what tools share in it.
+pub(crate) struct TestProject {
+    mutations: MutationQueue,
+    cx: ToolContext,
+}
+
+/// A tool and the context of its calls.
+pub(crate) struct BoundTool {
+    pub(crate) tool: Box<dyn Tool>,
+    cx: ToolContext,
+}
+
+impl TestProject {
+    pub(crate) fn local(directory: &Path) -> Self {
+        Self::new(directory, local_environment())
+    }
+
+    pub(crate) fn new(directory: &Path, environment: Environment) -> Self {
+        let session = Arc::new(NoSession::at(directory));
+        Self {
+            mutations: MutationQueue::default(),
+            cx: ToolContext::new("call_1", session, Arc::new(environment)),
+        }
+    }
+
+    pub(crate) fn bind(&self, tool: impl Tool + 'static) -> BoundTool {
+        BoundTool {
+            tool: Box::new(tool),
+            cx: self.cx.clone(),
+        }
+    }
+
+    pub(crate) fn read(&self) -> BoundTool {
+        self.bind(ReadTool::new(SharedImagePolicy::default()))
+    }
+
+    pub(crate) fn write(&self) -> BoundTool {
+        self.bind(WriteTool::new(self.mutations.clone()))
+    }
+
+    pub(crate) fn edit(&self) -> BoundTool {
+        self.bind(EditTool::new(self.mutations.clone()))
+    }
+
+    pub(crate) fn grep(&self) -> BoundTool {
+        self.bind(GrepTool::default())
+    }
+
+    pub(crate) fn find(&self) -> BoundTool {
+        self.bind(FindTool::default())
+    }
+
+    pub(crate) fn ls(&self) -> BoundTool {
+        self.bind(LsTool::default())
+    }
 }
 
 /// Prepares and validates the arguments, then runs the tool.
-pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<ToolOutput, ToolError> {
+pub(crate) async fn call(tool: &BoundTool, arguments: Value) -> Result<ToolOutput, ToolError> {
     let cancel = CancellationToken::new();
-    call_until(tool, arguments, &UpdateSink::default(), cancel).await
+    call_until(tool, arguments, &Progress::default(), cancel).await
 }
 
-/// Like [`call`], with an update sink and a token.
+/// Like [`call`], with partial results and a token.
 pub(crate) async fn call_until(
-    tool: &dyn Tool,
+    tool: &BoundTool,
     arguments: Value,
-    updates: &UpdateSink,
+    progress: &Progress,
     cancel: CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let Value::Object(arguments) = arguments else {
         panic!("arguments must be an object")
     };
+    let BoundTool { tool, cx } = tool;
     let arguments = validate_arguments(tool.declaration(), tool.prepare_arguments(arguments))
         .map_err(|error| ToolError::new(error.to_string()))?;
-    let run = tool.execute("call_1", arguments, updates.clone(), cancel);
-    tokio::time::timeout(TEST_TIMEOUT, run)
+    let cx = ToolContext {
+        progress: progress.clone(),
+        cancel,
+        ..cx.clone()
+    };
+    tokio::time::timeout(TEST_TIMEOUT, tool.call(cx, arguments))
         .await
         .unwrap_or_else(|_| panic!("the tool is blocked"))
 }

@@ -7,16 +7,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_core::Tool;
-use pi_tools::{
-    DirectoryEntry, EditTool, FileFuture, FileOperations, FileStatus, FindTool, GrepTool,
-    LocalFiles, LsTool, OpenFile, PathResolver, ReadTool, ToolContext, WriteTool,
-};
+use pi_core::{DirectoryEntry, Environment, FileFuture, FileOperations, FileStatus, OpenFile};
+use pi_tools::{LocalFiles, local_environment};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use crate::support::{call, context, run_isolated, text};
+use crate::support::{TestProject, call, run_isolated, text};
 
 fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::File::create(path)?.write_all(contents)
@@ -42,7 +39,7 @@ async fn links_are_followed_to_their_target() {
     symlink("target", root.join("link")).unwrap();
     symlink("new/target", root.join("dangling")).unwrap();
     symlink("loop", root.join("loop")).unwrap();
-    let write = WriteTool::new(context(root));
+    let write = TestProject::local(root).write();
 
     call(&write, json!({"path": "link", "content": "through"}))
         .await
@@ -59,7 +56,7 @@ async fn links_are_followed_to_their_target() {
         .unwrap();
     assert_eq!(fs::read(root.join("new/target")).unwrap(), b"made");
 
-    let edit = EditTool::new(context(root));
+    let edit = TestProject::local(root).edit();
     call(
         &edit,
         json!({"path": "link", "edits": edits("through", "edited")}),
@@ -84,7 +81,7 @@ async fn edits_through_two_paths_of_a_file_are_both_applied() {
     let directory = tempdir().unwrap();
     write_file(&directory.path().join("f"), b"one two").unwrap();
     symlink("f", directory.path().join("link")).unwrap();
-    let edit = EditTool::new(context(directory.path()));
+    let edit = TestProject::local(directory.path()).edit();
     let (first, second) = tokio::join!(
         call(&edit, json!({"path": "f", "edits": edits("one", "1")})),
         call(&edit, json!({"path": "link", "edits": edits("two", "2")})),
@@ -136,15 +133,16 @@ impl<F: Fn() + Send + Sync> FileOperations for RacingFiles<F> {
     }
 }
 
-fn racing_context(
+fn racing_project(
     root: &Path,
     before: RaceStep,
     action: impl Fn() + Send + Sync + 'static,
-) -> ToolContext {
-    ToolContext::new(
-        PathResolver::new(root),
-        Arc::new(RacingFiles { action, before }),
-    )
+) -> TestProject {
+    let environment = Environment {
+        files: Arc::new(RacingFiles { action, before }),
+        ..local_environment()
+    };
+    TestProject::new(root, environment)
 }
 
 /// Creates a project next to a directory outside of it.
@@ -174,7 +172,7 @@ async fn a_symlink_created_after_the_check_is_not_followed() {
                     symlink(&elsewhere, &inner).unwrap();
                 }
             };
-            let write = WriteTool::new(racing_context(&project, step, swap.clone()));
+            let write = racing_project(&project, step, swap.clone()).write();
             let error = call(&write, json!({"path": "dir/f", "content": "evil"}))
                 .await
                 .unwrap_err();
@@ -192,7 +190,7 @@ async fn a_symlink_created_after_the_check_is_not_followed() {
         fs::remove_dir_all(&inner).unwrap();
         symlink(&elsewhere, &inner).unwrap();
     };
-    let edit = EditTool::new(racing_context(&project, RaceStep::Replace, swap));
+    let edit = racing_project(&project, RaceStep::Replace, swap).edit();
     let arguments = json!({"path": "dir/f", "edits": edits("inside", "evil")});
     assert!(
         call(&edit, arguments)
@@ -214,12 +212,8 @@ async fn pipes_and_devices_are_rejected_without_blocking() {
         .unwrap();
     assert!(status.success());
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
-    let context = context(root);
-    let (read, write, edit) = (
-        ReadTool::new(context.clone()),
-        WriteTool::new(context.clone()),
-        EditTool::new(context.clone()),
-    );
+    let project = TestProject::local(root);
+    let (read, write, edit) = (project.read(), project.write(), project.edit());
     for (path, kind) in [
         ("pipe", "a named pipe"),
         ("socket", "a socket"),
@@ -236,19 +230,16 @@ async fn pipes_and_devices_are_rejected_without_blocking() {
             .unwrap_err();
         assert_eq!(error.0, format!("Cannot edit {path}: is {kind}"));
     }
-    let output = call(&LsTool::new(context), json!({})).await.unwrap();
+    let output = call(&project.ls(), json!({})).await.unwrap();
     assert_eq!(text(&output), "pipe\nsocket");
 }
 
 #[tokio::test]
 async fn unusual_names_are_supported() {
     let directory = tempdir().unwrap();
-    let context = context(directory.path());
-    let (write, edit) = (
-        WriteTool::new(context.clone()),
-        EditTool::new(context.clone()),
-    );
-    let (read, ls) = (ReadTool::new(context.clone()), LsTool::new(context));
+    let project = TestProject::local(directory.path());
+    let (write, edit) = (project.write(), project.edit());
+    let (read, ls) = (project.read(), project.ls());
     let long = "n".repeat(255);
     for name in [
         "new\nline",
@@ -280,7 +271,7 @@ async fn mode_and_hard_links_are_preserved() {
     fs::set_permissions(root.join("script"), fs::Permissions::from_mode(0o750)).unwrap();
     write_file(&root.join("one"), b"old and longer").unwrap();
     fs::hard_link(root.join("one"), root.join("two")).unwrap();
-    let write = WriteTool::new(context(root));
+    let write = TestProject::local(root).write();
     for (path, content) in [("script", "#!/bin/bash\n"), ("one", "new")] {
         call(&write, json!({"path": path, "content": content}))
             .await
@@ -303,7 +294,7 @@ async fn the_owner_is_preserved() {
         // Only root can change the owner.
         return;
     }
-    let write = WriteTool::new(context(directory.path()));
+    let write = TestProject::local(directory.path()).write();
     call(&write, json!({"path": "f", "content": "new"}))
         .await
         .unwrap();
@@ -328,12 +319,8 @@ async fn permissions_are_respected() {
     let close =
         |mode| fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(mode)).unwrap();
     close(0o555);
-    let context = context(root);
-    let (read, write, edit) = (
-        ReadTool::new(context.clone()),
-        WriteTool::new(context.clone()),
-        EditTool::new(context.clone()),
-    );
+    let project = TestProject::local(root);
+    let (read, write, edit) = (project.read(), project.write(), project.edit());
     let denied = "permission denied (EACCES)";
 
     let error = call(&read, json!({"path": "secret"})).await.unwrap_err();
@@ -363,7 +350,7 @@ async fn permissions_are_respected() {
     call(&write, json!({"path": "closed/f", "content": "newer"}))
         .await
         .unwrap();
-    let error = call(&LsTool::new(context), json!({"path": "closed"}))
+    let error = call(&project.ls(), json!({"path": "closed"}))
         .await
         .unwrap_err();
     assert!(error.0.ends_with(denied), "{}", error.0);
@@ -384,7 +371,7 @@ async fn a_large_file_is_read_in_constant_memory() {
         file.write_all(block.as_bytes()).unwrap();
     }
     let lines = LINES / 1000 * 1000;
-    let read = ReadTool::new(context(directory.path()));
+    let read = TestProject::local(directory.path()).read();
     let before = peak_memory();
     let output = call(
         &read,
@@ -414,10 +401,10 @@ async fn a_huge_file_is_rejected_without_reading_it() {
     let huge = directory.path().join("huge");
     fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
     write_file(&directory.path().join("small"), b"a needle\n").unwrap();
-    let context = context(directory.path());
+    let project = TestProject::local(directory.path());
     let before = peak_memory();
 
-    let error = call(&ReadTool::new(context.clone()), json!({"path": "huge"}))
+    let error = call(&project.read(), json!({"path": "huge"}))
         .await
         .unwrap_err();
     assert!(
@@ -426,9 +413,7 @@ async fn a_huge_file_is_rejected_without_reading_it() {
         error.0
     );
     let edit = json!({"path": "huge", "edits": edits("a", "b")});
-    let error = call(&EditTool::new(context.clone()), edit)
-        .await
-        .unwrap_err();
+    let error = call(&project.edit(), edit).await.unwrap_err();
     assert!(
         error
             .0
@@ -436,7 +421,7 @@ async fn a_huge_file_is_rejected_without_reading_it() {
         "{}",
         error.0
     );
-    let found = call(&GrepTool::new(context), json!({"pattern": "needle"}))
+    let found = call(&project.grep(), json!({"pattern": "needle"}))
         .await
         .unwrap();
     assert_eq!(text(&found), "small:1: a needle");
@@ -451,27 +436,27 @@ async fn a_huge_file_is_rejected_without_reading_it() {
 #[tokio::test]
 async fn paths_that_are_too_long_fail_cleanly() {
     let directory = tempdir().unwrap();
-    let context = context(directory.path());
-    let tools: [Box<dyn Tool>; 6] = [
-        Box::new(ReadTool::new(context.clone())),
-        Box::new(WriteTool::new(context.clone())),
-        Box::new(EditTool::new(context.clone())),
-        Box::new(LsTool::new(context.clone())),
-        Box::new(GrepTool::new(context.clone())),
-        Box::new(FindTool::new(context)),
+    let project = TestProject::local(directory.path());
+    let tools = [
+        project.read(),
+        project.write(),
+        project.edit(),
+        project.ls(),
+        project.grep(),
+        project.find(),
     ];
     let long_name = "n".repeat(4096);
     let deep = "directory/".repeat(4096 / 7) + "file";
     for path in [long_name.clone(), deep, format!("new/{long_name}")] {
         for tool in &tools {
-            let arguments = match tool.declaration().name.as_str() {
+            let arguments = match tool.tool.declaration().name.as_str() {
                 "write" => json!({"path": path, "content": "text"}),
                 "edit" => json!({"path": path, "edits": [{"oldText": "a", "newText": "b"}]}),
                 "grep" | "find" => json!({"path": path, "pattern": "x"}),
                 _ => json!({"path": path}),
             };
-            let error = call(&**tool, arguments).await.unwrap_err();
-            let name = &tool.declaration().name;
+            let error = call(tool, arguments).await.unwrap_err();
+            let name = &tool.tool.declaration().name;
             assert!(error.0.contains("(ENAMETOOLONG)"), "{name}: {}", error.0);
         }
         assert!(names(directory.path()).unwrap().is_empty());

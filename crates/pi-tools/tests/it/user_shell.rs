@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use pi_tools::{LocalShell, ProcessError, ShellEnvironment, ShellResult, UserShell};
+use pi_core::ProcessError;
+use pi_tools::{LocalShell, ShellResult, UserShell};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tempfile::TempDir;
@@ -17,7 +18,7 @@ fn shell(directory: &TempDir) -> UserShell {
     UserShell {
         cwd: directory.path().to_owned(),
         processes: Arc::new(LocalShell::default()),
-        environment: ShellEnvironment::new(inherited, None),
+        vars: inherited.into(),
         command_prefix: None,
         spill_directory: directory.path().to_owned(),
     }

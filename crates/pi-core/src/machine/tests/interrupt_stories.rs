@@ -7,8 +7,9 @@ use super::fixtures::{custom, custom_message, deferred_prompt, follow_up, prompt
 use super::invariants::{check_end, has_storage_failed};
 use super::script::{Script, ScriptedResponse, compact, recover};
 use super::simulation::Simulation;
-use crate::machine::{ActivityKind, CustomDelivery, Effect, Input, Rejection, Reply};
+use crate::machine::{CustomDelivery, Effect, Input, Rejection, Reply};
 use crate::turn::TurnDecision;
+use pi_protocol::ActivityKind;
 
 fn streams(effect: &Effect) -> bool {
     matches!(effect, Effect::Stream)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_protocol::{AgentMessage, SessionEvent};
+use pi_protocol::{ActivityKind, AgentMessage, SessionEvent};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::label;
@@ -10,7 +10,7 @@ use super::lane::{SimulatedLane, Work};
 use super::log;
 use super::simulation::Simulation;
 use crate::machine::context::Deferred;
-use crate::machine::{ActivityKind, CancelScope, Effect, Rejection, Reply};
+use crate::machine::{CancelScope, Effect, Rejection, Reply};
 
 /// Checks the machine after a step.
 pub(super) fn check_step(simulation: &Simulation) {

@@ -8,7 +8,8 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use pi_protocol::{
-    AssistantMessageEvent, MessageBuilder, QueuedTexts, RequestId, SessionEvent, SharedMessage,
+    ActivityKind, AssistantMessageEvent, MessageBuilder, QueuedTexts, RequestId, SessionEvent,
+    SharedMessage,
 };
 
 use super::fixtures::{label, machine};
@@ -16,7 +17,7 @@ use super::lane::{RunningTool, SimulatedLane, Work};
 use super::log;
 use super::script::{Script, ScriptedResponse};
 use crate::machine::context::Deferred;
-use crate::machine::{ActivityKind, CancelScope, Effect, Input, Machine, Outcome, Reply};
+use crate::machine::{CancelScope, Effect, Input, Machine, Outcome, Reply};
 use crate::queue::{Queued, queued_texts};
 
 /// No schedule needs more steps; a machine that exceeds them does not terminate.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Tool, ToolError, UpdateSink};
+use pi_core::{ExecutionMode, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
-use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::AgentToolCall;
 use crate::control::ToolRegistration;
@@ -49,24 +48,22 @@ impl Tool for AgentTool {
         self.mode
     }
 
-    fn execute<'a>(
-        &'a self,
-        call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let shared = self.callback.shared.upgrade();
             let shared =
                 shared.ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let call = AgentToolCall {
                 name: &self.declaration.name,
-                call_id,
+                call_id: cx.call.as_str(),
                 arguments,
             };
             let run = |signal| self.callback.run_cancellable(&call, Some(signal));
-            shared.run_tool(run, updates, &cancel).await
+            shared.run_tool(run, cx.progress, &cx.cancel).await
         })
     }
 }

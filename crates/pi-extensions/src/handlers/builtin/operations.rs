@@ -8,11 +8,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use pi_ext::EngineError;
-use pi_tools::{
+use pi_core::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
     OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
+use pi_ext::EngineError;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
-use pi_core::{Prompt, Tool, ToolError, UpdateSink};
+use pi_core::{
+    Progress, Prompt, RegisteredTool, Tool, ToolContext, ToolError, ToolRegistry, ToolSource,
+};
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
@@ -23,13 +25,15 @@ use crate::participants::Participants;
 use crate::session::{
     AgentSession, NoExpansion, SessionListener, SessionParts, SessionSubscription,
 };
-use crate::toolset::{RegisteredTool, ToolSelection, Toolset, ToolsetOptions};
+use crate::toolset::{DefaultTools, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct HarnessOptions {
     pub models: Vec<FauxModel>,
     pub thinking_level: ThinkingLevel,
     pub settings: Settings,
     pub tools: Vec<Arc<dyn Tool>>,
+    /// Sources to use instead of a fixed list of tools.
+    pub sources: Vec<Arc<dyn ToolSource>>,
     pub participants: Participants,
     pub session: Option<Session>,
 }
@@ -41,6 +45,7 @@ impl Default for HarnessOptions {
             thinking_level: ThinkingLevel::Off,
             settings: Settings::default(),
             tools: vec![echo()],
+            sources: Vec::new(),
             participants: Participants::default(),
             session: None,
         }
@@ -73,23 +78,7 @@ impl SessionHarness {
         models
             .register(faux.id(), Registration::Provider(Arc::new(faux.clone())))
             .unwrap();
-        let names = setting
-            .tools
-            .iter()
-            .map(|tool| tool.declaration().name.clone());
-        let tools = Toolset::new(ToolsetOptions {
-            selection: ToolSelection {
-                allow: Some(names.collect()),
-                ..ToolSelection::default()
-            },
-            custom: setting
-                .tools
-                .iter()
-                .cloned()
-                .map(RegisteredTool::new)
-                .collect(),
-            ..ToolsetOptions::new(directory.path())
-        });
+        let tools = Toolset::new(tool_options(setting.tools, setting.sources, &directory));
         let session = setting.session.unwrap_or_else(|| {
             let path = directory.path().join("session.jsonl");
             let new = NewSession {
@@ -161,6 +150,29 @@ impl SessionHarness {
             .iter()
             .map(|one| serde_json::to_value(&**one).unwrap());
         values.map(|value| described(&value)).collect()
+    }
+}
+
+/// Returns options with only these tools.
+fn tool_options(
+    tools: Vec<Arc<dyn Tool>>,
+    mut sources: Vec<Arc<dyn ToolSource>>,
+    directory: &TempDir,
+) -> ToolsetOptions {
+    let names = tools.iter().map(|tool| tool.declaration().name.clone());
+    let selection = ToolSelection {
+        allow: sources.is_empty().then(|| names.collect()),
+        defaults: DefaultTools::NoBuiltin,
+        ..ToolSelection::default()
+    };
+    if sources.is_empty() {
+        let tools = tools.into_iter().map(RegisteredTool::new).collect();
+        sources.push(Arc::new(ToolRegistry::new(tools)));
+    }
+    ToolsetOptions {
+        selection,
+        sources,
+        ..ToolsetOptions::new(directory.path())
     }
 }
 
@@ -293,11 +305,7 @@ pub(super) fn too_long() -> ProviderError {
     .with_status(400)
 }
 
-type ToolBody = dyn Fn(
-        JsonObject,
-        UpdateSink,
-        CancellationToken,
-    ) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+type ToolBody = dyn Fn(JsonObject, Progress, CancellationToken) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
     + Send
     + Sync;
 
@@ -309,7 +317,7 @@ struct TestTool {
 
 pub(super) fn tool<Running>(
     name: &str,
-    body: impl Fn(JsonObject, UpdateSink, CancellationToken) -> Running + Send + Sync + 'static,
+    body: impl Fn(JsonObject, Progress, CancellationToken) -> Running + Send + Sync + 'static,
 ) -> Arc<dyn Tool>
 where
     Running: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
@@ -348,14 +356,12 @@ impl Tool for TestTool {
         &self.declaration
     }
 
-    fn execute<'a>(
-        &'a self,
-        _call_id: &'a str,
+    fn call(
+        &self,
+        cx: ToolContext,
         arguments: JsonObject,
-        updates: UpdateSink,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        (self.body)(arguments, updates, cancel)
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        (self.body)(arguments, cx.progress, cx.cancel)
     }
 }
 

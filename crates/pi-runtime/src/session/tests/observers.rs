@@ -4,6 +4,7 @@ use pi_core::{Observed, Observer};
 use pi_protocol::SessionEvent;
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::harness::SessionHarness;
@@ -93,4 +94,63 @@ fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
+}
+
+/// Takes what was logged, as the types and fields of the events.
+pub(super) fn logged(observer: &mut Observer) -> Vec<serde_json::Value> {
+    std::iter::from_fn(|| observer.try_next())
+        .filter_map(|observed| match observed {
+            Observed::Event(envelope) => Some(serde_json::to_value(&envelope.event).unwrap()),
+            Observed::Lagged => None,
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn changes_of_state_are_logged_and_listeners_of_the_compatibility_wire_are_spared() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
+    harness.faux.push(FauxResponse::text("hi"));
+    harness.prompt("hello").await;
+    let target = session.entries_since(None).unwrap().entries[0].id.clone();
+    let listened = harness.lines().len();
+    let mut observer = session.observe(None);
+
+    session.set_label(&target, Some("here")).unwrap();
+    session.set_label(&target, None).unwrap();
+    session.set_active_tools(&[]);
+    session.set_active_tools(&[]);
+    session
+        .set_steering_mode(pi_protocol::QueueMode::All)
+        .unwrap();
+    assert_eq!(
+        logged(&mut observer),
+        [
+            json!({"type": "label_changed", "targetId": target, "label": "here"}),
+            json!({"type": "label_changed", "targetId": target}),
+            json!({"type": "active_tools_changed", "tools": []}),
+            json!({"type": "queue_modes_changed", "steeringMode": "all", "followUpMode": "one-at-a-time"}),
+        ]
+    );
+    assert_eq!(harness.lines().len(), listened);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_start_and_end_of_a_user_command_are_logged() {
+    let harness = SessionHarness::new();
+    let mut observer = harness.session.observe(None);
+    let request = crate::session::BashRequest {
+        id: Some(json!("r1")),
+        command: "exit 3".to_owned(),
+        exclude_from_context: true,
+    };
+    harness.session.bash(request).await.unwrap();
+    assert_eq!(
+        logged(&mut observer),
+        [
+            json!({"type": "bash_execution_start", "id": "r1", "command": "exit 3", "excludeFromContext": true}),
+            json!({"type": "bash_execution_end", "id": "r1", "exitCode": 3, "cancelled": false}),
+        ]
+    );
 }

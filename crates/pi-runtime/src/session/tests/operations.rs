@@ -9,6 +9,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::harness::{HarnessOptions, SessionHarness};
+use super::observers::logged;
 use crate::participants::CustomMessageDraft;
 use crate::session::{BashRequest, CycleDirection, NavigateError, NavigateOptions, Persist};
 
@@ -30,10 +31,18 @@ async fn models_and_levels_are_stored_as_entries_and_as_defaults_on_request() {
     let mut two = harness.faux.model();
     two.id = "two".to_owned();
     two.reasoning = false;
+    let mut observer = session.observe(None);
     session
         .set_model(Arc::new(two), Persist::Session)
         .await
         .unwrap();
+    assert_eq!(
+        logged(&mut observer),
+        [
+            json!({"type": "thinking_level_changed", "level": "off"}),
+            json!({"type": "model_changed", "provider": "faux", "modelId": "two"}),
+        ]
+    );
     assert_eq!(session.thinking_level(), ThinkingLevel::Off);
     assert_eq!(session.available_thinking_levels(), [ThinkingLevel::Off]);
     assert_eq!(

@@ -8,34 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
-use pi_core::ToolError;
+use pi_core::{FileError, FileKind, FileOperations, UnreadablePaths};
 use tokio_util::sync::CancellationToken;
-
-use crate::context::ToolContext;
-use crate::operations::{FileError, FileKind, FileOperations};
 
 /// More threads only compete for the disk cache; ripgrep uses the same limit.
 const MAX_THREADS: usize = 12;
 
-/// Returns the path where a search starts and its kind: the path from the model, or the working
-/// directory.
-pub(crate) async fn search_root(
-    context: &ToolContext,
-    raw_path: Option<&str>,
-) -> Result<(PathBuf, FileKind), ToolError> {
-    let raw_path = raw_path.filter(|path| !path.is_empty());
-    let root = context.paths.resolve(raw_path.unwrap_or("."))?;
-    match context.files.status(&root).await {
-        Ok(status) => Ok((root, status.kind)),
-        Err(error) => Err(ToolError::new(format!(
-            "Cannot search {}: {error}",
-            root.display()
-        ))),
-    }
-}
-
 /// Visits entries on one thread.
-pub(crate) type Visitor<'s> = Box<dyn FnMut(DirEntry) -> WalkState + Send + 's>;
+pub(super) type Visitor<'s> = Box<dyn FnMut(DirEntry) -> WalkState + Send + 's>;
 
 /// Ignore files that a walk reads in each directory, in addition to the tool's own.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
@@ -48,7 +28,7 @@ const MAX_IGNORE_FILE_BYTES: u64 = 4 << 20;
 ///
 /// In a hostile repository an ignore file may be a symlink to an endless device. Directories with
 /// such a file are skipped; if the walk starts in or below one, no ignore rules apply.
-pub(crate) fn local_walk(root: &Path, cwd: &Path, tool_ignore_file: &'static str) -> WalkBuilder {
+pub(super) fn local_walk(root: &Path, cwd: &Path, tool_ignore_file: &'static str) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
@@ -83,7 +63,7 @@ fn has_unsafe_ignore_file(directory: &Path, tool_ignore_file: &str) -> bool {
 }
 
 /// Walks until a visitor or the token stops it; every thread gets its own visitor.
-pub(crate) fn walk_in_parallel<'s>(
+pub(super) fn walk_in_parallel<'s>(
     walk: &WalkBuilder,
     errors: &'s WalkErrors,
     mut visitor: impl FnMut() -> Visitor<'s>,
@@ -108,28 +88,20 @@ pub(crate) fn walk_in_parallel<'s>(
 
 /// Errors while walking; one unreadable file does not fail a search.
 #[derive(Debug, Default)]
-pub(crate) struct WalkErrors(Mutex<(usize, String)>);
+pub(super) struct WalkErrors(Mutex<UnreadablePaths>);
 
 impl WalkErrors {
     /// Counts an error and records the first one.
-    pub(crate) fn add(&self, error: &dyn std::fmt::Display) {
+    pub(super) fn add(&self, error: &dyn std::fmt::Display) {
         let mut errors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if errors.0 == 0 {
-            errors.1 = error.to_string();
+        if errors.count == 0 {
+            errors.first = error.to_string();
         }
-        errors.0 += 1;
+        errors.count += 1;
     }
 
-    pub(crate) fn notice(&self) -> Option<String> {
-        let errors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, first) = &*errors;
-        // A path may contain newlines; the notice is a single line.
-        let first = first.replace('\n', " ");
-        match count {
-            0 => None,
-            1 => Some(format!("Could not read {first}")),
-            more => Some(format!("Could not read {more} paths, the first: {first}")),
-        }
+    pub(super) fn into_unreadable(self) -> UnreadablePaths {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,7 +110,7 @@ impl WalkErrors {
 const SKIPPED_DIRECTORIES: [&str; 2] = [".git", "node_modules"];
 
 /// A walk through file operations.
-pub(crate) struct OperationsWalk<'a> {
+pub(super) struct OperationsWalk<'a> {
     files: &'a dyn FileOperations,
     errors: &'a WalkErrors,
     /// Directories still to be listed, with their ignore rules.
@@ -166,7 +138,7 @@ impl IgnoreRules {
 }
 
 impl<'a> OperationsWalk<'a> {
-    pub(crate) fn new(files: &'a dyn FileOperations, root: &Path, errors: &'a WalkErrors) -> Self {
+    pub(super) fn new(files: &'a dyn FileOperations, root: &Path, errors: &'a WalkErrors) -> Self {
         Self {
             files,
             errors,
@@ -176,7 +148,7 @@ impl<'a> OperationsWalk<'a> {
         }
     }
 
-    pub(crate) async fn next(&mut self) -> Option<(PathBuf, FileKind)> {
+    pub(super) async fn next(&mut self) -> Option<(PathBuf, FileKind)> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
                 return Some(entry);

@@ -10,10 +10,10 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
+use pi_core::{FileError, FileKind};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::super::{FileError, FileKind};
 use super::temporary_name;
 
 /// Traversing a directory must not require permission to list it.

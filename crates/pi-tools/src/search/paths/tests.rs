@@ -19,7 +19,7 @@ fn globs_match_names_or_full_paths() {
         ("{lib,main}.rs", "/p/main.rs", true),
         ("É*", "/p/État", true),
     ] {
-        let pattern = FindPattern::new(glob).unwrap();
+        let pattern = PathPattern::new(glob).unwrap();
         assert_eq!(pattern.matches(Path::new(path)), expected, "{glob} {path}");
     }
 }

@@ -2,21 +2,20 @@
 //! devices; writing is in `replace`.
 
 #[cfg(unix)]
-#[path = "local/replace_unix.rs"]
+#[path = "local_files/replace_unix.rs"]
 mod replace;
 #[cfg(not(unix))]
-#[path = "local/replace_portable.rs"]
+#[path = "local_files/replace_portable.rs"]
 mod replace;
 
 use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uuid::Uuid;
-
-use super::{
+use pi_core::{
     DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
 };
+use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFiles;
@@ -70,10 +69,6 @@ impl FileOperations for LocalFiles {
 
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
         run_blocking(path, move |path| replace::replace(&path, &contents))
-    }
-
-    fn is_local(&self) -> bool {
-        true
     }
 }
 

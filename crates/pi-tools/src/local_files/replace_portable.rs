@@ -5,7 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::super::{FileError, FileKind};
+use pi_core::{FileError, FileKind};
+
 use super::temporary_name;
 
 pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {

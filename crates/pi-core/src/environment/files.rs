@@ -1,26 +1,12 @@
-//! Traits for the operations that tools perform, so that an extension, SSH or a container can
-//! provide them. [`FileOperations`] accesses files and [`ProcessOperations`] runs commands.
-//! [`LocalFiles`] is the local implementation; [`MemoryFiles`] and [`MemoryProcesses`] are for
-//! tests.
+//! Access to files.
 
-mod local;
-mod memory;
-
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-
-pub use local::LocalFiles;
-pub use memory::{MemoryFiles, MemoryProcesses};
 
 pub type FileFuture<'a, T> = BoxFuture<'a, Result<T, FileError>>;
 
@@ -51,11 +37,6 @@ pub trait FileOperations: Send + Sync {
     /// comes from [`real_path`](Self::real_path); a symlink that appeared in it since is not
     /// followed.
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()>;
-
-    /// Returns whether these are local files, so that a search can access the disk directly.
-    fn is_local(&self) -> bool {
-        false
-    }
 }
 
 /// Larger files are not read into memory: processing them needs several times their size.
@@ -159,43 +140,4 @@ impl From<io::Error> for FileError {
             _ => Self::Other(error),
         }
     }
-}
-
-pub trait ProcessOperations: Send + Sync {
-    /// Runs a command and sends its output as it arrives, stdout and stderr interleaved.
-    ///
-    /// The command blocks if the receiver is slow. If the command is canceled or times out, all of
-    /// its processes must be killed.
-    fn execute(
-        &self,
-        command: ShellCommand,
-        output: mpsc::Sender<Bytes>,
-        cancel: CancellationToken,
-    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>>;
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShellCommand {
-    pub command: String,
-    pub cwd: PathBuf,
-    pub environment: BTreeMap<OsString, OsString>,
-    pub timeout: Option<Duration>,
-}
-
-/// Exit code of a command; 128 + signal number if it was killed by a signal, `None` if unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExitCode(pub Option<i32>);
-
-#[derive(Debug, Error)]
-pub enum ProcessError {
-    #[error("command aborted")]
-    Aborted,
-    #[error("command timed out after {} seconds", .0.as_secs_f64())]
-    TimedOut(Duration),
-    #[error("working directory does not exist: {}", .0.display())]
-    MissingDirectory(PathBuf),
-    #[error("cannot start the command: {0}")]
-    Start(#[source] io::Error),
-    #[error("{0}")]
-    Other(String),
 }

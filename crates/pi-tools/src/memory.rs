@@ -8,13 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-
-use super::{
+use pi_core::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
     OpenFile, ProcessError, ProcessOperations, ShellCommand,
 };
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// In-memory files; clones share them. There are no symlinks and no permissions.
 #[derive(Debug, Clone, Default)]

@@ -6,93 +6,82 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use grep_regex::RegexMatcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use ignore::WalkState;
-use ignore::overrides::Override;
+use ignore::overrides::{Override, OverrideBuilder};
+use pi_core::{
+    FileKind, FileOperations, FoundLine, FoundLines, LineQuery, MatchedFile, SearchError,
+};
 use tokio_util::sync::CancellationToken;
 
-use super::MAX_LINE_CHARACTERS;
-use crate::operations::{FileKind, FileOperations};
-use crate::walk::{OperationsWalk, WalkErrors, local_walk, walk_in_parallel};
+use super::walk::{OperationsWalk, Visitor, WalkErrors, local_walk, walk_in_parallel};
 
 /// Memory limit per search thread; only needed for very long lines.
 const MAX_SEARCHER_BYTES: usize = 256 * 1024 * 1024;
 
-/// Limit for all kept lines; the requested context is unlimited.
-pub(super) const MAX_KEPT_BYTES: usize = 16 * 1024 * 1024;
-
 /// Memory used by a line in addition to its text.
-const LINE_OVERHEAD: usize = size_of::<GrepLine>();
+const LINE_OVERHEAD: usize = size_of::<FoundLine>();
 
-pub(super) struct GrepSearch {
-    pub(super) matcher: RegexMatcher,
-    pub(super) globs: Override,
-    pub(super) cwd: PathBuf,
-    /// Number of context lines around each match.
-    pub(super) context: usize,
-    /// Number of matches after which the search stops.
-    pub(super) limit: usize,
-    pub(super) errors: WalkErrors,
-    pub(super) totals: MatchTotals,
-}
-
-/// Totals over all files so far.
-#[derive(Debug, Default)]
-pub(super) struct MatchTotals {
+/// One search and what it found so far.
+pub(super) struct LineSearch {
+    query: LineQuery,
+    matcher: RegexMatcher,
+    globs: Override,
+    errors: WalkErrors,
     matches: AtomicUsize,
     kept_bytes: AtomicUsize,
 }
 
-impl MatchTotals {
-    /// Returns whether no more lines can be kept.
-    pub(super) fn is_full(&self) -> bool {
-        self.kept_bytes.load(Ordering::Relaxed) >= MAX_KEPT_BYTES
+impl LineSearch {
+    pub(super) fn new(query: LineQuery) -> Result<Self, SearchError> {
+        Ok(Self {
+            matcher: matcher(&query)?,
+            globs: globs(query.glob.as_deref(), &query.cwd)?,
+            query,
+            errors: WalkErrors::default(),
+            matches: AtomicUsize::new(0),
+            kept_bytes: AtomicUsize::new(0),
+        })
     }
-}
 
-/// The matching lines of a file, in order, and their context.
-#[derive(Debug)]
-pub(super) struct FileMatches {
-    pub(super) path: PathBuf,
-    /// Line numbers of the matches.
-    pub(super) matches: Vec<u64>,
-    pub(super) lines: Vec<GrepLine>,
-}
-
-#[derive(Debug)]
-pub(super) struct GrepLine {
-    pub(super) number: u64,
-    pub(super) text: String,
-    pub(super) truncated: bool,
-}
-
-impl FileMatches {
-    /// Returns a line and its context.
-    pub(super) fn with_context(
-        &self,
-        number: u64,
-        context: usize,
-    ) -> impl Iterator<Item = &GrepLine> {
-        let first = number.saturating_sub(context as u64);
-        let last = number.saturating_add(context as u64);
-        let start = self.lines.partition_point(|line| line.number < first);
-        self.lines
-            .iter()
-            .skip(start)
-            .take_while(move |line| line.number <= last)
+    /// Searches the local disk.
+    pub(super) fn search_local(self, cancel: &CancellationToken) -> FoundLines {
+        let files = if self.query.root.is_dir() {
+            self.search_directory(cancel)
+        } else {
+            self.search_named_file(cancel)
+        };
+        self.into_found(files)
     }
-}
 
-impl GrepSearch {
-    /// Searches a local directory.
-    pub(super) fn search_directory(
-        &self,
-        root: &Path,
-        cancel: &CancellationToken,
-    ) -> Vec<FileMatches> {
+    /// Searches files through file operations.
+    pub(super) async fn search_operations(self, files: &dyn FileOperations) -> FoundLines {
+        let root = files.status(&self.query.root).await;
+        let found = match root {
+            Ok(status) if status.kind == FileKind::Directory => self.search_below(files).await,
+            // A file that was requested by name, even if it looks binary.
+            Ok(_) | Err(_) => {
+                let binary = BinaryDetection::convert(b'\0');
+                let found = self.search_contents(files, &self.query.root, binary).await;
+                found.into_iter().collect()
+            }
+        };
+        self.into_found(found)
+    }
+
+    fn into_found(self, mut files: Vec<MatchedFile>) -> FoundLines {
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        FoundLines {
+            files,
+            reached_max_bytes: self.is_full(),
+            unreadable: self.errors.into_unreadable(),
+        }
+    }
+
+    fn search_directory(&self, cancel: &CancellationToken) -> Vec<MatchedFile> {
         let files = Mutex::new(Vec::new());
-        let mut walk = local_walk(root, &self.cwd, ".rgignore");
+        let mut walk = local_walk(&self.query.root, &self.query.cwd, ".rgignore");
         walk.overrides(self.globs.clone());
         let visitor = || {
             let mut searcher = self.searcher(BinaryDetection::quit(b'\0'));
@@ -112,20 +101,17 @@ impl GrepSearch {
                     }
                 }
                 WalkState::Continue
-            }) as crate::walk::Visitor<'_>
+            }) as Visitor<'_>
         };
         walk_in_parallel(&walk, &self.errors, visitor, cancel);
         files.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Searches a local file that was requested by name, even if it looks binary.
-    pub(super) fn search_named_file(
-        &self,
-        path: &Path,
-        cancel: &CancellationToken,
-    ) -> Vec<FileMatches> {
+    fn search_named_file(&self, cancel: &CancellationToken) -> Vec<MatchedFile> {
         let mut searcher = self.searcher(BinaryDetection::convert(b'\0'));
-        self.search_file(&mut searcher, &self.matcher, path.to_owned(), cancel)
+        let path = self.query.root.clone();
+        self.search_file(&mut searcher, &self.matcher, path, cancel)
             .into_iter()
             .collect()
     }
@@ -136,7 +122,7 @@ impl GrepSearch {
         matcher: &RegexMatcher,
         path: PathBuf,
         cancel: &CancellationToken,
-    ) -> Option<FileMatches> {
+    ) -> Option<MatchedFile> {
         let mut collector = MatchCollector::new(self);
         let outcome = File::open(&path).and_then(|file| {
             let reader = CancelableReader { file, cancel };
@@ -149,25 +135,12 @@ impl GrepSearch {
         collector.into_matches(path)
     }
 
-    /// Searches files through file operations.
-    pub(super) async fn search_operations(
-        &self,
-        files: &dyn FileOperations,
-        root: &Path,
-        kind: FileKind,
-        cancel: &CancellationToken,
-    ) -> Vec<FileMatches> {
+    async fn search_below(&self, files: &dyn FileOperations) -> Vec<MatchedFile> {
         let mut all = Vec::new();
-        if kind == FileKind::File {
-            let binary = BinaryDetection::convert(b'\0');
-            all.extend(self.search_contents(files, root, binary).await);
-            return all;
-        }
-        let mut walk = OperationsWalk::new(files, root, &self.errors);
-        while let Some((path, kind)) = walk.next().await {
-            if cancel.is_cancelled() || self.is_done() {
-                break;
-            }
+        let mut walk = OperationsWalk::new(files, &self.query.root, &self.errors);
+        while !self.is_done()
+            && let Some((path, kind)) = walk.next().await
+        {
             if kind == FileKind::File && !self.globs.matched(&path, false).is_ignore() {
                 let binary = BinaryDetection::quit(b'\0');
                 all.extend(self.search_contents(files, &path, binary).await);
@@ -181,7 +154,7 @@ impl GrepSearch {
         files: &dyn FileOperations,
         path: &Path,
         binary: BinaryDetection,
-    ) -> Option<FileMatches> {
+    ) -> Option<MatchedFile> {
         let contents = match files.read(path).await {
             Ok(contents) => contents,
             Err(error) => {
@@ -201,7 +174,12 @@ impl GrepSearch {
     }
 
     fn is_done(&self) -> bool {
-        self.totals.matches.load(Ordering::Relaxed) >= self.limit || self.totals.is_full()
+        self.matches.load(Ordering::Relaxed) >= self.query.limit || self.is_full()
+    }
+
+    /// Returns whether no more lines can be kept.
+    fn is_full(&self) -> bool {
+        self.kept_bytes.load(Ordering::Relaxed) >= self.query.max_bytes
     }
 
     fn searcher(&self, binary: BinaryDetection) -> Searcher {
@@ -209,8 +187,8 @@ impl GrepSearch {
             .line_number(true)
             .binary_detection(binary)
             .heap_limit(Some(MAX_SEARCHER_BYTES))
-            .before_context(self.context)
-            .after_context(self.context)
+            .before_context(self.query.context)
+            .after_context(self.query.context)
             .build()
     }
 }
@@ -231,29 +209,25 @@ impl Read for CancelableReader<'_> {
 }
 
 struct MatchCollector<'a> {
-    context: u64,
-    limit: usize,
-    totals: &'a MatchTotals,
+    search: &'a LineSearch,
     /// No further matches are collected; context after the last match still is.
     full: bool,
     matches: Vec<u64>,
-    lines: Vec<GrepLine>,
+    lines: Vec<FoundLine>,
 }
 
 impl<'a> MatchCollector<'a> {
-    fn new(search: &'a GrepSearch) -> Self {
+    fn new(search: &'a LineSearch) -> Self {
         Self {
-            context: search.context as u64,
-            limit: search.limit,
-            totals: &search.totals,
+            search,
             full: false,
             matches: Vec::new(),
             lines: Vec::new(),
         }
     }
 
-    fn into_matches(self, path: PathBuf) -> Option<FileMatches> {
-        (!self.matches.is_empty()).then_some(FileMatches {
+    fn into_matches(self, path: PathBuf) -> Option<MatchedFile> {
+        (!self.matches.is_empty()).then_some(MatchedFile {
             path,
             matches: self.matches,
             lines: self.lines,
@@ -262,22 +236,22 @@ impl<'a> MatchCollector<'a> {
 
     /// Adds a line; returns whether to continue.
     fn add_line(&mut self, number: u64, bytes: &[u8]) -> bool {
-        let (text, truncated) = truncate_line(bytes);
+        let (text, is_truncated) = truncate_line(bytes, self.search.query.max_line_length);
         let size = text.len() + LINE_OVERHEAD;
-        self.totals.kept_bytes.fetch_add(size, Ordering::Relaxed);
-        self.lines.push(GrepLine {
+        self.search.kept_bytes.fetch_add(size, Ordering::Relaxed);
+        self.lines.push(FoundLine {
             number,
             text,
-            truncated,
+            is_truncated,
         });
-        if self.totals.is_full() {
+        if self.search.is_full() {
             return false;
         }
         !self.full
             || self
                 .matches
                 .last()
-                .is_some_and(|last| number < last + self.context)
+                .is_some_and(|last| number < last + self.search.query.context as u64)
     }
 }
 
@@ -289,9 +263,9 @@ impl Sink for MatchCollector<'_> {
             return Ok(true);
         };
         if !self.full {
-            let before = self.totals.matches.fetch_add(1, Ordering::Relaxed);
-            self.full = before.saturating_add(1) >= self.limit;
-            if before < self.limit {
+            let before = self.search.matches.fetch_add(1, Ordering::Relaxed);
+            self.full = before.saturating_add(1) >= self.search.query.limit;
+            if before < self.search.query.limit {
                 self.matches.push(number);
             }
         }
@@ -307,20 +281,43 @@ impl Sink for MatchCollector<'_> {
 }
 
 /// Returns the start of a line, and whether it was truncated.
-fn truncate_line(bytes: &[u8]) -> (String, bool) {
+fn truncate_line(bytes: &[u8], max_length: usize) -> (String, bool) {
     // Enough bytes for the longest shown line, so that a huge line is not copied.
-    let limit = bytes.len().min(8 * MAX_LINE_CHARACTERS);
+    let limit = bytes.len().min(max_length.saturating_mul(8));
     let prefix = String::from_utf8_lossy(bytes.get(..limit).unwrap_or(bytes));
     let mut text = String::new();
     let mut characters = 0;
     for c in prefix.chars().filter(|c| !matches!(c, '\r' | '\n')) {
         // Counted in UTF-16 code units, like other consumers of the result do.
         characters += c.len_utf16();
-        if characters > MAX_LINE_CHARACTERS {
+        if characters > max_length {
             text.push_str("... [truncated]");
             return (text, true);
         }
         text.push(c);
     }
     (text, false)
+}
+
+fn matcher(query: &LineQuery) -> Result<RegexMatcher, SearchError> {
+    RegexMatcherBuilder::new()
+        .multi_line(true)
+        .unicode(true)
+        .octal(false)
+        .line_terminator(Some(b'\n'))
+        .ban_byte(Some(b'\0'))
+        .case_insensitive(query.ignore_case)
+        .fixed_strings(query.is_literal)
+        .build(&query.pattern)
+        .map_err(|error| SearchError::InvalidPattern(error.to_string()))
+}
+
+/// Globs with a slash are relative to the working directory, wherever the search starts.
+fn globs(glob: Option<&str>, cwd: &Path) -> Result<Override, SearchError> {
+    let invalid_glob = |error: ignore::Error| SearchError::InvalidGlob(error.to_string());
+    let mut builder = OverrideBuilder::new(cwd);
+    if let Some(glob) = glob.filter(|glob| !glob.is_empty()) {
+        builder.add(glob).map_err(invalid_glob)?;
+    }
+    builder.build().map_err(invalid_glob)
 }

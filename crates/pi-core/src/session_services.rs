@@ -1,0 +1,73 @@
+//! What a tool may use of the session that runs it.
+
+use std::path::{Path, PathBuf};
+
+use futures_util::future::BoxFuture;
+
+use crate::tool::CallId;
+
+/// The services of a session for its tools.
+///
+/// A session without a way to reach a user returns [`InteractionUnavailable`]; a tool must then
+/// decide without an answer.
+pub trait SessionServices: Send + Sync {
+    /// Returns the ID of the session; `None` for a call outside of sessions.
+    fn session_id(&self) -> Option<String>;
+
+    /// Returns the working directory, which is absolute.
+    fn cwd(&self) -> &Path;
+
+    /// Asks the user and waits for the answer. Dropping the future withdraws the question. The
+    /// default has no user.
+    fn ask(
+        &self,
+        _question: UserQuestion,
+    ) -> BoxFuture<'_, Result<UserAnswer, InteractionUnavailable>> {
+        Box::pin(std::future::ready(Err(InteractionUnavailable)))
+    }
+}
+
+/// A question with a fixed set of answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserQuestion {
+    /// The tool call that asks.
+    pub call: Option<CallId>,
+    pub title: String,
+    /// What the user needs to know to decide, such as the command to be run.
+    pub detail: Option<String>,
+    pub choices: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserAnswer {
+    /// Index of the selected choice.
+    Choice(usize),
+    /// The question was closed without a choice.
+    Dismissed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no user can be reached")]
+pub struct InteractionUnavailable;
+
+/// The services of a call outside of sessions: a working directory and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoSession {
+    cwd: PathBuf,
+}
+
+impl NoSession {
+    pub fn at(cwd: impl Into<PathBuf>) -> Self {
+        Self { cwd: cwd.into() }
+    }
+}
+
+impl SessionServices for NoSession {
+    fn session_id(&self) -> Option<String> {
+        None
+    }
+
+    fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+}

@@ -1,0 +1,160 @@
+//! Commands of clients to a session.
+//!
+//! The JSON form is the one of RPC commands, without the `id` of the line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::ImageContent;
+use crate::interaction::{Answer, RequestId};
+use crate::queue::{Delivery, QueueMode};
+
+mod reply;
+
+pub use reply::{Ack, Rejected, RejectionCode};
+
+/// A request of a client to change or read a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "type",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+pub enum Command {
+    /// Sends a user message. The response is sent when the run starts, not when it ends.
+    Prompt {
+        message: String,
+        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageContent>,
+        /// How to queue the message if the agent is busy; without it, a busy agent is an error.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        streaming_behavior: Option<Delivery>,
+    },
+    /// Queues a message to be delivered after the current tool calls.
+    Steer {
+        message: String,
+        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageContent>,
+    },
+    /// Queues a message for the point where the agent would stop.
+    FollowUp {
+        message: String,
+        #[serde(default, with = "images", skip_serializing_if = "Vec::is_empty")]
+        images: Vec<ImageContent>,
+    },
+    /// Aborts the current activity. The response is sent when the agent is idle.
+    Abort,
+    /// Empties the queues and returns their texts.
+    ClearQueue,
+    /// Answers a request of the session. Rejected if the request is no longer open.
+    Answer {
+        request: RequestId,
+        answer: Answer,
+    },
+    NewSession {
+        /// The parent session file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent_session: Option<String>,
+    },
+    GetState,
+    /// Returns the messages in the model's context.
+    GetMessages,
+    SetModel {
+        provider: String,
+        model_id: String,
+    },
+    CycleModel,
+    GetAvailableModels,
+    /// Selects a thinking level. An unknown level selects the lowest one the model supports.
+    SetThinkingLevel {
+        level: String,
+    },
+    CycleThinkingLevel,
+    GetAvailableThinkingLevels,
+    SetSteeringMode {
+        mode: QueueMode,
+    },
+    SetFollowUpMode {
+        mode: QueueMode,
+    },
+    Compact {
+        /// Additional instructions for the summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        custom_instructions: Option<String>,
+    },
+    SetAutoCompaction {
+        enabled: bool,
+    },
+    SetAutoRetry {
+        enabled: bool,
+    },
+    /// Cancels a pending retry.
+    AbortRetry,
+    /// Runs a shell command for the user.
+    Bash {
+        command: String,
+        /// Whether to keep the command out of the model's context.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exclude_from_context: Option<bool>,
+    },
+    AbortBash,
+    GetSessionStats,
+    /// Exports the session as HTML.
+    ExportHtml {
+        /// The output path; derived from the session file by default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output_path: Option<String>,
+    },
+    SwitchSession {
+        session_path: String,
+    },
+    /// Starts a session that branches off before a user message.
+    Fork {
+        entry_id: String,
+    },
+    /// Starts a session that is a copy of the current branch.
+    Clone,
+    /// Returns the user messages at which the session can be forked.
+    GetForkMessages,
+    GetEntries {
+        /// Only return entries after this one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<String>,
+    },
+    GetTree,
+    /// Returns the text of the last model response.
+    GetLastAssistantText,
+    SetSessionName {
+        name: String,
+    },
+    /// Returns the available slash commands.
+    GetCommands,
+}
+
+/// Images carry `"type": "image"` on the wire, for which the struct has no field.
+mod images {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::content::{ImageContent, InputBlock};
+
+    pub(super) fn serialize<S: Serializer>(
+        images: &[ImageContent],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let blocks: Vec<InputBlock> = images.iter().cloned().map(InputBlock::Image).collect();
+        blocks.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<ImageContent>, D::Error> {
+        let images = Option::<Vec<ImageContent>>::deserialize(deserializer)?;
+        let mut images = images.unwrap_or_default();
+        for image in &mut images {
+            image.extra.shift_remove("type");
+        }
+        Ok(images)
+    }
+}
+
+#[cfg(test)]
+mod tests;
