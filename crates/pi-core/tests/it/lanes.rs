@@ -10,8 +10,6 @@ use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use pi_protocol::{Delivery, ToolOutput};
-
 use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input};
 use crate::panics::PanickingHooks;
 use crate::script::{ScriptedModel, ScriptedResponse, TestTool};

@@ -1,13 +1,13 @@
 //! Tool calls that wait for the approval of a client.
 
-use pi_protocol::{Answer, RequestId};
+use pi_protocol::{ActivityKind, Answer, RequestId};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::prompt;
 use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse};
 use super::simulation::Simulation;
-use crate::machine::{ActivityKind, AnswerError, Input, Reply};
+use crate::machine::{AnswerError, Input, Reply};
 
 fn answer(request: &str, answer: Answer) -> Input {
     Input::Answer {
