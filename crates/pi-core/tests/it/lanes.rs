@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, submit};
-use pi_protocol::SessionActivity;
+use pi_protocol::{Delivery, SessionActivity, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
