@@ -122,7 +122,8 @@ impl Machine {
                 self.compaction_ended();
             }
             (Activity::Compacting(compaction), outcome) => {
-                if compaction.outcome(outcome, cx).is_some() {
+                let ended = compaction.outcome(outcome, cx);
+                if ended.is_some() {
                     self.compaction_ended();
                 }
             }

@@ -3,7 +3,7 @@
 //! [`export_html`] and [`export_jsonl`] write a session to a file, [`SharePage`] uploads a page, and
 //! [`BugReport`] collects what is needed to reproduce a problem. A [`Redactor`] removes secrets from
 //! each of them. A [`ReplayScript`] is the record of a conversation that can run again; the runner is
-//! in `pi-runtime`.
+//! in `pi-host`.
 //!
 //! This crate takes sessions and facts as data and runs neither models nor tools.
 //!

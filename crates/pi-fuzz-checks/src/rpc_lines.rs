@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use pi_config::{AgentDir, Settings, SettingsStore};
 use pi_env::Env;
+use pi_host::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pi_protocol::Command;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, ServeOptions, serve};
-use pi_runtime::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};

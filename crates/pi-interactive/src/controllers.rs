@@ -17,7 +17,7 @@ pub(crate) mod status;
 pub(crate) mod switching;
 pub(crate) mod terminal;
 
-use pi_runtime::Prompt;
+use pi_host::Prompt;
 use pi_views::theme::selector::ThemeSelector;
 
 use crate::app::command::AppCommand;

@@ -19,7 +19,7 @@ mod terminal;
 mod transcript;
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{Prompt, SessionRuntime};
+use pi_host::{Prompt, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;

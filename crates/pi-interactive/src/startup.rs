@@ -7,7 +7,7 @@ pub(crate) mod trust_prompter;
 use std::path::Path;
 
 use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
-use pi_runtime::Workspace;
+use pi_host::Workspace;
 use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveOptions;

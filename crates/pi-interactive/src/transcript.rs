@@ -16,8 +16,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::time::Instant;
 
+use pi_host::ComponentId;
 use pi_protocol::EntryId;
-use pi_runtime::ComponentId;
 use pi_tui::{BlockId, Document, Liveness};
 use pi_views::theme::ui_theme::UiTheme;
 

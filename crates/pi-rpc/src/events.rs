@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_host::SessionListener;
 use pi_protocol::{AgentEvent, AssistantMessageEvent, SessionEvent, UpdateFormat, Usage};
-use pi_runtime::SessionListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::line_sink::LineSink;

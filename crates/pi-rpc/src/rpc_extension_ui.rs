@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{
+use pi_host::{
     DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode,
     ExtensionNotice, ExtensionUi,
 };

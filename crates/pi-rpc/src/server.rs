@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use pi_host::{AgentSession, SessionRuntime, SessionSubscription};
 use pi_protocol::UpdateFormat;
-use pi_runtime::{AgentSession, SessionRuntime, SessionSubscription};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 

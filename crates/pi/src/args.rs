@@ -10,8 +10,8 @@ mod scan;
 use std::ffi::OsString;
 
 use pi_config::{ExtensionEngine, ResourceFlags, Settings, SettingsOverrides, TuiMode};
+use pi_host::{DefaultTools, SessionFlags, ToolSelection};
 use pi_protocol::ThinkingLevel;
-use pi_runtime::{DefaultTools, SessionFlags, ToolSelection};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
 use scan::{Word, scan};

@@ -2,7 +2,7 @@
 
 use pi_auth::CredentialStore as _;
 use pi_config::AuthFile;
-use pi_runtime::{AgentSession, InputSource, Prompt, PromptError, SessionRuntime};
+use pi_host::{AgentSession, InputSource, Prompt, PromptError, SessionRuntime};
 
 use crate::output::Failure;
 use crate::prompt_input::Prompts;

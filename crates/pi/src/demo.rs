@@ -13,12 +13,12 @@ use anyhow::Context as _;
 use pi_config::{Settings, SettingsStore};
 use pi_context::SystemPromptParts;
 use pi_env::Env;
-use pi_protocol::ThinkingLevel;
-use pi_providers::{Models, ModelsOptions, Registration};
-use pi_runtime::{
+use pi_host::{
     AgentSession, InputSource, NoExpansion, Participants, Prompt, SessionParts, Toolset,
     ToolsetOptions, no_model_hints,
 };
+use pi_protocol::ThinkingLevel;
+use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 
 use crate::output::{Exit, Failure, print};

@@ -1,7 +1,7 @@
 //! Extension UI for non-interactive modes: no dialogs, failures go to stderr.
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{ExtensionFailure, ExtensionMode, ExtensionUi};
+use pi_host::{ExtensionFailure, ExtensionMode, ExtensionUi};
 
 use crate::output::warn;
 

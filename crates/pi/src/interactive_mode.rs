@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use pi_config::AgentDir;
 use pi_env::Env;
+use pi_host::{AgentSession, Prompt, Workspace};
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
-use pi_runtime::{AgentSession, Prompt, Workspace};
 
 use crate::args::Args;
 use crate::docs_command::joined;

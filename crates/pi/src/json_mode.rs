@@ -5,9 +5,9 @@
 use std::io;
 use std::sync::Arc;
 
+use pi_host::SessionRuntime;
 use pi_protocol::UpdateFormat;
 use pi_rpc::{JsonEventWriter, LineSink, LineWriter};
-use pi_runtime::SessionRuntime;
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, stdout_failure};

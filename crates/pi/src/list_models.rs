@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pi_config::{AgentDir, DiagnosticLevel};
 use pi_env::Env;
+use pi_host::{Host, HostOptions, Workspace, WorkspaceOptions, fetch_local_models};
 use pi_protocol::{Modality, Model};
-use pi_runtime::{Host, HostOptions, Workspace, WorkspaceOptions, fetch_local_models};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};

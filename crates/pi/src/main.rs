@@ -38,9 +38,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_host::{ExtensionMode, ExtensionUi};
 use pi_protocol::UpdateFormat;
 use pi_rpc::RpcExtensionUi;
-use pi_runtime::{ExtensionMode, ExtensionUi};
 
 use crate::args::{Args, Problem};
 use crate::extension_failures::PrintedFailures;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use pi_runtime::describe_error;
+use pi_host::describe_error;
 
 /// The exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

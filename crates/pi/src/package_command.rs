@@ -20,10 +20,10 @@ use pi_config::{
     decide_trust, load_resources,
 };
 use pi_env::Env;
+use pi_host::MissingPackageInstaller as _;
 use pi_packages::{
     ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller, ScriptPolicy,
 };
-use pi_runtime::MissingPackageInstaller as _;
 
 use crate::mode::Terminals;
 use crate::output::{Exit, Failure, notice, print, print_untrusted, warn};

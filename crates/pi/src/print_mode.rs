@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_host::{SessionListener, SessionRuntime};
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, SessionEvent,
     SharedMessage, StopReason,
 };
-use pi_runtime::{SessionListener, SessionRuntime};
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, print_untrusted};

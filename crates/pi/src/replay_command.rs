@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pi_env::Env;
 use pi_export::ReplayReport;
-use pi_runtime::replay;
+use pi_host::replay;
 
 use crate::output::{Exit, Failure, print, print_untrusted};
 

@@ -1,8 +1,8 @@
 //! RPC mode: commands on stdin, responses and events on stdout.
 
+use pi_host::SessionRuntime;
 use pi_protocol::UpdateFormat;
 use pi_rpc::{RpcExtensionUi, ServeOptions, serve};
-use pi_runtime::SessionRuntime;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};

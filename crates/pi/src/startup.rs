@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
 use pi_env::Env;
-use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
-use pi_runtime::{
+use pi_host::{
     ExtensionFlag, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags, SessionChoice,
     SessionChoiceError, SessionOptions, SessionRuntime, StartError, StartNotification,
     no_model_hints, read_attachments,
 };
+use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};

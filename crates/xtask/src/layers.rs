@@ -27,7 +27,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ),
     ("pi-tui", &[]),
     ("pi-markdown", &["pi-tui"]),
-    // Siblings never depend on each other; pi-runtime connects them. Only pi-tools and pi-extensions may use
+    // Siblings never depend on each other; pi-host connects them. Only pi-tools and pi-extensions may use
     // pi-core, which defines the `Tool` trait.
     (
         "pi-config",
@@ -91,11 +91,11 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-protocol",
         ],
     ),
-    ("pi-runtime", RUNTIME_AND_BELOW),
+    ("pi-host", RUNTIME_AND_BELOW),
     (
         "pi-rpc",
         &[
-            "pi-runtime",
+            "pi-host",
             "pi-core",
             "pi-export",
             "pi-session",
@@ -118,7 +118,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
     (
         "pi-interactive",
         &[
-            "pi-runtime",
+            "pi-host",
             "pi-views",
             "pi-markdown",
             "pi-tui",
@@ -141,7 +141,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-packages",
             "pi-packed",
             "pi-rpc",
-            "pi-runtime",
+            "pi-host",
             "pi-markdown",
             "pi-tui",
             "pi-core",
@@ -163,7 +163,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
         "pi-fuzz-checks",
         &[
             "pi-rpc",
-            "pi-runtime",
+            "pi-host",
             "pi-markdown",
             "pi-tui",
             "pi-bedrock",
@@ -384,7 +384,7 @@ mod tests {
         let members = [
             member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
             member("pi-config", &["pi-auth"], &[]),
-            member("pi-runtime", &["pi-core", "pi-tools", "pi-extensions"], &[]),
+            member("pi-host", &["pi-core", "pi-tools", "pi-extensions"], &[]),
             member("pi-tui", &["crossterm"], &[]),
             member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
@@ -408,9 +408,9 @@ mod tests {
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
                 "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-runtime, pi-core, pi-export, \
+                "pi-rpc depends on pi-tools, but may use only pi-host, pi-core, pi-export, \
                  pi-session, pi-providers and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-runtime, pi-core, pi-export, \
+                "pi-rpc depends on pi-tui, but may use only pi-host, pi-core, pi-export, \
                  pi-session, pi-providers and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
                  pi-ext may",

@@ -99,7 +99,8 @@ impl Preparation {
             (_, Outcome::Panicked(_)) => self.abandon(Rejection::Crashed, cx),
             // There is nothing to resume after a compaction: the prompt continues from here.
             (PreparationStep::CheckingContext(compaction), outcome) => {
-                if compaction.outcome(outcome, cx).is_some() {
+                let ended = compaction.outcome(outcome, cx);
+                if ended.is_some() {
                     self.prepare(cx);
                 }
             }

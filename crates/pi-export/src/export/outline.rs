@@ -122,7 +122,7 @@ impl OutlineNode {
             EntryBody::SessionInfo(info) => {
                 (OutlineKind::Name, info.name.clone().unwrap_or_default())
             }
-            _ => (OutlineKind::Unknown, body.type_name().to_owned()),
+            EntryBody::Unknown(_) => (OutlineKind::Unknown, body.type_name().to_owned()),
         };
         self.kind = kind;
         self.text = text;

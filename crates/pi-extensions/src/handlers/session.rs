@@ -151,7 +151,7 @@ pub(super) fn branch(
     let entries = match from {
         Some(from) => {
             let branch = session.entries().branch_to(&EntryId::from(from));
-            branch.and_then(|branch| branch.entries())
+            branch.and_then(pi_session::SessionBranch::entries)
         }
         None => session.current_branch().entries(),
     };

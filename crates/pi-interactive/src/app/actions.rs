@@ -1,7 +1,7 @@
 //! Application keys at the prompt.
 
+use pi_host::CycleDirection;
 use pi_protocol::Delivery;
-use pi_runtime::CycleDirection;
 use pi_tui::action;
 use pi_views::keys;
 

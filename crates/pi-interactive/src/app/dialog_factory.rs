@@ -180,7 +180,7 @@ impl DialogFactory<'_> {
             }
             Ok(None) => (None, "No saved decision for this directory.".to_owned()),
             Err(error) => {
-                let text = pi_runtime::describe_error(&error);
+                let text = pi_host::describe_error(&error);
                 return Err(notice(NoticeLevel::Error, text));
             }
         };

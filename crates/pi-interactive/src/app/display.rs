@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pi_config::Settings;
 use pi_env::Env;
-use pi_runtime::ComponentId;
+use pi_host::ComponentId;
 use pi_tui::{ColorToken, Keybindings, ListenerId, RunnerError, ScreenMode};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::theme::selector::ThemeSelector;
@@ -106,13 +106,13 @@ impl Display {
             DisplayCommand::CopyToTerminal(text) => log(self.screen.runner().copy(&text)),
             DisplayCommand::ReleaseTerminal => {
                 let released = self.screen.runner().release_terminal();
-                let released = released.map_err(|error| pi_runtime::describe_error(&error));
+                let released = released.map_err(|error| pi_host::describe_error(&error));
                 return vec![TerminalMsg::Released(released).into()];
             }
             DisplayCommand::ReclaimTerminal => {
                 let reclaimed = self.screen.runner().reclaim_terminal();
                 self.screen.runner().tui_mut().repaint();
-                let reclaimed = reclaimed.map_err(|error| pi_runtime::describe_error(&error));
+                let reclaimed = reclaimed.map_err(|error| pi_host::describe_error(&error));
                 return vec![TerminalMsg::Reclaimed(reclaimed).into()];
             }
             DisplayCommand::ViewScrollback => log(self.screen.runner().view_scrollback()),

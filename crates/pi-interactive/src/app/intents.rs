@@ -1,6 +1,6 @@
 //! Routes the intents of dialogs to the controllers.
 
-use pi_runtime::Persist;
+use pi_host::Persist;
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::dialogs::intent::Intent;
 

@@ -189,7 +189,7 @@ impl App {
         self.tasks
             .spawn(AppTask::new("external editor", async move {
                 let edited = external_editor::edit(command, text).await;
-                let edited = edited.map_err(|error| pi_runtime::describe_error(&error));
+                let edited = edited.map_err(|error| pi_host::describe_error(&error));
                 TerminalMsg::EditorClosed(edited)
             }));
     }

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use pi_host::ComponentId;
 use pi_markdown::{Markdown, MarkdownOptions, MermaidRendering};
 use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
-use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
 use pi_views::theme::ui_theme::RenderContext;
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::ComponentId;
+use pi_host::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 

@@ -1,7 +1,7 @@
 //! A message or entry added by an extension.
 
+use pi_host::ComponentId;
 use pi_markdown::MarkdownOptions;
-use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Line, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::{ComponentId, RenderedToolCall, ToolRenderer};
+use pi_host::{ComponentId, RenderedToolCall, ToolRenderer};
 use pi_tui::{Line, Theme};
 use pi_views::text::untrusted_text::fitted_line;
 use pi_views::theme::ui_theme::RenderContext;

@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
+use pi_host::{ComponentId, RenderedToolCall};
 use pi_protocol::InputBlock;
 use pi_protocol::json::JsonObject;
 use pi_protocol::partial_json::IncrementalObject;
-use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;

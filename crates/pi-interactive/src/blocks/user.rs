@@ -1,8 +1,8 @@
 //! User messages.
 
+use pi_host::ComponentId;
 use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
-use pi_runtime::ComponentId;
 use pi_tui::{ColorToken, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 

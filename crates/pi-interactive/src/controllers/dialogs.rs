@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use pi_config::TrustChoice;
+use pi_host::{DialogPrompt, DialogResponse, ExtensionDialog};
 use pi_protocol::EntryId;
-use pi_runtime::{DialogPrompt, DialogResponse, ExtensionDialog};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::dialogs::intent::QuestionAnswer;
 use pi_views::dialogs::{ForkPoint, LoginOption, QuestionOptions};

@@ -5,7 +5,7 @@ mod tests;
 
 use std::time::Duration;
 
-use pi_runtime::{ExtensionFailure, ExtensionNotice, ExtensionShortcut, ScreenChange};
+use pi_host::{ExtensionFailure, ExtensionNotice, ExtensionShortcut, ScreenChange};
 use pi_tui::KeyId;
 use serde_json::Value;
 

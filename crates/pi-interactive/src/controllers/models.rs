@@ -5,9 +5,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use pi_host::{CycleDirection, Persist};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::ScopedModel;
-use pi_runtime::{CycleDirection, Persist};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::setting_change::SettingChange;
 

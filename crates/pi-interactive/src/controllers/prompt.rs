@@ -5,8 +5,8 @@ mod shell;
 mod tests;
 
 use pi_config::DoubleEscapeAction;
+use pi_host::Prompt;
 use pi_protocol::{Delivery, ThinkingLevel};
-use pi_runtime::Prompt;
 use pi_tui::ColorToken;
 
 use self::shell::{ShellLine, ShellPrompt};

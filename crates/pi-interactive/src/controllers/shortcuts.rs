@@ -1,6 +1,6 @@
 //! Extension shortcuts and their conflicts with other keybindings.
 
-use pi_runtime::ExtensionShortcut;
+use pi_host::ExtensionShortcut;
 use pi_tui::{KeyId, Keybindings, action};
 use pi_views::keys;
 

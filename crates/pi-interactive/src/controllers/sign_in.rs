@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_auth::{AuthKind, LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
+use pi_host::Persist;
 use pi_protocol::Model;
-use pi_runtime::Persist;
 use pi_views::dialogs::LoginOption;
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::SecretText;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::ConfigDiagnostic;
+use pi_host::{NavigateOptions, NavigateOutcome, ReplaceOutcome};
 use pi_protocol::EntryId;
-use pi_runtime::{NavigateOptions, NavigateOutcome, ReplaceOutcome};
 use pi_session::listing::{ListProgress, SessionInfo};
 use pi_views::dialogs::ForkPoint;
 use pi_views::dialogs::dialog::DialogUpdate;

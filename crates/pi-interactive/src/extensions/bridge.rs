@@ -16,7 +16,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use pi_config::{AgentDir, SettingsOverrides};
 use pi_env::Env;
-use pi_runtime::{
+use pi_host::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
     ExtensionNotice, ExtensionScreen, ExtensionUi,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_runtime::ExtensionHandle;
+use pi_host::ExtensionHandle;
 use pi_tui::{
     CommandCompletion, CompletedLine, CompletionProvider, CompletionReply, CompletionRequest,
     SelectItem, Suggestions,

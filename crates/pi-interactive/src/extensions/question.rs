@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pi_runtime::{DialogPrompt, DialogResponse, ExtensionDialog};
+use pi_host::{DialogPrompt, DialogResponse, ExtensionDialog};
 use pi_views::dialogs::intent::QuestionAnswer;
 use pi_views::dialogs::{DialogContents, QuestionOptions};
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use pi_config::AgentDir;
 use pi_env::Env;
-use pi_runtime::{HostError, NativeWidget, TuiToolkit, WideEdge};
+use pi_host::{HostError, NativeWidget, TuiToolkit, WideEdge};
 use pi_tui::{
     FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind, KeyId,
     Keybindings, KeyboardMode, Platform, TruncateOptions, WideCharPolicy, sort_by_score,

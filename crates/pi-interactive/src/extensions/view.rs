@@ -2,7 +2,7 @@
 //!
 //! Drawing is asynchronous: this component only requests, caches and shows lines.
 
-use pi_runtime::{ComponentId, RenderedComponent};
+use pi_host::{ComponentId, RenderedComponent};
 use pi_tui::{
     Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
     MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, truncate_to_width,

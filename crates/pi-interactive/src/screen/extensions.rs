@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use pi_runtime::{ComponentId, OverlayExtent, OverlayPlacement};
+use pi_host::{ComponentId, OverlayExtent, OverlayPlacement};
 use pi_tui::{
     BlockId, FocusFallback, FocusTarget, Liveness, OverlayAnchor, OverlayId, OverlayMargin,
     OverlayOptions, OverlayPosition, OverlayWidth,

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
 use pi_context::SessionStats;
+use pi_host::{AgentSession, SessionRuntime, Workspace};
 use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
-use pi_runtime::{AgentSession, SessionRuntime, Workspace};
 use pi_session::SessionTree;
 use pi_views::dialogs::setting_change::SettingChange;
 use tokio::sync::watch;
@@ -67,7 +67,7 @@ impl LocalSessionPort {
                 .settings()
                 .update(ConfigScope::User, |settings| other.apply_to(settings)),
         };
-        saved.map_err(|error| pi_runtime::describe_error(&error))
+        saved.map_err(|error| pi_host::describe_error(&error))
     }
 }
 
@@ -162,7 +162,7 @@ impl SessionPort for LocalSessionPort {
 
     fn find_import(&self, path: &Path) -> Result<PathBuf, String> {
         let found = self.runtime.find_import(path);
-        found.map_err(|error| pi_runtime::describe_error(&error))
+        found.map_err(|error| pi_host::describe_error(&error))
     }
 
     fn apply(&self, change: SessionChange) -> Result<(), String> {
@@ -176,7 +176,7 @@ impl SessionPort for LocalSessionPort {
             SessionChange::SetScope(models) => self.session.selection().set_scoped_models(models),
             SessionChange::SetLabel { entry, label } => {
                 let set = self.session.history().set_label(&entry, label.as_deref());
-                return set.map_err(|error| pi_runtime::describe_error(&error));
+                return set.map_err(|error| pi_host::describe_error(&error));
             }
             SessionChange::Setting(change) => return self.set(change),
             SessionChange::RefreshCatalogs => self.runtime.refresh_catalogs(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pi_config::ConfigDiagnostic;
 use pi_export::{GhCli, SharePage, WrittenReport};
+use pi_host::{NavigateOutcome, Persist, PromptError, ReplaceOutcome};
 use pi_protocol::{Delivery, EntryId, Model, ThinkingLevel};
 use pi_providers::{LlamaModel, LlamaRouter};
-use pi_runtime::{NavigateOutcome, Persist, PromptError, ReplaceOutcome};
 use pi_session::listing::SessionInfo;
 use pi_views::dialogs::intent::SessionScope;
 use pi_views::dialogs::{ForkPoint, LoginOption};

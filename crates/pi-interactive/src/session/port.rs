@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_config::{CommandInfo, ConfigDiagnostic};
 use pi_context::SessionStats;
+use pi_host::Workspace;
 use pi_protocol::{LiveMessage, SessionEvent};
 use pi_providers::StreamPhase;
-use pi_runtime::Workspace;
 use pi_session::SessionTree;
 
 use super::command::{SessionChange, SessionCommand};

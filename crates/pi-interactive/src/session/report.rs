@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pi_runtime::AgentSession;
+use pi_host::AgentSession;
 use pi_session::SessionError;
 use pi_views::text::thousands::group_thousands;
 

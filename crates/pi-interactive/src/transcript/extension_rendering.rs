@@ -1,7 +1,7 @@
 //! Transcript parts drawn by extensions.
 
+use pi_host::{ComponentId, RenderedToolCall};
 use pi_protocol::{AgentMessage, CustomEntry, CustomMessageEntry, Entry};
-use pi_runtime::{ComponentId, RenderedToolCall};
 use pi_tui::{BlockId, Document};
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use pi_host::ComponentId;
 use pi_protocol::{
     AgentMessage, AssistantMessage, Entry, EntryBody, EntryId, EntryKind, InputBlock, MessageRole,
 };
-use pi_runtime::ComponentId;
 use pi_tui::Component;
 use pi_views::theme::ui_theme::UiTheme;
 

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
+use pi_host::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describe_error};
 use pi_protocol::{Command, EntryId, ThinkingLevel};
-use pi_runtime::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describe_error};
 use pi_session::ForkPosition;
 use serde::Serialize;
 use serde_json::{Value, json};

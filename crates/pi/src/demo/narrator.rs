@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_host::SessionListener;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantMessageEvent, InputBlock, SessionEvent, StopReason,
     ToolOutput,
 };
-use pi_runtime::SessionListener;
 use serde_json::Value;
 
 use crate::output::sanitize;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pi_config::{PackageAddress, SourceScope};
 use pi_env::env_vars;
+use pi_host::{Host, HostOptions, Workspace, WorkspaceOptions};
 use pi_packages::ConfiguredPackage;
 use pi_providers::{NetworkAccess, RefreshOptions};
-use pi_runtime::{Host, HostOptions, Workspace, WorkspaceOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::request::UpdateTarget;

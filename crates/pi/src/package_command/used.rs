@@ -9,8 +9,8 @@ use pi_config::{
     PackageLocations, SettingsStore, SourceScope,
 };
 use pi_env::Env;
+use pi_host::MissingPackageInstaller;
 use pi_packages::{ConfiguredPackage, InstallerOptions, PackageInstaller, ScriptPolicy};
-use pi_runtime::MissingPackageInstaller;
 
 use crate::output::notice;
 

@@ -15,7 +15,7 @@ pub(super) struct SizeException {
 
 /// Types and crates that are to be split.
 pub(super) const SPLIT_PENDING: &[SizeException] =
-    &[pending(Metric::Methods, "pi-runtime::AgentSession", 148)];
+    &[pending(Metric::Methods, "pi-host::AgentSession", 148)];
 
 /// Plain data that mirrors a documented format one to one, where a split would separate the fields
 /// from the format.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pi_runtime::{ComponentId, ComponentPlacement, ExtensionUi as _, ScreenChange};
+use pi_host::{ComponentId, ComponentPlacement, ExtensionUi as _, ScreenChange};
 use pi_tui::{KeyId, ListenerOutcome};
 use pi_views::text::untrusted_text::out_of_band;
 

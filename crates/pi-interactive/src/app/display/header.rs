@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use pi_runtime::ComponentId;
+use pi_host::ComponentId;
 use pi_tui::{BlockId, Liveness};
 
 use super::Display;

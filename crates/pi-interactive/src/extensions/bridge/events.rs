@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_runtime::{
+use pi_host::{
     ComponentId, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionNotice,
     ExtensionRenderError, RenderedComponent, RenderedToolCall, ScreenChange,
 };

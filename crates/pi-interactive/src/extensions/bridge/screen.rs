@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use pi_runtime::{
+use pi_host::{
     ChosenCompletion, CompletionItem, ComponentId, EditorInfo, ExtensionCompletionRequest,
     ExtensionCompletions, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange,
     ScreenInfo, ThemeData, ThemeInfo,

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use pi_runtime::ComponentId;
+use pi_host::ComponentId;
 use pi_tui::FRAME_INTERVAL;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use pi_runtime::{ComponentId, ExtensionHandle, ExtensionRenderError};
+use pi_host::{ComponentId, ExtensionHandle, ExtensionRenderError};
 use pi_tui::InputEvent;
 use serde_json::Value;
 

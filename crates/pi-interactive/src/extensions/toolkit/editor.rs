@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use pi_runtime::{HostError, NativeWidget};
+use pi_host::{HostError, NativeWidget};
 use pi_tui::{
     CompletionProvider, CompletionReply, CompletionRequest, CompletionTrigger, Component as _,
     Editor, EditorEvent, EditorOptions, EditorTheme, Painter, SelectItem, Suggestions,

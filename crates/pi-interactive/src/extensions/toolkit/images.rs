@@ -1,7 +1,7 @@
 //! Image sizes and escape sequences for extension components.
 
 use pi_env::Env;
-use pi_runtime::HostError;
+use pi_host::HostError;
 use pi_tui::{
     CapabilityOverrides, CellSize, ImageCells, ImageDimensions, ImageProtocol,
     TerminalCapabilities, TerminalEnvironment,

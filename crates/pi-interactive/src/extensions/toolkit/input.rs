@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pi_runtime::{HostError, NativeWidget};
+use pi_host::{HostError, NativeWidget};
 use pi_tui::{Component as _, Input, InputFieldEvent, InputOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Markdown and code rendering for extension components.
 
+use pi_host::{HostError, NativeWidget};
 use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme, SyntaxStyles};
-use pi_runtime::{HostError, NativeWidget};
 use pi_tui::{Component as _, Style};
 use serde::Deserialize;
 use serde_json::{Value, json};

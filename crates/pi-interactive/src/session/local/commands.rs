@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_runtime::{AgentSession, SessionRuntime};
+use pi_host::{AgentSession, SessionRuntime};
 
 use super::{conversation, files, models, pages};
 use crate::session::command::SessionCommand;
@@ -101,5 +101,5 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(pi_runtime::describe_error(&error)))
+    done.unwrap_or_else(|error| Err(pi_host::describe_error(&error)))
 }

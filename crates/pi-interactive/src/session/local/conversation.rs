@@ -1,9 +1,7 @@
 //! Prompts, the queue, shell commands, compaction and navigation.
 
+use pi_host::{AgentSession, BashRequest, CompactError, NavigateOptions, Prompt, SessionRuntime};
 use pi_protocol::{Delivery, EntryId};
-use pi_runtime::{
-    AgentSession, BashRequest, CompactError, NavigateOptions, Prompt, SessionRuntime,
-};
 
 use crate::session::outcome::{CompactFailure, SessionOutcome};
 use crate::transcript::BashOutcome;
@@ -110,7 +108,7 @@ pub(super) async fn compact(session: AgentSession, instructions: Option<String>)
     SessionOutcome::Compacted(match session.compaction().run(instructions).await {
         Ok(_) => Ok(()),
         Err(CompactError::Cancelled) => Err(CompactFailure::Canceled),
-        Err(error) => Err(CompactFailure::Failed(pi_runtime::describe_error(&error))),
+        Err(error) => Err(CompactFailure::Failed(pi_host::describe_error(&error))),
     })
 }
 
@@ -125,6 +123,6 @@ pub(super) async fn navigate(
     let moved = session.navigation().navigate(&target, options).await;
     SessionOutcome::Navigated {
         target,
-        result: moved.map_err(|error| pi_runtime::describe_error(&error)),
+        result: moved.map_err(|error| pi_host::describe_error(&error)),
     }
 }

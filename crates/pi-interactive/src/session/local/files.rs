@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::PathBuf;
 
 use pi_config::{TrustChoice, TrustStore};
-use pi_runtime::{AgentSession, ReplaceOutcome, SessionRuntime};
+use pi_host::{AgentSession, ReplaceOutcome, SessionRuntime};
 use pi_session::listing::{self, MessageText};
 use pi_session::{
     AccessMode, ForkPosition, OpenSession, Session, SessionStore, delete_session, sessions_root,
@@ -27,7 +27,7 @@ pub(super) async fn replace(runtime: SessionRuntime, request: Replacement) -> Se
     };
     SessionOutcome::Replaced {
         request,
-        result: result.map_err(|error| pi_runtime::describe_error(&error)),
+        result: result.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn set_name(session: AgentSession, name: String) -> SessionOutc
     let set = session.history().set_name(&name).await;
     SessionOutcome::NameSet {
         name,
-        result: set.map_err(|error| pi_runtime::describe_error(&error)),
+        result: set.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
@@ -81,9 +81,7 @@ pub(super) async fn rename(
 ) -> SessionOutcome {
     if session.session_file().as_ref() == Some(&path) {
         let set = session.history().set_name(&name).await;
-        return SessionOutcome::FileRenamed(
-            set.map_err(|error| pi_runtime::describe_error(&error)),
-        );
+        return SessionOutcome::FileRenamed(set.map_err(|error| pi_host::describe_error(&error)));
     }
     let env = runtime.workspace().env.clone();
     let renamed = blocking(move || {
@@ -94,7 +92,7 @@ pub(super) async fn rename(
         };
         let opened = Session::open(&path, options);
         let named = opened.and_then(|mut session| session.set_name(&name).map(drop));
-        named.map_err(|error| pi_runtime::describe_error(&error))
+        named.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::FileRenamed(renamed.await)
 }
@@ -102,7 +100,7 @@ pub(super) async fn rename(
 pub(super) async fn delete(path: PathBuf) -> SessionOutcome {
     let deleted = blocking(move || match delete_session(&path) {
         Ok(_) => Ok(path),
-        Err(error) => Err(pi_runtime::describe_error(&error)),
+        Err(error) => Err(pi_host::describe_error(&error)),
     });
     SessionOutcome::FileDeleted(deleted.await)
 }
@@ -111,7 +109,7 @@ pub(super) async fn save_trust(runtime: SessionRuntime, choice: TrustChoice) -> 
     let saved = blocking(move || {
         let store = TrustStore::new(&runtime.workspace().agent_dir);
         let saved = store.save(&choice.updates());
-        saved.map_err(|error| pi_runtime::describe_error(&error))
+        saved.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::TrustSaved(saved.await)
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pi_auth::{AuthKind, Credential, LoginInteraction};
+use pi_host::{AgentSession, CycleDirection, Persist, SessionRuntime};
 use pi_protocol::{Model, ThinkingLevel};
 use pi_providers::{LlamaRouter, Models, NetworkAccess, RefreshOptions};
-use pi_runtime::{AgentSession, CycleDirection, Persist, SessionRuntime};
 use pi_views::dialogs::LoginOption;
 use pi_views::dialogs::intent::SecretText;
 use tokio_util::sync::CancellationToken;
@@ -114,7 +114,7 @@ pub(super) async fn sign_in(
     let result = signed_in.await;
     SessionOutcome::SignedIn {
         provider,
-        result: result.map_err(|error| pi_runtime::describe_error(&error)),
+        result: result.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn store_key(
     let stored = store.put(&provider, Credential::api_key(key.0)).await;
     SessionOutcome::KeyStored {
         provider,
-        result: stored.map_err(|error| pi_runtime::describe_error(&error)),
+        result: stored.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
@@ -138,14 +138,14 @@ pub(super) async fn sign_out(session: AgentSession, provider: String) -> Session
     models.refresh(from_network(Some(&provider))).await;
     SessionOutcome::SignedOut {
         provider,
-        result: deleted.map_err(|error| pi_runtime::describe_error(&error)),
+        result: deleted.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
 pub(super) async fn list_logins(session: AgentSession) -> SessionOutcome {
     let models = session.models();
     let stored = models.authenticator().store().list().await;
-    let stored = stored.map_err(|error| pi_runtime::describe_error(&error));
+    let stored = stored.map_err(|error| pi_host::describe_error(&error));
     SessionOutcome::LoginsListed(stored.map(|stored| {
         let named = stored.into_iter().map(|info| {
             let provider = models.provider(&info.provider);

@@ -6,7 +6,7 @@ use pi_export::{
     BugReport, ExportTheme, GhCli, HtmlOptions, JsonlOptions, ShareError, SharePage, export_html,
     export_jsonl, secrets_in_use, stored_secrets,
 };
-use pi_runtime::{AgentSession, SessionRuntime};
+use pi_host::{AgentSession, SessionRuntime};
 use pi_views::dialogs::ForkPoint;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +17,7 @@ use crate::session::report::session_report;
 pub(super) async fn fork_points(session: AgentSession) -> SessionOutcome {
     let points = blocking(move || {
         let points = session.history().messages_for_forking();
-        let points = points.map_err(|error| pi_runtime::describe_error(&error))?;
+        let points = points.map_err(|error| pi_host::describe_error(&error))?;
         let points = points.into_iter().map(|point| ForkPoint {
             entry: point.entry_id,
             text: point.text,
@@ -30,7 +30,7 @@ pub(super) async fn fork_points(session: AgentSession) -> SessionOutcome {
 pub(super) async fn last_response(session: AgentSession) -> SessionOutcome {
     let text = blocking(move || {
         let text = session.history().last_assistant_text();
-        text.map_err(|error| pi_runtime::describe_error(&error))
+        text.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::LastResponse(text.await)
 }
@@ -39,7 +39,7 @@ pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
     let id = session.session_id();
     let counted = blocking(move || {
         let counted = session.history().precompute_stats();
-        counted.map_err(|error| pi_runtime::describe_error(&error))
+        counted.map_err(|error| pi_host::describe_error(&error))
     });
     let counted = counted.await;
     if let Err(error) = &counted {
@@ -54,7 +54,7 @@ pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
 pub(super) async fn describe(session: AgentSession, version: String) -> SessionOutcome {
     let report = blocking(move || {
         let report = session_report(&session, &version);
-        report.map_err(|error| pi_runtime::describe_error(&error))
+        report.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::SessionDescribed(report.await)
 }
@@ -94,7 +94,7 @@ pub(super) async fn export(
             };
             export_html(session, &options)
         });
-        written.map_err(|error| pi_runtime::describe_error(&error))
+        written.map_err(|error| pi_host::describe_error(&error))
     };
     SessionOutcome::Exported(blocking(write).await)
 }
@@ -137,7 +137,7 @@ async fn share_page(
 
 /// Returns the message of an error, with what to do about it.
 pub(crate) fn describe_share_error(error: &ShareError) -> String {
-    let message = pi_runtime::describe_error(error);
+    let message = pi_host::describe_error(error);
     match error.hint() {
         Some(advice) => format!("{message}; {advice}"),
         None => message,
@@ -158,7 +158,7 @@ pub(super) async fn write_report(
         let written = session
             .history()
             .with_session(|session| report.write(session, &reported, &redaction, &workspace.cwd));
-        written.map_err(|error| pi_runtime::describe_error(&error))
+        written.map_err(|error| pi_host::describe_error(&error))
     });
     let written = written.await;
     if let Ok(written) = &written {

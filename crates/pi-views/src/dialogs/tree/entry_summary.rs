@@ -98,7 +98,7 @@ pub(super) fn summary_of(
             EntrySummary::note(Dim, &format!("[session name: {name}]"))
         }
         EntryBody::Usage(usage) => EntrySummary::note(Dim, &format!("[usage: {}]", usage.kind)),
-        other => EntrySummary::note(Dim, &format!("[{}]", other.type_name())),
+        other @ EntryBody::Unknown(_) => EntrySummary::note(Dim, &format!("[{}]", other.type_name())),
     }
 }
 

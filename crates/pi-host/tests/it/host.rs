@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use pi_host::{AttachError, Host, Observed, Observer, SessionHandle};
 use pi_protocol::SessionEvent;
 use pi_providers::{FauxGate, FauxResponse};
-use pi_runtime::{AttachError, Host, Observed, Observer, SessionHandle};
 use pretty_assertions::assert_eq;
 use tokio::task::JoinSet;
 

@@ -1,7 +1,7 @@
 //! Startup: from options to a session that accepts prompts.
 
 use pi_config::{DiagnosticLevel, Settings, SettingsStore};
-use pi_runtime::{ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError};
+use pi_host::{ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -47,12 +47,7 @@ async fn a_new_session_is_stored_with_the_first_response() {
     assert_eq!(session.selection().model().unwrap().id, "thinks");
     runtime.shutdown().await;
     runtime.shutdown().await;
-    assert!(
-        session
-            .prompt(pi_runtime::Prompt::text("late"))
-            .await
-            .is_err()
-    );
+    assert!(session.prompt(pi_host::Prompt::text("late")).await.is_err());
 }
 
 #[tokio::test]
@@ -155,10 +150,7 @@ async fn invalid_user_files_are_reported() {
         );
     }
     assert_eq!(runtime.session().selection().model(), None);
-    let refused = runtime
-        .session()
-        .prompt(pi_runtime::Prompt::text("hi"))
-        .await;
+    let refused = runtime.session().prompt(pi_host::Prompt::text("hi")).await;
     assert!(refused.is_err());
     assert_eq!(env.home.read("agent/settings.json"), "{ nope");
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pi_config::AgentDir;
 use pi_env::Env;
-use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
-use pi_runtime::{
+use pi_host::{
     AgentSession, Host, HostOptions, Prompt, SessionOptions, SessionRuntime, StartError,
 };
+use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_test_support::TempHome;
 
 pub(crate) struct RuntimeTestEnv {

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_protocol::EntryId;
-use pi_providers::{Models, ProviderLayer, Registration};
-use pi_runtime::{
+use pi_host::{
     LifecycleHook, ModelFlags, Observed, Participants, Prompt, ReplaceError, SessionChoice,
     SessionRuntime, SessionShutdown, SessionStart, SessionSwitch,
 };
+use pi_protocol::EntryId;
+use pi_providers::{Models, ProviderLayer, Registration};
 use pi_session::ForkPosition;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -42,7 +42,7 @@ pub use turn::{
 /// use std::sync::Arc;
 ///
 /// use futures_util::future::{BoxFuture, FutureExt as _};
-/// use pi_runtime::{InputHook, InputVerdict, Participants, UserInput};
+/// use pi_host::{InputHook, InputVerdict, Participants, UserInput};
 ///
 /// struct Shout;
 ///

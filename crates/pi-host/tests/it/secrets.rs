@@ -116,7 +116,7 @@ async fn no_stored_key_leaves_the_program() {
         .read_to_string(&mut text)
         .unwrap();
     assert_clean("a report", &text);
-    let again = pi_runtime::replay(&written.path, &env.env()).await.unwrap();
+    let again = pi_host::replay(&written.path, &env.env()).await.unwrap();
     assert_eq!(again.difference, None);
     talking.shutdown().await;
     runtime.shutdown().await;

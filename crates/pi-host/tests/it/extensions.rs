@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_auth::{LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
-use pi_http::HttpClient;
-use pi_providers::FauxResponse;
-use pi_runtime::{
+use pi_host::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
     InputVerdict, Participants, SessionRuntime, UserInput,
 };
+use pi_http::HttpClient;
+use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};

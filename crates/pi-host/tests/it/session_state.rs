@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use pi_host::{EventHook, Participants, SessionListener};
 use pi_protocol::SessionEvent;
-use pi_runtime::{EventHook, Participants, SessionListener};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

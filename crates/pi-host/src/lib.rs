@@ -10,7 +10,7 @@
 //! use pi_env::Env;
 //! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //! use pi_config::{AgentDir, Settings, SettingsStore};
-//! use pi_runtime::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
+//! use pi_host::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let models = Models::new(ModelsOptions::default());
