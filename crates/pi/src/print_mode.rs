@@ -86,7 +86,10 @@ impl SessionListener for LastAnswer {
                 *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
             }
             SessionEvent::Agent(AgentEvent::MessageUpdate { live, .. }) => {
-                *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live.clone();
+                self.live
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone_from(live);
             }
             _ => {}
         }

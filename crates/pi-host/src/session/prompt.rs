@@ -196,7 +196,7 @@ impl PromptIntake<'_> {
     }
 
     /// Returns the name of the command a text invokes, if it exists.
-    pub(super) fn command_of<'text>(self, text: &'text str) -> Option<&'text str> {
+    pub(super) fn command_of(self, text: &str) -> Option<&str> {
         let line = text.strip_prefix('/')?;
         let name = line.split_once(' ').map_or(line, |(name, _)| name);
         self.session

@@ -12,7 +12,7 @@ use crate::test_env::{RuntimeTestEnv, prompt};
 
 const SESSIONS: usize = 50;
 const PROMPTS: usize = 3;
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn host(env: &RuntimeTestEnv) -> Host {
     Host::new(env.options().host)

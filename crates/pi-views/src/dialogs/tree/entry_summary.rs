@@ -98,7 +98,9 @@ pub(super) fn summary_of(
             EntrySummary::note(Dim, &format!("[session name: {name}]"))
         }
         EntryBody::Usage(usage) => EntrySummary::note(Dim, &format!("[usage: {}]", usage.kind)),
-        other @ EntryBody::Unknown(_) => EntrySummary::note(Dim, &format!("[{}]", other.type_name())),
+        other @ EntryBody::Unknown(_) => {
+            EntrySummary::note(Dim, &format!("[{}]", other.type_name()))
+        }
     }
 }
 
