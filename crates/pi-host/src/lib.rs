@@ -29,7 +29,7 @@
 //! let session = runtime.session();
 //! session.prompt(Prompt::text("Hello")).await?;
 //! session.wait_for_idle().await;
-//! assert_eq!(session.messages()?.len(), 3);
+//! assert_eq!(session.history().messages()?.len(), 3);
 //! runtime.shutdown().await;
 //! # Ok(())
 //! # }
@@ -86,9 +86,9 @@ pub use runtime::{
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
     EntriesSince, ForkMessage, History, ModelCycle, ModelSelection, NavigateError, NavigateOptions,
-    NavigateOutcome, NoExpansion, Persist, PromptError, PromptExpansion, Retries, SessionListener,
-    SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo,
-    ToolsAndPrompt, TreeNavigation, UserCommands,
+    NavigateOutcome, NoExpansion, PendingRequests, Persist, PromptError, PromptExpansion, Retries,
+    SessionListener, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
+    ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};

@@ -17,7 +17,9 @@ mod prompt;
 mod publish;
 mod queue;
 mod replace;
+mod requests;
 mod retry;
+mod snapshot;
 mod state;
 mod status;
 mod summarize;
@@ -59,6 +61,7 @@ pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNaviga
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
+pub use requests::PendingRequests;
 pub use retry::Retries;
 pub use status::{SessionStatus, ToolInfo};
 pub use tools_and_prompt::ToolsAndPrompt;

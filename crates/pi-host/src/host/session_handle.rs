@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_core::Observer;
-use pi_protocol::Cursor;
+use pi_protocol::{Cursor, Snapshot};
 use tokio::time::Instant;
 
 use crate::runtime::SessionRuntime;
@@ -58,6 +58,11 @@ impl SessionHandle {
     /// Returns the operations that replace the session.
     pub fn runtime(&self) -> &SessionRuntime {
         &self.runtime
+    }
+
+    /// Returns the current state; observe its cursor to follow the changes.
+    pub fn snapshot(&self) -> Snapshot {
+        self.session().snapshot()
     }
 
     /// Observes the events after a position, or those from now on, without ever delaying the session.

@@ -10,5 +10,6 @@ mod operations;
 mod order;
 mod participants;
 mod prompts;
+mod requests;
 mod retries;
 mod tool_sources;

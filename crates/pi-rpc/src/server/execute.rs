@@ -72,7 +72,9 @@ impl Server {
                 Ok(CommandReply::Done)
             }
             Command::ClearQueue => data(&session.queue().clear().await),
-            Command::Answer { request, .. } => Err(format!("No open request: {request}")),
+            Command::Answer { request, answer } => {
+                done(session.requests().answer(request, answer).await)
+            }
             Command::AbortRetry => {
                 session.retries().abort();
                 Ok(CommandReply::Done)

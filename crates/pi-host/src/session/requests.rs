@@ -1,0 +1,35 @@
+//! Requests of a session that any client may answer.
+
+use pi_core::{AnswerError, Input, Reply};
+use pi_protocol::{Answer, Request, RequestId};
+
+use super::AgentSession;
+
+/// Requests that wait for an answer.
+#[derive(Clone, Copy)]
+pub struct PendingRequests<'session> {
+    session: &'session AgentSession,
+}
+
+impl AgentSession {
+    pub fn requests(&self) -> PendingRequests<'_> {
+        PendingRequests { session: self }
+    }
+}
+
+impl PendingRequests<'_> {
+    /// Returns the requests, oldest first.
+    pub fn pending(self) -> Vec<Request> {
+        self.session.machine().pending_requests()
+    }
+
+    /// Answers a request. The first answer wins.
+    pub async fn answer(self, request: RequestId, answer: Answer) -> Result<(), AnswerError> {
+        let input = Input::Answer { request, answer };
+        let reply = pi_core::submit(self.session, input).reply().await;
+        match reply.reply {
+            Reply::AnswerRejected(error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
