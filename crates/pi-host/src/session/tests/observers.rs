@@ -115,7 +115,8 @@ async fn changes_of_state_are_logged_and_listeners_of_the_compatibility_wire_are
     let target = session.history().entries_since(None).unwrap().entries[0]
         .id
         .clone();
-    let listened = harness.lines().len();
+    // Takes what the listener has received so far.
+    harness.lines();
     let mut observer = session.observe(None);
 
     session.history().set_label(&target, Some("here")).unwrap();
@@ -135,7 +136,7 @@ async fn changes_of_state_are_logged_and_listeners_of_the_compatibility_wire_are
             json!({"type": "queue_modes_changed", "steeringMode": "all", "followUpMode": "one-at-a-time"}),
         ]
     );
-    assert_eq!(harness.lines().len(), listened);
+    assert_eq!(harness.lines(), [""; 0]);
 }
 
 #[cfg(unix)]

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{AnswerError, Decision, HookError, PendingToolCall, Prompt, ReviewedToolCall};
+use pi_core::{
+    AnswerError, Decision, HookError, Observed, PendingToolCall, Prompt, ReviewedToolCall,
+};
 use pi_protocol::{ActivityKind, Answer, RequestId, RequestKind, SessionEvent};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
@@ -45,8 +47,7 @@ async fn waiting_session() -> (SessionHarness, RequestId) {
     let mut observer = harness.session.observe(None);
     harness.session.prompt(Prompt::text("go")).await.unwrap();
     loop {
-        let observed = observer.next().await.unwrap();
-        if let pi_core::Observed::Event(envelope) = observed
+        if let Observed::Event(envelope) = observer.next().await.unwrap()
             && let SessionEvent::ApprovalRequested { request } = &envelope.event
         {
             return (harness, request.id.clone());
