@@ -46,6 +46,17 @@ enum BridgeState {
     Stale,
 }
 
+/// Receivers of what extensions send for a call in progress, by its signal.
+#[derive(Default)]
+pub(crate) struct SignalStreams {
+    /// Partial results of tools.
+    pub(crate) updates: Mutex<HashMap<u64, Progress>>,
+    /// Output of shell commands that extensions run, in base64.
+    pub(crate) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
+    /// Events of responses that extensions' providers stream.
+    pub(crate) responses: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+}
+
 /// The program, as extensions see it.
 pub(crate) struct ExtensionBridge {
     state: Mutex<BridgeState>,
@@ -60,11 +71,7 @@ pub(crate) struct ExtensionBridge {
     runtime_handle: Handle,
     next_signal: AtomicU64,
     pub(crate) open_dialogs: Mutex<OpenDialogs>,
-    pub(crate) updates: Mutex<HashMap<u64, Progress>>,
-    /// Output of shell commands that extensions run, in base64.
-    pub(crate) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
-    /// Events of responses that extensions' providers stream.
-    pub(crate) responses: Mutex<HashMap<u64, mpsc::UnboundedSender<Value>>>,
+    pub(crate) streams: SignalStreams,
     pub(crate) jobs: Mutex<HashMap<u64, CancellationToken>>,
     pub(crate) open_sessions: Mutex<OpenSessions>,
     pub(crate) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
@@ -88,9 +95,7 @@ impl ExtensionBridge {
             runtime_handle: Handle::current(),
             next_signal: AtomicU64::new(1),
             open_dialogs: Mutex::default(),
-            updates: Mutex::default(),
-            outputs: Mutex::default(),
-            responses: Mutex::default(),
+            streams: SignalStreams::default(),
             jobs: Mutex::default(),
             open_sessions: Mutex::default(),
             sign_ins: Mutex::default(),
@@ -177,11 +182,11 @@ impl ExtensionBridge {
     }
 
     pub(crate) fn open_updates(&self, signal: u64, updates: Progress) {
-        lock(&self.updates).insert(signal, updates);
+        lock(&self.streams.updates).insert(signal, updates);
     }
 
     pub(crate) fn close_updates(&self, signal: u64) {
-        lock(&self.updates).remove(&signal);
+        lock(&self.streams.updates).remove(&signal);
     }
 
     /// Receives what JavaScript sends for a signal, until closed.

@@ -113,7 +113,7 @@ async fn stream_response(
     mut writer: StreamWriter,
 ) {
     let signal = shared.bridge.new_signal();
-    let mut events = ExtensionBridge::open_channel(&shared.bridge.responses, signal);
+    let mut events = ExtensionBridge::open_channel(&shared.bridge.streams.responses, signal);
     let running = shared
         .engine
         .stream(extension, provider, request_to_json(&request), signal);
@@ -129,7 +129,7 @@ async fn stream_response(
             outcome = &mut running => break outcome,
         }
     };
-    lock(&shared.bridge.responses).remove(&signal);
+    lock(&shared.bridge.streams.responses).remove(&signal);
     while let Ok(event) = events.try_recv() {
         apply(writer.message(), event);
     }

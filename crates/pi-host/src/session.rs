@@ -167,27 +167,6 @@ impl AgentSession {
         Ok(session)
     }
 
-    /// Locks the machine for a query or a change of the selection.
-    fn machine(&self) -> MutexGuard<'_, Machine> {
-        self.0.control.machine()
-    }
-
-    fn state(&self) -> MutexGuard<'_, SessionState> {
-        lock(&self.0.state)
-    }
-
-    fn transcript(&self) -> MutexGuard<'_, Transcript> {
-        lock(&self.0.transcript)
-    }
-
-    fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
-        self.0.participants.report(HookFailure {
-            event,
-            origin,
-            message: describe_error(error),
-        });
-    }
-
     /// Waits until nothing is in progress: the listeners of `agent_settled` have returned, and no
     /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
@@ -218,15 +197,15 @@ impl AgentSession {
 
     async fn close(&self, last_event: Option<SessionEvent>) {
         self.0.control.interrupt(Input::Close);
-        self.state().cancel_bash();
+        self.0.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.user_commands().wait().await;
         if let Some(event) = last_event {
-            self.log_change(event);
+            self.0.log_change(event);
         }
         self.0.publisher.close();
-        let transcript = self.transcript();
+        let transcript = self.0.transcript();
         if transcript.session().is_saved()
             && let Err(error) = transcript.session().sync()
         {
@@ -248,6 +227,29 @@ impl AgentSession {
 
     pub fn cwd(&self) -> &Path {
         &self.0.cwd
+    }
+}
+
+impl SessionCore {
+    /// Locks the machine for a query or a change of the selection.
+    fn machine(&self) -> MutexGuard<'_, Machine> {
+        self.control.machine()
+    }
+
+    fn state(&self) -> MutexGuard<'_, SessionState> {
+        lock(&self.state)
+    }
+
+    fn transcript(&self) -> MutexGuard<'_, Transcript> {
+        lock(&self.transcript)
+    }
+
+    fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
+        self.participants.report(HookFailure {
+            event,
+            origin,
+            message: describe_error(error),
+        });
     }
 }
 

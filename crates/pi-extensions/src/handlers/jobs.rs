@@ -15,7 +15,7 @@ impl JobCalls for Caller<'_> {
     }
 
     fn output(&self, signal: u64, data: String) -> Result<(), HostError> {
-        if let Some(output) = lock(&self.bridge.outputs).get(&signal) {
+        if let Some(output) = lock(&self.bridge.streams.outputs).get(&signal) {
             // The reader may have been dropped.
             output.send(data).ok();
         }
@@ -23,14 +23,14 @@ impl JobCalls for Caller<'_> {
     }
 
     fn tool_update(&self, signal: u64, partial: ToolOutput) -> Result<(), HostError> {
-        if let Some(updates) = lock(&self.bridge.updates).get(&signal) {
+        if let Some(updates) = lock(&self.bridge.streams.updates).get(&signal) {
             updates.send(partial);
         }
         Ok(())
     }
 
     fn provider_event(&self, signal: u64, event: Value) -> Result<(), HostError> {
-        if let Some(responses) = lock(&self.bridge.responses).get(&signal) {
+        if let Some(responses) = lock(&self.bridge.streams.responses).get(&signal) {
             // The reader may have been dropped.
             responses.send(event).ok();
         }

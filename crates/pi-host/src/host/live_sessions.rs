@@ -37,7 +37,7 @@ impl KeptSession {
     fn is_idle_for(&self, limit: Duration) -> bool {
         self.attachment.strong_count() == 0
             && lock(&self.detached_at).elapsed() >= limit
-            && self.runtime.session().is_quiet()
+            && is_quiet(&self.runtime.session())
     }
 }
 
@@ -102,6 +102,14 @@ impl LiveSessions {
         };
         turn.lock_owned().await
     }
+}
+
+/// Whether closing the session would interrupt or lose nothing: it is idle, no message is queued and no shell command
+/// runs.
+fn is_quiet(session: &AgentSession) -> bool {
+    session.is_idle()
+        && session.queue().message_count() == 0
+        && !session.user_commands().is_running()
 }
 
 fn has_id(session: &KeptSession, id: &str) -> bool {

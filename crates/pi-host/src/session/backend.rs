@@ -45,7 +45,7 @@ impl Backend for AgentSession {
     }
 
     fn on_panic(&self, message: &str) {
-        self.report("run", None, &HookError::new(message));
+        self.0.report("run", None, &HookError::new(message));
     }
 
     fn run_event_hooks<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
@@ -53,7 +53,7 @@ impl Backend for AgentSession {
     }
 
     fn publish(&self, event: SessionEvent) -> BoxFuture<'_, ()> {
-        Box::pin(Self::publish(self, event))
+        Box::pin(self.0.publish(event))
     }
 
     fn publish_queue(&self) -> BoxFuture<'_, ()> {
@@ -88,19 +88,19 @@ impl Backend for AgentSession {
     }
 
     fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>> {
-        Box::pin(self.record_message(message))
+        Box::pin(record_message(self, message))
     }
 
     fn stream(
         &self,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<AssistantStream, HookError>> {
-        Box::pin(self.start_request(cancel))
+        Box::pin(start_request(self, cancel))
     }
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let state = self.tools().state_with_tools();
-        let machine = self.machine();
+        let machine = self.0.machine();
         let mut active = machine.selection().active_tools.iter();
         let active = active.find(|active| *active == name)?;
         let tool = state.tools.get(active)?;
@@ -108,7 +108,7 @@ impl Backend for AgentSession {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
-        let environment = Arc::clone(self.state().tools.environment());
+        let environment = Arc::clone(self.0.state().tools.environment());
         ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
 
@@ -149,14 +149,14 @@ impl Backend for AgentSession {
         Box::pin(async move {
             let (event, targets) = match target {
                 OmitTarget::Message(message) => {
-                    let entry = self.transcript().entry_of(&message);
+                    let entry = self.0.transcript().entry_of(&message);
                     ("retry", entry.into_iter().collect())
                 }
                 OmitTarget::Entries(entries) => ("compaction", entries),
             };
             let omitted = self.retries().omit_entries(targets).await;
             if let Err(error) = &omitted {
-                self.report(event, None, error);
+                self.0.report(event, None, error);
             }
             omitted.is_ok()
         })
@@ -198,7 +198,7 @@ impl Backend for AgentSession {
     }
 
     fn read_tail(&self) -> ConversationTail {
-        let mut transcript = self.transcript();
+        let mut transcript = self.0.transcript();
         let messages = match transcript.messages() {
             Ok(messages) => messages,
             Err(error) => {
@@ -219,21 +219,21 @@ impl Backend for AgentSession {
     }
 
     fn reload(&self) {
-        self.transcript().forget_views();
+        self.0.transcript().forget_views();
     }
 
     fn end_run(&self) {
-        self.state().run = RunOverrides::default();
-        self.transcript().clear_recorded();
+        self.0.state().run = RunOverrides::default();
+        self.0.transcript().clear_recorded();
     }
 
     fn report_failure(&self, failure: RunFailure) {
-        self.report("run", None, &failure);
+        self.0.report("run", None, &failure);
     }
 
     fn report_rejection(&self, rejection: Rejection, error: Option<PromptError>) {
         let error = error.unwrap_or_else(|| rejection_error(rejection));
-        self.report("prompt", None, &error);
+        self.0.report("prompt", None, &error);
     }
 }
 
@@ -251,53 +251,57 @@ fn hook_error(error: &SessionError) -> HookError {
     HookError::new(describe_error(error))
 }
 
-impl AgentSession {
-    /// Lets the hooks replace a message, then stores it.
-    async fn record_message(&self, message: SharedMessage) -> Result<SharedMessage, HookError> {
-        let message = match self.0.participants.message_end(&message).await {
-            Some(other) if has_same_role(&other, &message) => Arc::new(other),
-            Some(_) | None => message,
-        };
-        if self.machine().has_storage_failed() || !is_stored_as_message(&message) {
-            return Ok(message);
-        }
-        let stored = Arc::clone(&message);
-        let record = move |transcript: &mut Transcript| {
-            let entry = transcript.append_message(&stored)?;
-            transcript.record_entry(&stored, &entry);
-            Ok(())
-        };
-        let written = self.writer().await.write(record).await;
-        written.map_err(|error| hook_error(&error))?;
-        Ok(message)
+/// Lets the hooks replace a message, then stores it.
+async fn record_message(
+    session: &AgentSession,
+    message: SharedMessage,
+) -> Result<SharedMessage, HookError> {
+    let message = match session.0.participants.message_end(&message).await {
+        Some(other) if has_same_role(&other, &message) => Arc::new(other),
+        Some(_) | None => message,
+    };
+    if session.0.machine().has_storage_failed() || !is_stored_as_message(&message) {
+        return Ok(message);
     }
+    let stored = Arc::clone(&message);
+    let record = move |transcript: &mut Transcript| {
+        let entry = transcript.append_message(&stored)?;
+        transcript.record_entry(&stored, &entry);
+        Ok(())
+    };
+    let written = session.writer().await.write(record).await;
+    written.map_err(|error| hook_error(&error))?;
+    Ok(message)
+}
 
-    /// Starts a request with the current conversation, model and options.
-    async fn start_request(&self, cancel: CancellationToken) -> Result<AssistantStream, HookError> {
-        let messages = self
-            .history()
-            .messages()
-            .map_err(|error| hook_error(&error))?;
-        let messages = self.0.participants.context(messages, &cancel).await?;
-        let messages = self.tools().with_forced_prompt(messages);
-        let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
-        let settings = self.0.settings.settings();
-        if settings.images.block_images() {
-            images::block(&mut messages);
-        }
-        let options = StreamOptions {
-            hooks: self.0.participants.request_hooks(),
-            session_id: Some(self.session_id()),
-            cancel: cancel.child_token(),
-            reasoning: self.selection().thinking_level(),
-            ..preferences::stream_options(&settings)
-        };
-        let model = self
-            .selection()
-            .model()
-            .ok_or_else(|| HookError::new("no model selected"))?;
-        Ok(self.0.models.stream(&model, messages, options))
+/// Starts a request with the current conversation, model and options.
+async fn start_request(
+    session: &AgentSession,
+    cancel: CancellationToken,
+) -> Result<AssistantStream, HookError> {
+    let messages = session
+        .history()
+        .messages()
+        .map_err(|error| hook_error(&error))?;
+    let messages = session.0.participants.context(messages, &cancel).await?;
+    let messages = session.tools().with_forced_prompt(messages);
+    let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
+    let settings = session.0.settings.settings();
+    if settings.images.block_images() {
+        images::block(&mut messages);
     }
+    let options = StreamOptions {
+        hooks: session.0.participants.request_hooks(),
+        session_id: Some(session.session_id()),
+        cancel: cancel.child_token(),
+        reasoning: session.selection().thinking_level(),
+        ..preferences::stream_options(&settings)
+    };
+    let model = session
+        .selection()
+        .model()
+        .ok_or_else(|| HookError::new("no model selected"))?;
+    Ok(session.0.models.stream(&model, messages, options))
 }
 
 /// Returns whether the role is one that runs add; other roles are stored where they are created.

@@ -54,8 +54,8 @@ struct BashGuard {
 impl BashGuard {
     fn begin(session: &AgentSession) -> Option<Self> {
         let cancel = CancellationToken::new();
-        let mut state = session.state();
-        if session.machine().is_closed() {
+        let mut state = session.0.state();
+        if session.0.machine().is_closed() {
             return None;
         }
         let number = state.next_bash;
@@ -73,7 +73,7 @@ impl BashGuard {
 
 impl Drop for BashGuard {
     fn drop(&mut self) {
-        let mut state = self.session.state();
+        let mut state = self.session.0.state();
         state.bash.retain(|(number, _)| *number != self.number);
         self.session.0.bash_count.send_replace(state.bash.len());
     }
@@ -138,7 +138,7 @@ impl AgentSession {
 impl UserCommands<'_> {
     /// Runs a command for the user and stores the result in the session.
     pub async fn run(self, request: BashRequest) -> Result<ShellResult, BashError> {
-        let mut shell = self.session.state().tools.user_shell().clone();
+        let mut shell = self.session.0.state().tools.user_shell().clone();
         let verdict = self.session.0.participants.user_bash(UserCommand {
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
@@ -172,7 +172,7 @@ impl UserCommands<'_> {
     }
 
     fn log_bash_start(self, request: &BashRequest) {
-        self.session.log_change(SessionEvent::BashExecutionStart {
+        self.session.0.log_change(SessionEvent::BashExecutionStart {
             id: request.id.clone(),
             command: request.command.clone(),
             exclude_from_context: request.exclude_from_context,
@@ -181,7 +181,7 @@ impl UserCommands<'_> {
 
     fn log_bash_end(self, request: &BashRequest, result: Result<&ShellResult, &ProcessError>) {
         let ended = result.ok();
-        self.session.log_change(SessionEvent::BashExecutionEnd {
+        self.session.0.log_change(SessionEvent::BashExecutionEnd {
             id: request.id.clone(),
             exit_code: ended.and_then(|result| result.exit_code).map(i64::from),
             cancelled: ended.is_some_and(|result| result.cancelled),
@@ -206,6 +206,7 @@ impl UserCommands<'_> {
             while let Some(delta) = output.next().await {
                 let id = request.id.clone();
                 self.session
+                    .0
                     .publish(SessionEvent::BashExecutionUpdate { id, delta })
                     .await;
             }
@@ -244,16 +245,16 @@ impl UserCommands<'_> {
     }
 
     pub fn abort(self) {
-        self.session.state().cancel_bash();
+        self.session.0.state().cancel_bash();
     }
 
     pub fn is_running(self) -> bool {
-        !self.session.state().bash.is_empty()
+        !self.session.0.state().bash.is_empty()
     }
 
     /// Returns whether results are held back until the run ends.
     pub fn has_pending_results(self) -> bool {
-        self.session.machine().has_waiting_bash()
+        self.session.0.machine().has_waiting_bash()
     }
 
     pub(super) async fn wait(self) {

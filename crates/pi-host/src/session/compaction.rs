@@ -92,7 +92,11 @@ impl Compaction<'_> {
     ) -> Result<CompactionOutcome, CompactError> {
         let compaction = loop {
             self.session.abort().await;
-            self.session.state().instructions.clone_from(&instructions);
+            self.session
+                .0
+                .state()
+                .instructions
+                .clone_from(&instructions);
             let reply = pi_core::submit(self.session, Input::Compact).reply().await;
             match reply.reply {
                 // Something else has started in the meantime.
@@ -130,7 +134,7 @@ impl Compaction<'_> {
             .model()
             .ok_or(CompactError::NoModel)?;
         let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let plan = CompactionPlan::new(transcript.projection()?, &settings)?;
         Ok((model, plan))
     }
@@ -139,7 +143,7 @@ impl Compaction<'_> {
     pub(super) fn plan_next(self) -> bool {
         let plan = self.plan().ok();
         let is_possible = plan.is_some();
-        self.session.state().plan = plan;
+        self.session.0.state().plan = plan;
         is_possible
     }
 
@@ -149,7 +153,7 @@ impl Compaction<'_> {
             return false;
         };
         let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let projection = transcript.projection();
         projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
     }
@@ -179,7 +183,7 @@ impl Compaction<'_> {
                     return CompactionDecision::Skip;
                 };
                 let (id, results) = {
-                    let transcript = self.session.transcript();
+                    let transcript = self.session.0.transcript();
                     let results = tool_results.iter();
                     let ids = results.filter_map(|result| transcript.entry_of(result));
                     (transcript.entry_of(&response), ids.collect::<Vec<_>>())
@@ -192,7 +196,7 @@ impl Compaction<'_> {
 
     /// Returns the last response in the context and its entry.
     pub(super) fn last_response(self) -> Option<(Arc<AssistantMessage>, EntryId)> {
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let entries = transcript.projection().ok()?.entries();
         entries.iter().rev().find_map(|entry| {
             entry.messages().iter().rev().find_map(|one| match one {
@@ -216,7 +220,7 @@ impl Compaction<'_> {
             return CompactionDecision::Skip;
         };
         let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
             Err(error) => {
@@ -245,7 +249,7 @@ impl Compaction<'_> {
     ) -> FinishedCompaction {
         let mut author = SummaryAuthor::Pi;
         let (plan, instructions) = {
-            let mut state = self.session.state();
+            let mut state = self.session.0.state();
             let instructions = match job.reason {
                 CompactionReason::Manual => state.instructions.take(),
                 _ => None,
@@ -379,6 +383,7 @@ impl Compaction<'_> {
             Ok(outcome) => {
                 return self
                     .session
+                    .0
                     .publish(SessionEvent::CompactionEnd {
                         reason: job.reason,
                         result: Some(outcome.clone()),
@@ -416,6 +421,7 @@ impl Compaction<'_> {
     ) {
         let aborted = error_message.is_none();
         self.session
+            .0
             .publish(SessionEvent::CompactionEnd {
                 reason,
                 result: None,

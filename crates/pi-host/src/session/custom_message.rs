@@ -1,7 +1,7 @@
 //! Messages and entries added by extensions and embedding programs.
 
 use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Prompt, PromptOutcome};
-use pi_protocol::{Delivery, EntryId, ImageContent, InputBlock, MessageContent, SessionEvent};
+use pi_protocol::{Delivery, ImageContent, InputBlock, MessageContent};
 
 use super::AgentSession;
 use super::prompt::PromptError;
@@ -41,14 +41,6 @@ impl AgentSession {
             source: InputSource::Extension,
         })
         .await
-    }
-
-    pub(super) fn log_label(&self, target: &EntryId, label: Option<&str>) {
-        let label = label.filter(|label| !label.is_empty());
-        self.log_change(SessionEvent::LabelChanged {
-            target_id: target.clone(),
-            label: label.map(str::to_owned),
-        });
     }
 }
 

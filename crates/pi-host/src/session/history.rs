@@ -53,7 +53,7 @@ impl AgentSession {
 impl History<'_> {
     /// Calls `read` with the session locked, so nothing can be appended meanwhile.
     pub fn with_session<R>(self, read: impl FnOnce(&Session) -> R) -> R {
-        read(self.session.transcript().session())
+        read(self.session.0.transcript().session())
     }
 
     /// Stores extension state in the session.
@@ -71,6 +71,7 @@ impl History<'_> {
         drop(writer);
         let published = Arc::clone(&entry);
         self.session
+            .0
             .publish(SessionEvent::EntryAppended { entry: published })
             .await;
         Ok(entry)
@@ -86,6 +87,7 @@ impl History<'_> {
         drop(writer);
         let name = self.session.session_name();
         self.session
+            .0
             .publish_with_hooks(SessionEvent::SessionInfoChanged { name })
             .await;
         Ok(())
@@ -93,9 +95,17 @@ impl History<'_> {
 
     /// Sets the label of an entry; `None` removes it. Blocking; extensions call it on their own thread.
     pub fn set_label(self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
-        self.session.transcript().set_label(target, label)?;
-        self.session.log_label(target, label);
+        self.session.0.transcript().set_label(target, label)?;
+        self.log_label(target, label);
         Ok(())
+    }
+
+    pub(super) fn log_label(self, target: &EntryId, label: Option<&str>) {
+        let label = label.filter(|label| !label.is_empty());
+        self.session.0.log_change(SessionEvent::LabelChanged {
+            target_id: target.clone(),
+            label: label.map(str::to_owned),
+        });
     }
 
     /// Stores a message outside of a turn, and publishes it if it is one of an extension.
@@ -113,21 +123,21 @@ impl History<'_> {
         let start = AgentEvent::MessageStart {
             message: Arc::clone(&message),
         };
-        self.session.publish(SessionEvent::Agent(start)).await;
+        self.session.0.publish(SessionEvent::Agent(start)).await;
         let end = AgentEvent::MessageEnd { message };
-        self.session.publish(SessionEvent::Agent(end)).await;
+        self.session.0.publish(SessionEvent::Agent(end)).await;
         Ok(())
     }
 
     /// Returns the messages in the model's context.
     pub fn messages(self) -> Result<Vec<SharedMessage>, SessionError> {
-        Ok(self.session.transcript().messages()?.to_vec())
+        Ok(self.session.0.transcript().messages()?.to_vec())
     }
 
     /// Returns the model's context as a JSON array. If the conversation is not loaded, it is copied
     /// from the file without parsing.
     pub fn messages_json(self) -> Result<String, SessionError> {
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         if transcript.is_loaded() {
             return pi_protocol::json::to_string(transcript.messages()?)
                 .map_err(SessionError::Serialize);
@@ -138,6 +148,7 @@ impl History<'_> {
     /// Returns the number of messages in the model's context, without loading the conversation.
     pub fn message_count(self) -> usize {
         self.session
+            .0
             .transcript()
             .message_count()
             .unwrap_or_default()
@@ -164,7 +175,7 @@ impl History<'_> {
     /// Returns usage statistics over all branches.
     pub fn stats(self) -> Result<SessionStats, SessionError> {
         let context_usage = self.context_usage()?;
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let totals = transcript.totals()?.clone();
         let session = transcript.session();
         Ok(SessionStats {
@@ -185,7 +196,7 @@ impl History<'_> {
     /// Computes the totals for [`AgentSession::stats`] in small batches, so that other callers do
     /// not wait long for the session. Blocking; takes a while for a long session.
     pub fn precompute_stats(self) -> Result<(), SessionError> {
-        while !self.session.transcript().count_more()? {
+        while !self.session.0.transcript().count_more()? {
             std::thread::sleep(LOCK_YIELD);
         }
         Ok(())
@@ -229,13 +240,14 @@ impl History<'_> {
             return Ok(None);
         };
         self.session
+            .0
             .transcript()
             .context_usage(model.context_window)
     }
 
     /// Returns usage over all branches, also by model.
     pub fn totals(self) -> Result<SessionTotals, SessionError> {
-        self.session.transcript().totals().cloned()
+        self.session.0.transcript().totals().cloned()
     }
 
     /// Returns the user messages of all branches, to fork before one of them.
@@ -248,7 +260,7 @@ impl History<'_> {
         let mut messages = Vec::new();
         for part in asked.chunks(READ_BATCH) {
             // Retake the lock for each batch, so other callers get a turn.
-            let transcript = self.session.transcript();
+            let transcript = self.session.0.transcript();
             for entry_id in part {
                 let entry = transcript.session().entries().read(entry_id.as_str())?;
                 let EntryBody::Message(AgentMessage::User(user)) = &entry.body else {
@@ -268,7 +280,7 @@ impl History<'_> {
 
     /// Reads the entries after `since`, or all of them.
     pub fn entries_since(self, since: Option<&EntryId>) -> Result<EntriesSince, SessionError> {
-        let transcript = self.session.transcript();
+        let transcript = self.session.0.transcript();
         let session = transcript.session();
         let entries: Result<Vec<_>, _> = match since {
             None => session.entries().iter().collect(),

@@ -83,19 +83,19 @@ impl AgentSession {
 impl ModelSelection<'_> {
     /// `None` until a model is selected.
     pub fn model(self) -> Option<Arc<Model>> {
-        self.session.machine().selection().model.clone()
+        self.session.0.machine().selection().model.clone()
     }
 
     pub fn thinking_level(self) -> ThinkingLevel {
-        self.session.machine().selection().thinking_level
+        self.session.0.machine().selection().thinking_level
     }
 
     pub fn scoped_models(self) -> Vec<ScopedModel> {
-        self.session.machine().selection().scoped_models.clone()
+        self.session.0.machine().selection().scoped_models.clone()
     }
 
     pub fn set_scoped_models(self, models: Vec<ScopedModel>) {
-        self.session.machine().selection_mut().scoped_models = models;
+        self.session.0.machine().selection_mut().scoped_models = models;
     }
 
     /// Selects a model after checking its credentials.
@@ -183,7 +183,7 @@ impl ModelSelection<'_> {
         writer.write(|transcript| transcript.append(change)).await?;
         let current = Some(Arc::clone(&model));
         let previous =
-            std::mem::replace(&mut self.session.machine().selection_mut().model, current);
+            std::mem::replace(&mut self.session.0.machine().selection_mut().model, current);
         drop(writer);
         let saved = match persist {
             Persist::Session => Ok(()),
@@ -195,7 +195,7 @@ impl ModelSelection<'_> {
             .as_ref()
             .is_none_or(|previous| !previous.is_same(&model));
         if is_other {
-            self.session.log_change(SessionEvent::ModelChanged {
+            self.session.0.log_change(SessionEvent::ModelChanged {
                 provider: model.provider.clone(),
                 model_id: model.id.clone(),
             });
@@ -212,7 +212,7 @@ impl ModelSelection<'_> {
     /// Saves a model as the default, and adds it to the scoped models if there are any.
     fn save_default_model(self, model: &Arc<Model>) -> Result<(), SettingsError> {
         let is_new_in_scope = {
-            let mut machine = self.session.machine();
+            let mut machine = self.session.0.machine();
             let scoped_models = &mut machine.selection_mut().scoped_models;
             let is_new = !scoped_models.is_empty()
                 && !scoped_models.iter().any(|one| one.model.is_same(model));
@@ -275,10 +275,11 @@ impl ModelSelection<'_> {
         };
         let mut writer = self.session.writer().await;
         writer.write(|transcript| transcript.append(change)).await?;
-        self.session.machine().selection_mut().thinking_level = level;
+        self.session.0.machine().selection_mut().thinking_level = level;
         drop(writer);
         self.session.tools().update_tool_context();
         self.session
+            .0
             .publish(SessionEvent::ThinkingLevelChanged { level })
             .await;
         self.session

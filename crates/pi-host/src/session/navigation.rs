@@ -124,7 +124,7 @@ impl TreeNavigation<'_> {
             return Err(NavigateError::NoModel);
         }
         let (entry, left) = {
-            let transcript = self.session.transcript();
+            let transcript = self.session.0.transcript();
             let session = transcript.session();
             let entry = session.entries().read(target.as_str())?;
             (
@@ -277,7 +277,7 @@ impl TreeNavigation<'_> {
         };
         let (summary, labeled) = self.session.writer().await.write(move_leaf).await?;
         if label.is_some() {
-            self.session.log_label(&labeled, label.as_deref());
+            self.session.history().log_label(&labeled, label.as_deref());
         }
         self.session.tools().restore_tools()?;
         let new_leaf = self

@@ -126,7 +126,7 @@ impl AgentSession {
 impl PromptIntake<'_> {
     /// Runs the command in a prompt, or its input hooks and expansion; `None` if that completed it.
     pub(super) async fn resolve(self, prompt: Prompt) -> Result<Option<PromptInput>, PromptError> {
-        if self.session.machine().is_closed() {
+        if self.session.0.machine().is_closed() {
             return Err(PromptError::Closed);
         }
         if prompt.expand
@@ -237,7 +237,7 @@ impl PromptIntake<'_> {
         let text = match resources.expand_skill(&text) {
             Some(Ok(expanded)) => expanded,
             Some(Err(error)) => {
-                self.session.report("skill_expansion", None, &*error);
+                self.session.0.report("skill_expansion", None, &*error);
                 text
             }
             None => text,
@@ -281,7 +281,7 @@ impl PromptIntake<'_> {
         if let Some(tools) = &changes.tools {
             self.session.tools().set_active(tools);
         }
-        let mut state = self.session.state();
+        let mut state = self.session.0.state();
         state.run.sections.clone_from(&changes.sections);
         state.run.forced_prompt.clone_from(&changes.forced_prompt);
     }

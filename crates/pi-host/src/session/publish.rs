@@ -137,14 +137,9 @@ impl AgentSession {
             core: Arc::downgrade(&self.0),
         }
     }
+}
 
-    /// Adds a change to the log. For events that the compatibility wire omits: the listeners are front ends that use
-    /// it, and callers need not wait for them.
-    pub(super) fn log_change(&self, event: SessionEvent) {
-        let publisher = &self.0.publisher;
-        publisher.log.append(event, publisher.env.now_ms());
-    }
-
+impl SessionCore {
     /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
         self.publish_with(|| event).await;
@@ -152,12 +147,19 @@ impl AgentSession {
 
     /// Notifies the listeners of an event that is created when its turn has come.
     pub(super) async fn publish_with(&self, event: impl FnOnce() -> SessionEvent) {
-        self.0.publisher.publish(event).await;
+        self.publisher.publish(event).await;
+    }
+
+    /// Adds a change to the log. For events that the compatibility wire omits: the listeners are front ends that use
+    /// it, and callers need not wait for them.
+    pub(super) fn log_change(&self, event: SessionEvent) {
+        let publisher = &self.publisher;
+        publisher.log.append(event, publisher.env.now_ms());
     }
 
     /// Calls the hooks, then notifies the listeners.
     pub(super) async fn publish_with_hooks(&self, event: SessionEvent) {
-        self.0.participants.on_event(&event).await;
+        self.participants.on_event(&event).await;
         self.publish(event).await;
     }
 }

@@ -36,7 +36,7 @@ impl SessionQueue<'_> {
                 follow_up,
             }
         };
-        self.session.publish_with(event).await;
+        self.session.0.publish_with(event).await;
     }
 
     /// Queues a message for the next turn; if the session is idle, for the next run. Skills and
@@ -115,7 +115,7 @@ impl SessionQueue<'_> {
     }
 
     pub fn texts(self) -> QueuedTexts {
-        self.session.machine().queue().texts()
+        self.session.0.machine().queue().texts()
     }
 
     /// Returns the number of queued messages that are shown.
@@ -159,7 +159,7 @@ impl SessionQueue<'_> {
     }
 
     fn log_queue_modes(self) {
-        self.session.log_change(SessionEvent::QueueModesChanged {
+        self.session.0.log_change(SessionEvent::QueueModesChanged {
             steering_mode: self.steering_mode(),
             follow_up_mode: self.follow_up_mode(),
         });

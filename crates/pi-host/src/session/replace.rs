@@ -9,7 +9,7 @@ impl AgentSession {
     /// Takes the stored conversation out of a disposed session, including the lock on its file.
     /// What remains has the same ID and no entries.
     pub(crate) fn take_session(&self) -> Result<Session, SessionError> {
-        let mut transcript = self.transcript();
+        let mut transcript = self.0.transcript();
         let id = transcript.session().id();
         let empty = NewSession {
             id: check_session_id(id).is_ok().then(|| id.to_owned()),

@@ -20,7 +20,7 @@ impl AgentSession {
 impl PendingRequests<'_> {
     /// Returns the requests, oldest first.
     pub fn pending(self) -> Vec<Request> {
-        self.session.machine().pending_requests()
+        self.session.0.machine().pending_requests()
     }
 
     /// Answers a request. The first answer wins.

@@ -33,7 +33,7 @@ impl Retries<'_> {
 
     /// Returns the current attempt; 0 if there is none.
     pub fn attempt(self) -> u32 {
-        self.session.machine().retry_attempt()
+        self.session.0.machine().retry_attempt()
     }
 
     pub fn is_automatic(self) -> bool {
@@ -60,6 +60,7 @@ impl Retries<'_> {
             let entry = writer.write(|transcript| transcript.append(edit)).await?;
             drop(writer);
             self.session
+                .0
                 .publish(SessionEvent::EntryAppended { entry })
                 .await;
         }

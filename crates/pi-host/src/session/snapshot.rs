@@ -11,7 +11,13 @@ impl AgentSession {
         // Read first: an event in between is then part of the state and is observed again.
         let cursor = self.observe(None).cursor();
         let context_usage = self.history().context_usage().ok().flatten();
-        let queue = self.machine().queue().iter().map(queued_message).collect();
+        let queue = self
+            .0
+            .machine()
+            .queue()
+            .iter()
+            .map(queued_message)
+            .collect();
         let (name, session_file, leaf_id) = self.history().with_session(|session| {
             let file = session
                 .path()

@@ -116,12 +116,6 @@ impl AgentSession {
         activity.kind != ActivityKind::Running && !activity.is_compacting
     }
 
-    /// Returns whether closing the session would interrupt or lose nothing: it is idle, no message is queued and no
-    /// shell command runs.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.is_idle() && self.queue().message_count() == 0 && !self.user_commands().is_running()
-    }
-
     /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
         self.history()
@@ -139,6 +133,6 @@ impl AgentSession {
     }
 
     pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {
-        self.machine().streaming().cloned()
+        self.0.machine().streaming().cloned()
     }
 }

@@ -76,6 +76,7 @@ impl SummaryRequests<'_> {
             if is_over || cancel.is_cancelled() {
                 if attempt > 0 {
                     self.session
+                        .0
                         .publish(SessionEvent::SummarizationRetryFinished)
                         .await;
                 }
@@ -85,6 +86,7 @@ impl SummaryRequests<'_> {
             let delay = policy.delay(attempt);
             let error_message = response.error_message.clone();
             self.session
+                .0
                 .publish(SessionEvent::SummarizationRetryScheduled {
                     attempt,
                     max_attempts: policy.max_retries,
@@ -95,11 +97,13 @@ impl SummaryRequests<'_> {
             let pause = tokio::time::sleep(delay);
             if cancel.run_until_cancelled(pause).await.is_none() {
                 self.session
+                    .0
                     .publish(SessionEvent::SummarizationRetryFinished)
                     .await;
                 return response;
             }
             self.session
+                .0
                 .publish(SessionEvent::SummarizationRetryAttemptStart { source })
                 .await;
         }

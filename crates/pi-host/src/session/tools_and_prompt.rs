@@ -58,9 +58,9 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Locks the state after applying changes of the tool sources: new tools become active, and
     /// removed ones can no longer be called.
     pub(super) fn state_with_tools(self) -> MutexGuard<'session, SessionState> {
-        let mut state = self.session.state();
+        let mut state = self.session.0.state();
         if let Some(added) = state.tools.refresh() {
-            let mut active = self.session.machine().selection().active_tools.clone();
+            let mut active = self.session.0.machine().selection().active_tools.clone();
             active.extend(added);
             self.select_tools(&state.tools, &active);
         }
@@ -71,7 +71,7 @@ impl<'session> ToolsAndPrompt<'session> {
         let active = tools.filter_known(names);
         let sequential = tools.sequential(&active);
         let is_changed = {
-            let mut machine = self.session.machine();
+            let mut machine = self.session.0.machine();
             let selection = machine.selection_mut();
             let is_changed = selection.active_tools != active;
             selection.active_tools.clone_from(&active);
@@ -80,13 +80,14 @@ impl<'session> ToolsAndPrompt<'session> {
         };
         if is_changed {
             self.session
+                .0
                 .log_change(SessionEvent::ActiveToolsChanged { tools: active });
         }
     }
 
     pub fn active_names(self) -> Vec<String> {
         let _state = self.state_with_tools();
-        self.session.machine().selection().active_tools.clone()
+        self.session.0.machine().selection().active_tools.clone()
     }
 
     pub fn all(self) -> Vec<ToolInfo> {
@@ -103,14 +104,14 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Adds a tool or replaces the one with the same name, and activates it.
     pub fn register(self, tool: RegisteredTool) {
         let name = tool.name().to_owned();
-        self.session.state().tools.register(tool);
+        self.session.0.state().tools.register(tool);
         let active = self.active_names();
         self.set_active(&active.into_iter().chain([name]).collect::<Vec<_>>());
     }
 
     /// Returns the current system prompt, including changes not announced to the model yet.
     pub fn system_prompt(self) -> String {
-        if let Some(forced) = &self.session.state().run.forced_prompt {
+        if let Some(forced) = &self.session.0.state().run.forced_prompt {
             return forced.clone();
         }
         system_text(&SystemMessage {
@@ -122,7 +123,7 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Returns the prompt without a hook's changes for the run.
     pub(super) fn base_sections(self) -> PromptSections {
         let active = self.active_names();
-        let state = self.session.state();
+        let state = self.session.0.state();
         let prompt_inputs = lock(&self.session.0.prompt_inputs);
         prompt_inputs
             .prompt
@@ -130,16 +131,16 @@ impl<'session> ToolsAndPrompt<'session> {
     }
 
     fn sections(self) -> PromptSections {
-        let overridden = self.session.state().run.sections.clone();
+        let overridden = self.session.0.state().run.sections.clone();
         overridden.unwrap_or_else(|| self.base_sections())
     }
 
     /// Returns the message that announces changes of prompt and tools to the model; `None` if there are none.
     pub(super) fn system_update(self) -> Result<Option<SystemMessage>, SessionError> {
         let active = self.active_names();
-        let tools = self.session.state().tools.select(&active);
+        let tools = self.session.0.state().tools.select(&active);
         let sections = self.sections().rendered();
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         let sections = section_changes(&transcript.projection()?.declared_sections(), &sections);
         let declared = transcript
             .messages()?
@@ -165,7 +166,7 @@ impl<'session> ToolsAndPrompt<'session> {
 
     /// Replaces all system messages with the text a hook set for the run.
     pub(super) fn with_forced_prompt(self, messages: Vec<SharedMessage>) -> Vec<SharedMessage> {
-        let Some(forced) = self.session.state().run.forced_prompt.clone() else {
+        let Some(forced) = self.session.0.state().run.forced_prompt.clone() else {
             return messages;
         };
         let is_system = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
@@ -191,7 +192,7 @@ impl<'session> ToolsAndPrompt<'session> {
 
     /// Restores the tools the transcript declares, after a move in the tree.
     pub(super) fn restore_tools(self) -> Result<(), SessionError> {
-        let names = self.session.transcript().projection()?.tool_names();
+        let names = self.session.0.transcript().projection()?.tool_names();
         if let Some(names) = names {
             self.set_active(&names);
         }
@@ -208,7 +209,7 @@ impl<'session> ToolsAndPrompt<'session> {
             self.session.selection().model(),
             self.session.selection().thinking_level(),
         );
-        let state = self.session.state();
+        let state = self.session.0.state();
         state.tools.set_image_policy_for(model.as_deref());
         state.tools.session_variables().set(Some(SessionVariables {
             session_id,
@@ -221,6 +222,6 @@ impl<'session> ToolsAndPrompt<'session> {
 
     /// Returns the image limits of the model.
     pub(super) fn image_limits(self) -> Option<ImageResizeLimits> {
-        self.session.state().tools.image_policy().limits
+        self.session.0.state().tools.image_policy().limits
     }
 }

@@ -62,7 +62,7 @@ impl<'session> TurnEnd<'session> {
     /// Runs the hooks at the end of a turn.
     pub(super) async fn run_turn_end_hook(self, turn: &FinishedTurn) -> TurnDecision {
         let (message_entry_id, tool_result_entry_ids) = {
-            let transcript = self.session.transcript();
+            let transcript = self.session.0.transcript();
             let results = turn.tool_results.iter();
             let ids = results.filter_map(|result| transcript.entry_of(result));
             (transcript.entry_of(&turn.message), ids.collect())
@@ -70,7 +70,7 @@ impl<'session> TurnEnd<'session> {
         let Some(message_entry_id) = message_entry_id else {
             return TurnDecision::Default;
         };
-        let outcome = self.session.machine().last_outcome();
+        let outcome = self.session.0.machine().last_outcome();
         let decision = self.session.0.participants.turn_end(TurnBoundary {
             message: &turn.message,
             tool_results: &turn.tool_results,
@@ -89,7 +89,7 @@ impl<'session> TurnEnd<'session> {
 
     /// Runs the hooks before settling; returns whether they want another turn.
     pub(super) async fn run_settle_hook(self) -> bool {
-        let outcome = self.session.machine().last_outcome();
+        let outcome = self.session.0.machine().last_outcome();
         let view = self.view(BoundaryPoint::Settle);
         let boundary = SettleBoundary { outcome, view };
         let decision = self.session.0.participants.before_settle(boundary).await;
@@ -115,11 +115,12 @@ impl<'session> TurnEnd<'session> {
                 Ok(entries) => {
                     for entry in entries {
                         self.session
+                            .0
                             .publish(SessionEvent::EntryAppended { entry })
                             .await;
                     }
                 }
-                Err(error) => self.session.report(point.event(), None, &error),
+                Err(error) => self.session.0.report(point.event(), None, &error),
             }
         }
         if !decision.proceed {
@@ -161,7 +162,7 @@ impl<'session> TurnEnd<'session> {
         let messages: Vec<AgentMessage> = projection.messages().cloned().collect();
         let model_messages = to_model_messages(&messages);
         let (has_queued, mut pending, pending_custom) = {
-            let machine = self.session.machine();
+            let machine = self.session.0.machine();
             let queue = machine.queue();
             let custom: Vec<_> = machine.waiting_custom().cloned().collect();
             (queue.has_waiting(), queue.peek(), custom)
@@ -189,7 +190,7 @@ impl<'session> TurnEnd<'session> {
 
     /// Projects the session with the drafts appended.
     fn preview(self, drafts: &[EntryDraft]) -> Result<Projection, SessionError> {
-        let mut transcript = self.session.transcript();
+        let mut transcript = self.session.0.transcript();
         if drafts.is_empty() {
             return Ok(transcript.projection()?.clone());
         }

@@ -32,10 +32,10 @@ impl SessionWriter<'_> {
         change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError> + Send + 'static,
     ) -> Result<Data, SessionError> {
         let session = self.session.clone();
-        if session.transcript().session().path().is_none() {
-            return change(&mut session.transcript());
+        if session.0.transcript().session().path().is_none() {
+            return change(&mut session.0.transcript());
         }
-        let writing = tokio::task::spawn_blocking(move || change(&mut session.transcript()));
+        let writing = tokio::task::spawn_blocking(move || change(&mut session.0.transcript()));
         match writing.await {
             Ok(result) => result,
             Err(failure) => match failure.try_into_panic() {

@@ -173,7 +173,7 @@ impl JavaScriptShell {
         let gone = || ProcessError::Other("the extension was unloaded".to_owned());
         let shared = self.callback.shared.upgrade().ok_or_else(gone)?;
         let signal = shared.bridge.new_signal();
-        let mut pieces = ExtensionBridge::open_channel(&shared.bridge.outputs, signal);
+        let mut pieces = ExtensionBridge::open_channel(&shared.bridge.streams.outputs, signal);
         let environment = command.environment.iter().map(|(name, value)| {
             let value = value.to_string_lossy().into_owned();
             (name.to_string_lossy().into_owned(), value)
@@ -193,7 +193,7 @@ impl JavaScriptShell {
                 outcome = &mut running => break outcome,
             }
         };
-        lock(&shared.bridge.outputs).remove(&signal);
+        lock(&shared.bridge.streams.outputs).remove(&signal);
         while let Ok(piece) = pieces.try_recv() {
             forward(&output, &piece).await;
         }

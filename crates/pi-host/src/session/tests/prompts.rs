@@ -17,13 +17,13 @@ use pi_core::{InputSource, Prompt, PromptOutcome};
 async fn a_prompt_without_a_model_or_after_dispose_is_rejected() {
     let harness = SessionHarness::new();
     let before = harness.entries();
-    harness.session.machine().selection_mut().model = None;
+    harness.session.0.machine().selection_mut().model = None;
     let refused = harness.session.prompt(Prompt::text("hi")).await;
     assert!(matches!(refused, Err(PromptError::NoModel)));
     assert!(harness.session.is_idle());
     let mut stranger = harness.faux.model();
     stranger.provider = "stranger".to_owned();
-    harness.session.machine().selection_mut().model = Some(Arc::new(stranger));
+    harness.session.0.machine().selection_mut().model = Some(Arc::new(stranger));
     let refused = harness.session.prompt(Prompt::text("hi")).await;
     assert!(matches!(refused, Err(PromptError::UnknownProvider { .. })));
     harness.session.dispose().await;
