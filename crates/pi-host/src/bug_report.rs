@@ -6,33 +6,33 @@ use pi_export::{ExportTheme, ReportedSession};
 use crate::session::AgentSession;
 use crate::workspace::Workspace;
 
-impl AgentSession {
-    /// Returns what a [`BugReport`](pi_export::BugReport) contains about this session and its workspace.
-    pub fn reported(&self, workspace: &Workspace) -> ReportedSession {
-        let model = self.selection().model();
+impl Workspace {
+    /// Returns what a [`BugReport`](pi_export::BugReport) contains about this workspace and a session in it.
+    pub fn report(&self, session: &AgentSession) -> ReportedSession {
+        let model = session.selection().model();
         let settings = |scope| {
-            let settings = workspace.settings.scope(scope);
+            let settings = self.settings.scope(scope);
             serde_json::to_value(&*settings).unwrap_or_default()
         };
-        let extensions = workspace.resources.extensions.iter();
-        let diagnostics = workspace.diagnostics.iter();
-        let theme = workspace.settings.settings().theme.clone();
+        let extensions = self.resources.extensions.iter();
+        let diagnostics = self.diagnostics.iter();
+        let theme = self.settings.settings().theme.clone();
         ReportedSession {
-            cwd: workspace.cwd.clone(),
-            message_count: self.history().message_count(),
+            cwd: self.cwd.clone(),
+            message_count: session.history().message_count(),
             authentication: model
                 .as_deref()
-                .and_then(|model| workspace.models.auth_status(&model.provider)),
+                .and_then(|model| self.models.auth_status(&model.provider)),
             model,
-            thinking_level: self.selection().thinking_level(),
-            active_tools: self.tools().active_names(),
-            system_prompt: self.tools().system_prompt(),
+            thinking_level: session.selection().thinking_level(),
+            active_tools: session.tools().active_names(),
+            system_prompt: session.tools().system_prompt(),
             extensions: extensions.map(|file| file.source_info.clone()).collect(),
             user_settings: settings(ConfigScope::User),
             project_settings: settings(ConfigScope::Project),
             diagnostics: diagnostics.map(|found| found.message.clone()).collect(),
-            theme: ExportTheme::from_setting(theme.as_deref(), &workspace.resources.themes),
-            env: workspace.env.clone(),
+            theme: ExportTheme::from_setting(theme.as_deref(), &self.resources.themes),
+            env: self.env.clone(),
         }
     }
 }

@@ -4,7 +4,7 @@ use pi_core::{CustomInput, CustomMessageOptions, Input, InputSource, Prompt, Pro
 use pi_protocol::{Delivery, ImageContent, InputBlock, MessageContent};
 
 use super::AgentSession;
-use super::prompt::PromptError;
+use super::prompt::{PromptError, prompt_result};
 use crate::participants::CustomMessageDraft;
 
 impl AgentSession {
@@ -22,7 +22,7 @@ impl AgentSession {
         };
         let input = Input::SendCustom(input);
         let mut reply = pi_core::submit(self, input).reply().await;
-        Self::prompt_result(&mut reply)
+        prompt_result(&mut reply)
     }
 
     /// Sends a message as the user; always calls the model.

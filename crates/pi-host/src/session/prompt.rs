@@ -77,7 +77,7 @@ impl AgentSession {
             if is_in_hook(prompt.source) {
                 let input = Input::DeferPrompt(prompt);
                 let mut reply = pi_core::submit(self, input).reply().await;
-                let outcome = Self::prompt_result(&mut reply)?;
+                let outcome = prompt_result(&mut reply)?;
                 announce(outcome).await;
                 return Ok(outcome);
             }
@@ -89,25 +89,10 @@ impl AgentSession {
         };
         let input = Input::Prompt(input);
         let mut reply = pi_core::submit(self, input).reply().await;
-        let outcome = Self::prompt_result(&mut reply)?;
+        let outcome = prompt_result(&mut reply)?;
         // The run begins when the reply is dropped.
         announce(outcome).await;
         Ok(outcome)
-    }
-
-    /// Converts the reply to a prompt or message.
-    pub(super) fn prompt_result(reply: &mut LaneReply<Self>) -> Result<PromptOutcome, PromptError> {
-        if let Some(error) = reply.error.take() {
-            return Err(error);
-        }
-        match &reply.reply {
-            Reply::Started => Ok(PromptOutcome::Started),
-            Reply::Queued => Ok(PromptOutcome::Queued),
-            Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => {
-                Ok(PromptOutcome::Handled)
-            }
-            Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
-        }
     }
 }
 
@@ -299,6 +284,21 @@ impl PromptIntake<'_> {
 }
 
 /// Returns whether settling may wait for the caller.
+/// Converts the reply to a prompt or message.
+pub(super) fn prompt_result(
+    reply: &mut LaneReply<AgentSession>,
+) -> Result<PromptOutcome, PromptError> {
+    if let Some(error) = reply.error.take() {
+        return Err(error);
+    }
+    match &reply.reply {
+        Reply::Started => Ok(PromptOutcome::Started),
+        Reply::Queued => Ok(PromptOutcome::Queued),
+        Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => Ok(PromptOutcome::Handled),
+        Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
+    }
+}
+
 fn is_in_hook(source: InputSource) -> bool {
     is_publishing() || source == InputSource::Extension
 }

@@ -7,7 +7,7 @@ use pi_protocol::{
     SessionEvent, UserMessage,
 };
 
-use super::prompt::PromptError;
+use super::prompt::{PromptError, prompt_result};
 use super::{AgentSession, preferences};
 
 /// Messages that wait for their turn.
@@ -89,7 +89,7 @@ impl SessionQueue<'_> {
             delivery,
         };
         let mut reply = pi_core::submit(self.session, input).reply().await;
-        AgentSession::prompt_result(&mut reply)
+        prompt_result(&mut reply)
     }
 
     pub(super) fn user_message(self, text: &str, images: Vec<ImageContent>) -> AgentMessage {

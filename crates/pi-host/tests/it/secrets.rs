@@ -93,7 +93,7 @@ async fn no_stored_key_leaves_the_program() {
         crash: Some(log),
         ..BugReport::default()
     };
-    let reported = session.reported(&workspace);
+    let reported = workspace.report(&session);
     let written = session.history().with_session(|session| {
         report
             .write(session, &reported, &in_use, &env.path("project"))

@@ -1,4 +1,4 @@
-//! What exceeds a limit today. Entries are removed, never added.
+//! What may exceed a limit. Entries are removed, never added.
 
 use super::Metric;
 
@@ -12,10 +12,6 @@ pub(super) struct SizeException {
     pub(super) at_most: usize,
     pub(super) reason: &'static str,
 }
-
-/// Types and crates that are to be split.
-pub(super) const SPLIT_PENDING: &[SizeException] =
-    &[pending(Metric::Methods, "pi-host::AgentSession", 148)];
 
 /// Plain data that mirrors a documented format one to one, where a split would separate the fields
 /// from the format.
@@ -33,12 +29,3 @@ pub(super) const EXTERNAL_FORMATS: &[SizeException] = &[
         reason: "settings.json",
     },
 ];
-
-const fn pending(metric: Metric, name: &'static str, at_most: usize) -> SizeException {
-    SizeException {
-        metric,
-        name,
-        at_most,
-        reason: "split pending",
-    }
-}

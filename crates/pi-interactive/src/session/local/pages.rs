@@ -154,7 +154,7 @@ pub(super) async fn write_report(
     let writing = (session.clone(), report.clone(), workspace.clone());
     let written = blocking(move || {
         let (session, report, workspace) = writing;
-        let reported = session.reported(&workspace);
+        let reported = workspace.report(&session);
         let written = session
             .history()
             .with_session(|session| report.write(session, &reported, &redaction, &workspace.cwd));
