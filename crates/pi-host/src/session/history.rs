@@ -193,7 +193,7 @@ impl History<'_> {
         })
     }
 
-    /// Computes the totals for [`AgentSession::stats`] in small batches, so that other callers do
+    /// Computes the totals for [`History::stats`] in small batches, so that other callers do
     /// not wait long for the session. Blocking; takes a while for a long session.
     pub fn precompute_stats(self) -> Result<(), SessionError> {
         while !self.session.0.transcript().count_more()? {

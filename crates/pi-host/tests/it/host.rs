@@ -119,6 +119,21 @@ async fn an_idle_session_without_clients_is_closed_and_opened_again_on_demand() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn idle_sessions_are_closed_while_the_host_looks_for_them() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    drop(open(&host, &env).await);
+    let closing = tokio::spawn({
+        let host = host.clone();
+        async move { host.keep_closing_idle(LIMIT).await }
+    });
+    while !host.sessions().is_empty() {
+        tokio::time::sleep(LIMIT / 8).await;
+    }
+    closing.abort();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_with_work_left_is_not_closed() {
     let env = RuntimeTestEnv::new();
     let host = host(&env);
