@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 
 use pi_session::SessionError;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::MutexGuard;
 
 use super::AgentSession;
@@ -32,7 +33,7 @@ impl SessionWriter<'_> {
         change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError> + Send + 'static,
     ) -> Result<Data, SessionError> {
         let session = self.session.clone();
-        if session.0.transcript().session().path().is_none() {
+        if may_block() || session.0.transcript().session().path().is_none() {
             return change(&mut session.0.transcript());
         }
         let writing = tokio::task::spawn_blocking(move || change(&mut session.0.transcript()));
@@ -45,4 +46,11 @@ impl SessionWriter<'_> {
             },
         }
     }
+}
+
+/// Whether nothing else waits for this thread: it runs extensions, which expect a change to be visible when the call
+/// returns, or the program has no other.
+fn may_block() -> bool {
+    Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread)
 }
