@@ -33,7 +33,6 @@ mod version;
 
 use std::ffi::OsString;
 use std::future::Future;
-use std::num::NonZero;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -193,14 +192,10 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
 }
 
-/// Threads for sessions; more would cost memory and gain nothing for one user.
-const MAX_WORKERS: usize = 4;
-
-/// Runs the front end on this thread; sessions run on others, so that neither delays the other.
+/// Runs the async part of the program on one thread. Clients compare the order of events and responses, and some of it
+/// still follows from the order in which one thread polls its tasks.
 fn block_on(work: impl Future<Output = Exit>) -> Exit {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores.min(MAX_WORKERS))
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let runtime = match runtime {
