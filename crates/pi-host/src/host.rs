@@ -166,7 +166,9 @@ impl Host {
 
     /// Keeps closing idle sessions. The future never resolves; drop it to stop.
     pub async fn keep_closing_idle(&self, limit: Duration) -> std::convert::Infallible {
-        let mut sweeps = tokio::time::interval(limit / SWEEPS_PER_LIMIT);
+        // An interval must not be zero.
+        let period = (limit / SWEEPS_PER_LIMIT).max(Duration::from_millis(1));
+        let mut sweeps = tokio::time::interval(period);
         sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             sweeps.tick().await;

@@ -152,6 +152,11 @@ impl SessionRuntime {
         self.current().session.clone()
     }
 
+    /// Returns whether the runtime was shut down.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.ended.is_cancelled()
+    }
+
     /// Returns the host that this session belongs to.
     pub fn host(&self) -> &Host {
         &self.0.host

@@ -20,24 +20,26 @@ pub(super) struct LiveSessions {
 struct KeptSession {
     runtime: SessionRuntime,
     attachment: Weak<Attachment>,
-    detached_at: Arc<Mutex<Instant>>,
+    last_used: Arc<Mutex<Instant>>,
 }
 
 impl KeptSession {
     fn attach(&mut self) -> SessionHandle {
         let attachment = self.attachment.upgrade().unwrap_or_else(|| {
-            let attachment = Arc::new(Attachment::new(Arc::clone(&self.detached_at)));
+            let attachment = Arc::new(Attachment::new(Arc::clone(&self.last_used)));
             self.attachment = Arc::downgrade(&attachment);
             attachment
         });
         SessionHandle::new(self.runtime.clone(), attachment)
     }
 
-    /// Whether nothing has happened in this session, and no client was attached, for `limit`.
+    /// Whether this session had no client and nothing to do for `limit`, as far as earlier calls have seen it.
     fn is_idle_for(&self, limit: Duration) -> bool {
-        self.attachment.strong_count() == 0
-            && lock(&self.detached_at).elapsed() >= limit
-            && is_quiet(&self.runtime.session())
+        let mut last_used = lock(&self.last_used);
+        if self.attachment.strong_count() > 0 || !is_quiet(&self.runtime.session()) {
+            *last_used = Instant::now();
+        }
+        last_used.elapsed() >= limit
     }
 }
 
@@ -46,7 +48,7 @@ impl LiveSessions {
         let mut session = KeptSession {
             runtime,
             attachment: Weak::new(),
-            detached_at: Arc::new(Mutex::new(Instant::now())),
+            last_used: Arc::new(Mutex::new(Instant::now())),
         };
         let handle = session.attach();
         lock(&self.kept).push(session);
@@ -55,15 +57,16 @@ impl LiveSessions {
 
     pub(super) fn attach(&self, id: &str) -> Option<SessionHandle> {
         let mut kept = lock(&self.kept);
+        // A client may have shut its session down.
+        kept.retain(|session| !session.runtime.has_ended());
         let session = kept.iter_mut().find(|session| has_id(session, id))?;
         Some(session.attach())
     }
 
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
         let kept = lock(&self.kept);
-        kept.iter()
-            .map(|session| session.runtime.session())
-            .collect()
+        let live = kept.iter().filter(|session| !session.runtime.has_ended());
+        live.map(|session| session.runtime.session()).collect()
     }
 
     /// Returns the IDs of the sessions that may be closed.

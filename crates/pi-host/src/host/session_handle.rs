@@ -19,22 +19,22 @@ pub struct SessionHandle {
 /// Exists while clients are attached; records when the last one has detached.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    detached_at: Arc<Mutex<Instant>>,
+    last_used: Arc<Mutex<Instant>>,
 }
 
 impl Attachment {
-    pub(super) fn new(detached_at: Arc<Mutex<Instant>>) -> Self {
-        Self { detached_at }
+    pub(super) fn new(last_used: Arc<Mutex<Instant>>) -> Self {
+        Self { last_used }
     }
 }
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        let mut detached_at = self
-            .detached_at
+        let mut last_used = self
+            .last_used
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *detached_at = Instant::now();
+        *last_used = Instant::now();
     }
 }
 

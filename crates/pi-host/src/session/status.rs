@@ -1,4 +1,4 @@
-//! Read access to a session: status, statistics, entries, tree.
+//! What a session is doing, and what identifies it.
 
 use std::path::PathBuf;
 use std::sync::Arc;

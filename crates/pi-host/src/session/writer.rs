@@ -1,4 +1,4 @@
-//! Changes the stored session on a thread that may block, one change at a time.
+//! Changes the stored session, one change at a time; on a multi-thread runtime, on a thread that may block.
 
 use std::panic::resume_unwind;
 
@@ -48,8 +48,8 @@ impl SessionWriter<'_> {
     }
 }
 
-/// Whether nothing else waits for this thread: it runs extensions, which expect a change to be visible when the call
-/// returns, or the program has no other.
+/// Whether the program has a single thread for its tasks. Then the change is made at once: extensions expect it to be
+/// visible when their call returns.
 fn may_block() -> bool {
     Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread)

@@ -47,12 +47,16 @@ impl ProjectProbe {
 
     /// Returns the settings that apply without prompting the user.
     pub(crate) fn settings(&self) -> &SettingsStore {
-        let access = match &self.decision {
+        self.settings.set_project_access(self.access());
+        &self.settings
+    }
+
+    /// Returns the access that applies without prompting the user.
+    pub(crate) fn access(&self) -> ProjectAccess {
+        match &self.decision {
             Ok(decision) => decision.access_without_prompt(),
             Err(_) => ProjectAccess::Denied,
-        };
-        self.settings.set_project_access(access);
-        &self.settings
+        }
     }
 }
 

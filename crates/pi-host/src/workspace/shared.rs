@@ -61,6 +61,8 @@ impl SharedWorkspaces {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = known.get(&probe.cwd)?;
         let workspace = shared.workspace.upgrade()?;
-        (shared.resources == options.resources).then_some(workspace)
+        // The user may have decided about the project since.
+        let is_current = workspace.project == probe.access();
+        (is_current && shared.resources == options.resources).then_some(workspace)
     }
 }

@@ -22,18 +22,19 @@ async fn open(host: &Host, env: &RuntimeTestEnv) -> SessionHandle {
     host.open(env.options().session).await.unwrap()
 }
 
-/// Reads until the session is closed; returns the number of settled runs.
-async fn count_settled(mut observer: Observer) -> usize {
-    let mut settled = 0;
+/// Reads until the session is closed; returns the number of settled runs, or `None` if events were missed.
+async fn count_settled(mut observer: Observer) -> Option<usize> {
+    let (mut settled, mut has_lagged) = (0, false);
     while let Some(observed) = observer.next().await {
-        if let Observed::Event(envelope) = observed
-            && matches!(envelope.event, SessionEvent::AgentSettled)
-        {
-            settled += 1;
+        match observed {
+            Observed::Event(envelope) => {
+                settled += usize::from(matches!(envelope.event, SessionEvent::AgentSettled));
+            }
+            Observed::Lagged => has_lagged = true,
         }
         tokio::task::yield_now().await;
     }
-    settled
+    (!has_lagged).then_some(settled)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -59,13 +60,18 @@ async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads()
             let last_seq = handle.observe(None).cursor().seq;
             handle.runtime().shutdown().await;
             for observer in observers {
-                observer.await.unwrap();
+                let settled = observer.await.unwrap();
+                assert!(
+                    settled.is_none_or(|settled| settled == PROMPTS),
+                    "{settled:?}"
+                );
             }
             // The observer that never read learns that it missed events and is then up to date.
             match idle.next().await {
                 Some(Observed::Lagged) => assert!(idle.cursor().seq >= last_seq),
                 other => panic!("the observer has missed events: {other:?}"),
             }
+            assert_eq!(handle.snapshot().message_count, count);
             count
         });
     }
@@ -148,6 +154,8 @@ async fn a_session_with_work_left_is_not_closed() {
     assert_eq!(host.close_idle(LIMIT).await, 0);
     gate.open();
     running.await.unwrap();
+    assert_eq!(host.close_idle(LIMIT).await, 0, "it was just busy");
+    tokio::time::advance(LIMIT).await;
     assert_eq!(host.close_idle(LIMIT).await, 1);
 }
 
@@ -161,6 +169,14 @@ async fn clients_attach_to_the_same_live_session() {
     let second = host.attach(&handle.id(), options.clone()).await.unwrap();
     assert_eq!(host.sessions().len(), 1);
     assert_eq!(second.session().history().messages().unwrap().len(), 3);
+
+    // A session that a client shut down is opened again.
+    second.runtime().shutdown().await;
+    let (id, old) = (handle.id(), handle.session());
+    drop((handle, second, old));
+    let again = host.attach(&id, options.clone()).await.unwrap();
+    assert_eq!(host.sessions().len(), 1);
+    prompt(&again.session(), "still there?").await;
 
     let unknown = host.attach("no-such-session", options).await;
     assert!(

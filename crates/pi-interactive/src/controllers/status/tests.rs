@@ -133,7 +133,7 @@ fn deltas_do_not_concern_the_status() {
 #[test]
 fn the_title_follows_the_name() {
     let mut tester = StatusTester::default();
-    tester.app.session.cwd = "/work/project".into();
+    tester.app.session.cwd = "/home/me/project".into();
     tester.app.session.name = Some("Parser".to_owned());
     let commands = tester.send(StatusMsg::NameChanged);
     assert_eq!(commands[0], "SetTitle(\"π - Parser - project\")");
