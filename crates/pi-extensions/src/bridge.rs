@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::{Pending, to_json};
 use crate::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeLink};
+use crate::extension_thread::on_extension_thread;
 use crate::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use crate::handlers::{Caller, ExtensionAgents, OpenSessions};
 use crate::open_dialogs::OpenDialogs;
@@ -206,7 +207,7 @@ impl ExtensionBridge {
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
         let _program = self.runtime_handle.enter();
         let mut context = Context::from_waker(Waker::noop());
-        if work.as_mut().poll(&mut context).is_pending() {
+        if on_extension_thread(|| work.as_mut().poll(&mut context)).is_pending() {
             self.runtime_handle.spawn(work);
         }
     }

@@ -263,13 +263,12 @@ async fn record_message(
     if session.0.machine().has_storage_failed() || !is_stored_as_message(&message) {
         return Ok(message);
     }
-    let stored = Arc::clone(&message);
-    let record = move |transcript: &mut Transcript| {
-        let entry = transcript.append_message(&stored)?;
-        transcript.record_entry(&stored, &entry);
+    let record = |transcript: &mut Transcript| {
+        let entry = transcript.append_message(&message)?;
+        transcript.record_entry(&message, &entry);
         Ok(())
     };
-    let written = session.writer().await.write(record).await;
+    let written = session.writer().write(record);
     written.map_err(|error| hook_error(&error))?;
     Ok(message)
 }

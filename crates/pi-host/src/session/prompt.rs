@@ -15,7 +15,6 @@ use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageCont
 use pi_session::SessionError;
 use thiserror::Error;
 
-use super::publish::is_publishing;
 use super::{AgentSession, images};
 use crate::participants::{
     AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput,
@@ -74,7 +73,7 @@ impl AgentSession {
         if self.0.control.activity().kind == ActivityKind::Settling {
             // A listener of `agent_settled` must not wait for itself; any other caller can wait for
             // settling to end.
-            if is_in_hook(prompt.source) {
+            if self.intake().is_in_hook(prompt.source) {
                 let input = Input::DeferPrompt(prompt);
                 let mut reply = pi_core::submit(self, input).reply().await;
                 let outcome = prompt_result(&mut reply)?;
@@ -144,8 +143,13 @@ impl PromptIntake<'_> {
             images,
             delivery,
             source,
-            is_in_hook: is_in_hook(source),
+            is_in_hook: self.is_in_hook(source),
         }))
+    }
+
+    /// Returns whether settling may wait for the caller.
+    fn is_in_hook(self, source: InputSource) -> bool {
+        self.session.0.is_publishing() || source == InputSource::Extension
     }
 
     /// Checks that the selected model can be used.
@@ -283,7 +287,6 @@ impl PromptIntake<'_> {
     }
 }
 
-/// Returns whether settling may wait for the caller.
 /// Converts the reply to a prompt or message.
 pub(super) fn prompt_result(
     reply: &mut LaneReply<AgentSession>,
@@ -297,10 +300,6 @@ pub(super) fn prompt_result(
         Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => Ok(PromptOutcome::Handled),
         Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
     }
-}
-
-fn is_in_hook(source: InputSource) -> bool {
-    is_publishing() || source == InputSource::Extension
 }
 
 pub(super) fn rejection_error(rejection: Rejection) -> PromptError {
