@@ -37,6 +37,7 @@
 
 mod attachments;
 mod bug_report;
+mod commands;
 mod error_text;
 mod extension_adapter;
 mod host;
@@ -50,6 +51,7 @@ mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use error_text::describe_error;
 pub use host::{
     AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
