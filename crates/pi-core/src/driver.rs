@@ -24,6 +24,7 @@ pub use backend::{Backend, PreparedRun};
 pub use control::Control;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
+use lanes::LaneStart;
 use reply::{Replier, ReplyRelease};
 use tools::RunningTools;
 
@@ -60,7 +61,13 @@ pub fn submit<B: Backend>(backend: &B, input: Input) -> PendingReply<B> {
         release.wait().await;
         lane.complete().await;
     };
-    backend.control().lanes.spawn(running.instrument(span));
+    let start = if backend.starts_at_once() {
+        LaneStart::AtOnce
+    } else {
+        LaneStart::InTask
+    };
+    let lanes = &backend.control().lanes;
+    lanes.spawn(running.instrument(span), start);
     pending
 }
 

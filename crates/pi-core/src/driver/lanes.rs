@@ -8,6 +8,7 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -38,23 +39,39 @@ struct WaitingLanes {
     has_task: bool,
 }
 
+/// Where a lane starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaneStart {
+    InTask,
+    /// On the thread of the caller, up to its first wait, if the session has no other lane.
+    AtOnce,
+}
+
 impl Lanes {
-    pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static, start: LaneStart) {
         // A panic must not end the other lanes.
         let lane = AssertUnwindSafe(self.tracker.track_future(lane)).catch_unwind();
-        let needs_task = {
-            let mut waiting = self.shared.waiting();
-            waiting.lanes.push(lane.boxed());
-            !std::mem::replace(&mut waiting.has_task, true)
-        };
-        if needs_task {
-            let task = LaneTask {
-                shared: Arc::clone(&self.shared),
-                is_done: false,
-            };
-            tokio::spawn(task.run());
-        } else {
+        let mut lane: Lane = lane.boxed();
+        let mut waiting = self.shared.waiting();
+        if waiting.has_task {
+            waiting.lanes.push(lane);
+            drop(waiting);
             self.shared.added.notify_one();
+            return;
+        }
+        waiting.has_task = true;
+        drop(waiting);
+        let mut task = LaneTask {
+            shared: Arc::clone(&self.shared),
+            running: FuturesUnordered::new(),
+            is_done: false,
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        if start == LaneStart::InTask || lane.poll_unpin(&mut context).is_pending() {
+            task.running.push(lane);
+        }
+        if task.take_waiting() {
+            tokio::spawn(task.run());
         }
     }
 
@@ -74,16 +91,16 @@ impl SharedLanes {
 /// Performs the lanes until none is left.
 struct LaneTask {
     shared: Arc<SharedLanes>,
+    running: FuturesUnordered<Lane>,
     is_done: bool,
 }
 
 impl LaneTask {
     async fn run(mut self) {
-        let mut running = FuturesUnordered::new();
-        while self.take_waiting(&mut running) {
+        while self.take_waiting() {
             tokio::select! {
                 biased;
-                Some(ended) = running.next() => {
+                Some(ended) = self.running.next() => {
                     if ended.is_err() {
                         tracing::error!("a lane panicked");
                     }
@@ -94,11 +111,11 @@ impl LaneTask {
     }
 
     /// Takes over the lanes that were added; returns false if none is left, which ends the task.
-    fn take_waiting(&mut self, running: &mut FuturesUnordered<Lane>) -> bool {
+    fn take_waiting(&mut self) -> bool {
         let mut waiting = self.shared.waiting();
-        running.extend(waiting.lanes.drain(..));
-        waiting.has_task = !running.is_empty();
-        self.is_done = running.is_empty();
+        self.running.extend(waiting.lanes.drain(..));
+        self.is_done = self.running.is_empty();
+        waiting.has_task = !self.is_done;
         !self.is_done
     }
 }

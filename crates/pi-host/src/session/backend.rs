@@ -11,6 +11,7 @@ use pi_core::{
     Rejection, ReviewedToolCall, RunFailure, SessionServices, Tool, ToolContext, ToolResultUpdate,
     TurnDecision,
 };
+use pi_extensions::is_on_extension_thread;
 use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
@@ -42,6 +43,10 @@ impl Backend for AgentSession {
         work: BoxFuture<'static, T>,
     ) -> BoxFuture<'static, T> {
         within_publication(work)
+    }
+
+    fn starts_at_once(&self) -> bool {
+        is_on_extension_thread()
     }
 
     fn on_panic(&self, message: &str) {
