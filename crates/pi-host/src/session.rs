@@ -12,6 +12,7 @@ mod history;
 mod images;
 mod model;
 mod navigation;
+mod outline;
 mod preferences;
 mod prompt;
 mod publish;
@@ -59,6 +60,7 @@ pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub(crate) use prompt::AcceptedPrompt;
+pub use outline::SessionOutline;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -111,6 +113,7 @@ struct SessionCore {
     env: Env,
     participants: Participants,
     transcript: Mutex<Transcript>,
+    outline: Mutex<SessionOutline>,
     /// Held while the transcript is changed.
     writing: Mutex<()>,
     state: Mutex<SessionState>,
@@ -158,6 +161,7 @@ impl AgentSession {
             cwd: parts.cwd,
             env: parts.env,
             participants: parts.participants,
+            outline: Mutex::new(SessionOutline::of(&session)),
             transcript: Mutex::new(Transcript::new(session)),
             writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
