@@ -9,7 +9,8 @@
 //!
 //! use pi_env::Env;
 //! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-//! use pi_config::{AgentDir, Settings, SettingsStore};
+//! use pi_config::{AgentDir, SettingsStore};
+//! use pi_protocol::settings::Settings;
 //! use pi_host::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,23 +39,30 @@
 mod attachments;
 mod bug_report;
 mod error_text;
+mod exporter;
 mod extension_adapter;
 mod host;
+mod model_catalog;
 mod model_choice;
 mod participants;
 mod replay;
 mod runtime;
 mod session;
+mod session_catalog;
 mod session_choice;
+mod settings_editor;
+mod sign_in;
 mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use error_text::describe_error;
+pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{
     AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
     TrustResolver,
 };
+pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
@@ -65,10 +73,17 @@ pub use participants::{
     StartReason, ToolPolicy, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, TurnHook,
     UserBashVerdict, UserCommand, UserInput,
 };
+pub use pi_auth::{LoginInteraction, OAuthError};
+pub use pi_config::{
+    AgentDir, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
+    Resources, SettingsOverrides, read_keybindings,
+};
+pub use pi_context::{CacheMiss, CacheMissDetector};
 pub use pi_core::{
     ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
     PromptOutcome,
 };
+pub use pi_export::{BugReport, ExportTheme, Gist, WrittenReport};
 pub use pi_extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
     DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
@@ -78,6 +93,8 @@ pub use pi_extensions::{
     RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
     ToolRenderer, TuiToolkit, WideEdge,
 };
+pub use pi_providers::{LlamaRouter, Models};
+pub use pi_session::ForkPosition;
 pub use replay::{ReplayError, replay};
 pub use runtime::{
     ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
@@ -90,9 +107,12 @@ pub use session::{
     SessionListener, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
     ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
+pub use session_catalog::SessionCatalog;
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
+pub use settings_editor::SettingsEditor;
+pub use sign_in::{SignIn, SignInError};
 pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
-pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions};
+pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions, settings_before_trust};
 
 /// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]

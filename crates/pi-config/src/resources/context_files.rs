@@ -5,8 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_protocol::ConfigDiagnostic;
+
 use super::location::{canonical, normalize};
-use crate::ConfigDiagnostic;
 use crate::regular_file::{MAX_BYTES, read_prose};
 
 /// Names of context files; the first that exists is used.

@@ -1,6 +1,7 @@
 //! Context files and system prompt files.
 
-use pi_config::{ProjectAccess, Resources, load_resources};
+use pi_config::{Resources, load_resources};
+use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
 
 use crate::resources::ResourceTestEnv;

@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use pi_protocol::ContextUsage;
-use pi_session::TokenTotals;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::ContextUsage;
 
 /// Usage of a session, in the format of RPC's `get_session_stats`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionStats {
     /// The session file; it may not exist yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
     pub user_messages: u64,
@@ -23,10 +23,21 @@ pub struct SessionStats {
     pub tokens: TokenTotals,
     /// Cost in US dollars.
     pub cost: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<ContextUsage>,
     /// Share of the last request's prompt that came from the cache, in percent. For display only;
     /// not sent to RPC clients.
     #[serde(skip)]
     pub cache_hit_share: Option<f64>,
+}
+
+/// Tokens by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TokenTotals {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub total: u64,
 }
