@@ -45,21 +45,19 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
     // Above pi-session: plans for what a projection contains.
     ("pi-context", &["pi-session", "pi-protocol"]),
-    (
-        "pi-core",
-        &[
-            "pi-context",
-            "pi-session",
-            "pi-providers",
-            "pi-env",
-            "pi-protocol",
-        ],
-    ),
+    ("pi-core", &["pi-context", "pi-providers", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
         "pi-packages",
-        &["pi-config", "pi-ext", "pi-http", "pi-env", "pi-fs"],
+        &[
+            "pi-config",
+            "pi-ext",
+            "pi-http",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
     ),
     // What leaves the program; takes sessions as data.
     (
@@ -103,18 +101,8 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-protocol",
         ],
     ),
-    (
-        "pi-views",
-        &[
-            "pi-markdown",
-            "pi-tui",
-            "pi-config",
-            "pi-session",
-            "pi-providers",
-            "pi-auth",
-            "pi-protocol",
-        ],
-    ),
+    // Front ends see the protocol and the host, and no crate below the host.
+    ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
     (
         "pi-interactive",
         &[
@@ -122,14 +110,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-views",
             "pi-markdown",
             "pi-tui",
-            "pi-core",
-            "pi-config",
-            "pi-context",
-            "pi-export",
             "pi-fs",
-            "pi-session",
-            "pi-providers",
-            "pi-auth",
             "pi-env",
             "pi-protocol",
         ],
@@ -144,7 +125,6 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-host",
             "pi-markdown",
             "pi-tui",
-            "pi-core",
             "pi-config",
             "pi-context",
             "pi-export",
@@ -174,10 +154,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-protocol",
         ],
     ),
-    (
-        "xtask",
-        &["pi", "pi-providers", "pi-protocol", "pi-config", "pi-fs"],
-    ),
+    ("xtask", &["pi-providers", "pi-protocol", "pi-fs"]),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
@@ -187,7 +164,6 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-context",
     "pi-export",
     "pi-extensions",
-    "pi-fs",
     "pi-session",
     "pi-tools",
     "pi-providers",
@@ -195,6 +171,15 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-http",
     "pi-env",
     "pi-protocol",
+];
+
+/// Crates that only the tests of another crate may use.
+const TEST_ONLY: [(&str, &[&str]); 1] = [
+    // Tests build sessions, models without a network, and pages.
+    (
+        "pi-interactive",
+        &["pi-export", "pi-providers", "pi-session"],
+    ),
 ];
 
 /// Allowed as a development dependency everywhere, and as a normal dependency of `xtask` only.
@@ -339,6 +324,11 @@ fn check_dependency(member: &str, allowed: &[&str], dependency: &Dependency) -> 
     if !is_ours || allowed.contains(&name) {
         return None;
     }
+    let test_only = TEST_ONLY.iter().find(|(tested, _)| *tested == member);
+    if test_only.is_some_and(|(_, used)| used.contains(&name)) {
+        return (dependency.purpose == Purpose::Program)
+            .then(|| format!("{member} uses {name} outside of tests"));
+    }
     Some(match allowed {
         [] => format!("{member} depends on {name}, but may use no workspace crate"),
         allowed => format!(
@@ -422,12 +412,34 @@ mod tests {
     }
 
     #[test]
+    fn a_front_end_sees_the_crates_below_the_host_only_in_tests() {
+        let tests = ["pi-export", "pi-providers", "pi-session"];
+        let members = [
+            member("pi-interactive", &["pi-host", "pi-protocol"], &tests),
+            member("pi-interactive", &["pi-session", "pi-config"], &["pi-auth"]),
+            member("pi-views", &["pi-host"], &["pi-session"]),
+        ];
+        assert_eq!(
+            check(&members),
+            [
+                "pi-interactive uses pi-session outside of tests",
+                "pi-interactive depends on pi-config, but may use only pi-host, pi-views, \
+                 pi-markdown, pi-tui, pi-fs, pi-env and pi-protocol",
+                "pi-interactive depends on pi-auth, but may use only pi-host, pi-views, \
+                 pi-markdown, pi-tui, pi-fs, pi-env and pi-protocol",
+                "pi-views depends on pi-host, but may use only pi-markdown, pi-tui and pi-protocol",
+                "pi-views depends on pi-session, but may use only pi-markdown, pi-tui and pi-protocol",
+            ]
+        );
+    }
+
+    #[test]
     fn the_table_is_sorted_bottom_up_and_complete() {
         for (index, (name, allowed)) in LAYERS.iter().enumerate() {
             for below in *allowed {
                 let position = LAYERS.iter().position(|(other, _)| other == below);
                 assert!(
-                    position.is_some_and(|position| position < index || *name == "xtask"),
+                    position.is_some_and(|position| position < index),
                     "{name} -> {below}"
                 );
             }
