@@ -41,3 +41,21 @@ pub struct TokenTotals {
     pub cache_write: u64,
     pub total: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn statistics_round_trip_byte_for_byte() {
+        for line in [
+            r#"{"sessionId":"s","userMessages":0,"assistantMessages":0,"toolCalls":0,"toolResults":0,"totalMessages":0,"tokens":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0},"cost":0}"#,
+            r#"{"sessionFile":"/s.jsonl","sessionId":"s","userMessages":1,"assistantMessages":2,"toolCalls":3,"toolResults":3,"totalMessages":6,"tokens":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"total":10},"cost":0.25,"contextUsage":{"tokens":10,"contextWindow":100,"percent":10}}"#,
+        ] {
+            let stats: SessionStats = serde_json::from_str(line).unwrap();
+            assert_eq!(crate::json::to_string(&stats).unwrap(), line);
+        }
+    }
+}
