@@ -7,11 +7,11 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use pi_env::Env;
-//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //! use pi_config::{AgentDir, SettingsStore};
-//! use pi_protocol::settings::Settings;
+//! use pi_env::Env;
 //! use pi_host::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
+//! use pi_protocol::settings::Settings;
+//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let models = Models::new(ModelsOptions::default());

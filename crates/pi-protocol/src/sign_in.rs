@@ -32,6 +32,7 @@ pub enum AuthSource {
     /// A key in the credential store.
     Stored,
     /// An OAuth credential in the credential store.
+    #[serde(rename = "oauth")]
     OAuth,
     /// The `apiKey` from `models.json` or an extension.
     Configured,
@@ -141,9 +142,28 @@ pub struct LoginLink {
 }
 
 impl LoginEvent {
+    /// Returns a step that has no data besides its description.
     pub fn progress(message: impl Into<String>) -> Self {
         Self::Progress {
             message: message.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_sign_in_round_trips_byte_for_byte() {
+        let option = r#"{"provider":"p","name":"P","kind":"oauth","status":{"kind":"api_key","source":{"variable":"P_KEY"}},"isGuided":true}"#;
+        let read: LoginOption = serde_json::from_str(option).unwrap();
+        assert_eq!(crate::json::to_string(&read).unwrap(), option);
+        assert_eq!(read.status.unwrap().source.to_string(), "P_KEY");
+        let prompt = r#"{"select":{"message":"m","choices":[{"id":"a","label":"A"}]}}"#;
+        let read: LoginPrompt = serde_json::from_str(prompt).unwrap();
+        assert_eq!(crate::json::to_string(&read).unwrap(), prompt);
     }
 }

@@ -214,7 +214,7 @@ struct FixedLogin(Mutex<Vec<LoginEvent>>);
 impl LoginInteraction for FixedLogin {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         let answer = match prompt {
-            LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
+            LoginPrompt::Select { choices, .. } => choices[1].id.clone(),
             _ => "typed".to_owned(),
         };
         Box::pin(std::future::ready(Ok(answer)))

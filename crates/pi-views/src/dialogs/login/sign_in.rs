@@ -226,7 +226,7 @@ impl SignInView {
             match chosen {
                 Some(id) => {
                     self.question = SignInQuestion::Nothing;
-                    sink.send(Intent::AnswerSignIn(id.to_owned()));
+                    sink.send(Intent::AnswerSignIn(id));
                 }
                 None => self.leave(sink),
             }
