@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{AgentDir, CommandInfo, ResourceFlags, Resources, Skill};
-use pi_context::{PromptSections, SessionStats};
+use pi_config::{AgentDir, ResourceFlags, Resources, Skill};
+use pi_context::PromptSections;
 use pi_core::Tool;
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent, Model, QueuedTexts,
-    SharedMessage, ThinkingLevel,
+    CommandInfo, CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent, Model,
+    QueuedTexts, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session};

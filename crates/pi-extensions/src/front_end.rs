@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_config::ExtensionEngine;
 use pi_ext::TuiToolkit;
+use pi_protocol::settings::ExtensionEngine;
 use serde::Deserialize;
 use serde_json::Value;
 

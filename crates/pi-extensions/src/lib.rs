@@ -31,12 +31,11 @@ mod tool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::{
-    AgentDir, CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, ExtensionEngine,
-    ExtensionFile, Settings,
-};
+use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
+use pi_protocol::settings::{ExtensionEngine, Settings};
+use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
@@ -127,7 +126,8 @@ impl SessionExtensions {
         let settings = &environment.settings;
         for file in files {
             let engine = options.engine;
-            let engine = engine.unwrap_or_else(|| settings.extension_engine(&file.path));
+            let engine =
+                engine.unwrap_or_else(|| pi_config::extension_engine(settings, &file.path));
             extensions.load_file(file, engine, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);

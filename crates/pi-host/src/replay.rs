@@ -11,10 +11,11 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_config::{AgentDir, ResourceFlags, SettingsStore};
 use pi_core::{InputSource, Prompt, RegisteredTool, ToolRegistry};
 use pi_env::Env;
 use pi_export::{NextPrompt, RecordError, ReplayReport, ReplayScript};
+use pi_protocol::settings::Settings;
 use pi_protocol::{ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
@@ -102,7 +103,7 @@ fn offline_session(
     let mut settings = Settings::default();
     settings.compaction.enabled = Some(false);
     settings.retry.base_delay_ms = Some(0);
-    settings.steering_mode = Some(pi_config::DeliveryMode::All);
+    settings.steering_mode = Some(pi_protocol::QueueMode::All);
     // An unpredictable name, since the temporary directory is shared between users.
     let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
     let nowhere = std::env::temp_dir().join(name);

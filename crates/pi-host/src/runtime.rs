@@ -14,14 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pi_config::{
-    CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
-    run_startup_migrations, session_directory,
-};
+use pi_config::{ProjectChanges, Resources, run_startup_migrations, session_directory};
 use pi_core::{ToolRegistry, ToolSource};
 use pi_extensions::SessionExtensions;
-use pi_protocol::{Model, ThinkingLevel};
-use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
+use pi_protocol::{
+    CommandInfo, ConfigDiagnostic, DiagnosticLevel, Model, ScopedModel, ThinkingLevel,
+};
+use pi_providers::{NetworkAccess, RefreshOptions};
 use pi_session::{OpenReport, Session};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -39,10 +39,10 @@ use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
 use pi_protocol::{
-    Model, ModelChangeEntry, ReplacementReason, SessionEvent, SessionId, ThinkingLevel,
-    ThinkingLevelChangeEntry,
+    Model, ModelChangeEntry, ReplacementReason, ScopedModel, SessionEvent, SessionId,
+    ThinkingLevel, ThinkingLevelChangeEntry,
 };
-use pi_providers::{Models, ScopedModel};
+use pi_providers::Models;
 use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
@@ -59,8 +59,8 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
-pub(crate) use prompt::AcceptedPrompt;
 pub use outline::SessionOutline;
+pub(crate) use prompt::AcceptedPrompt;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -144,10 +144,9 @@ impl AgentSession {
         let control = Control::new(machine, move |machine| {
             let settings = settings.settings();
             machine.configure(env.now_ms(), settings.retry_policy());
-            machine.queue_mut().set_modes(
-                preferences::queue_mode(settings.steering_mode()),
-                preferences::queue_mode(settings.follow_up_mode()),
-            );
+            machine
+                .queue_mut()
+                .set_modes(settings.steering_mode(), settings.follow_up_mode());
         });
         let publisher = EventPublisher::new(session.id(), parts.env.clone());
         let session = Self(Arc::new(SessionCore {

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pi_config::{AgentDir, DiagnosticLevel};
+use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions, fetch_local_models};
-use pi_protocol::{Modality, Model};
+use pi_protocol::{DiagnosticLevel, Modality, Model};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
     ExtensionFlag, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags, SessionChoice,
@@ -12,6 +12,7 @@ use pi_host::{
     no_model_hints, read_attachments,
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};

@@ -9,9 +9,10 @@ mod worktree;
 
 use std::path::{Path, PathBuf};
 
+use pi_protocol::{ConfigDiagnostic, ProjectAccess};
+
 use super::location::canonical;
 use crate::regular_file::{self, MAX_BYTES, ReadFileError, decode_prose, read_up_to};
-use crate::{ConfigDiagnostic, ProjectAccess};
 use access::ContextAccess;
 
 /// Names of context files; the first that exists is used.

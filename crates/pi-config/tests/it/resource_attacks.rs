@@ -3,7 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, Instant};
 
-use pi_config::{ProjectAccess, Resources, load_resources};
+use pi_config::{Resources, load_resources};
+use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
 
 use crate::resources::ResourceTestEnv;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pi_config::{ProjectAccess, Resources, load_resources};
+use pi_config::{Resources, load_resources};
+use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
 
 use crate::resources::ResourceTestEnv;

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pi_protocol::{ActivityKind, RequestId, SessionActivity};
-use pi_providers::StreamPhase;
+use pi_protocol::{ActivityKind, RequestId, SessionActivity, StreamPhase};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -3,8 +3,8 @@
 //! Entries are copied from the session file without parsing. The tree is written without recursion,
 //! because it nests as deep as the conversation is long.
 
-use pi_protocol::EntryId;
-use pi_session::{Session, SessionError, SessionTree};
+use pi_protocol::{EntryId, SessionTree};
+use pi_session::{Session, SessionError};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListingError {

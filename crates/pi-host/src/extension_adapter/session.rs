@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{ProjectInstructions, PromptSections, SessionStats};
+use pi_context::{ProjectInstructions, PromptSections};
 use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt, ToolOrigin};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
@@ -13,7 +13,7 @@ use pi_extensions::{
 };
 use pi_protocol::{
     CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
-    SharedMessage, ThinkingLevel,
+    SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_session::Session;
 use pi_tools::ShellResult;

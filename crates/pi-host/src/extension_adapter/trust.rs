@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ConfigDiagnostic, ProjectAccess};
 use pi_extensions::events::ProjectTrust;
 use pi_extensions::{ExtensionOptions, SessionExtensions, StartupUi};
+use pi_protocol::{ConfigDiagnostic, ProjectAccess};
 
 use super::environment;
 use crate::host::{Host, TrustFlag, TrustResolution, TrustResolver};

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice, TrustDecision, TrustStore,
-    TrustUpdate,
-};
+use pi_config::{TrustDecision, TrustStore, TrustUpdate};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice};
 
 use super::Host;
 use crate::workspace::{ProjectProbe, WorkspaceOptions, diagnostic};
@@ -138,7 +136,7 @@ pub(crate) async fn resolve_trust(
     let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
         return decision.access_without_prompt();
     };
-    save(host, &choice.updates(), diagnostics);
+    save(host, &TrustUpdate::of_choice(&choice), diagnostics);
     host.decisions().set(cwd, choice.access());
     choice.access()
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_config::ConfigDiagnostic;
+use pi_protocol::ConfigDiagnostic;
 use pi_session::SessionError;
 use thiserror::Error;
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_config::{ConfigScope, SettingsError};
+use pi_config::SettingsError;
 use pi_context::RecoveryFailure;
 use pi_context::estimate::messages_tokens;
 use pi_context::{
@@ -14,8 +14,8 @@ use pi_context::{
 };
 use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
 use pi_protocol::{
-    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId, Model,
-    SessionEvent, SummarySource,
+    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, ConfigScope, EntryBody,
+    EntryId, Model, SessionEvent, SummarySource,
 };
 use pi_session::SessionError;
 use thiserror::Error;

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_context::SessionStats;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, ContextUsage, CustomEntry, Entry, EntryBody, EntryId,
-    EntryKind, MessageRole, SessionEvent, SharedMessage, StopReason,
+    EntryKind, MessageRole, SessionEvent, SessionStats, SessionTree, SharedMessage, StopReason,
 };
-use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, SessionTree};
+use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals};
 use serde::Serialize;
 use serde_json::Value;
 

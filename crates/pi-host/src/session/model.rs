@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use pi_config::{ConfigScope, SettingsError};
-use pi_protocol::{Model, ModelChangeEntry, SessionEvent, ThinkingLevel, ThinkingLevelChangeEntry};
-use pi_providers::ScopedModel;
+use pi_config::SettingsError;
+use pi_protocol::{
+    ConfigScope, Model, ModelChangeEntry, ScopedModel, SessionEvent, ThinkingLevel,
+    ThinkingLevelChangeEntry,
+};
 use pi_session::SessionError;
 use serde::Serialize;
 use thiserror::Error;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_core::{RegisteredTool, ToolOrigin};
-use pi_protocol::{ActivityKind, Model, QueueMode, ThinkingLevel};
-use pi_providers::StreamPhase;
+use pi_protocol::{ActivityKind, Model, QueueMode, StreamPhase, ThinkingLevel};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_auth::{LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError};
+use pi_auth::{LoginInteraction, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
 use pi_host::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
     InputVerdict, Participants, SessionRuntime, UserInput,
 };
 use pi_http::HttpClient;
+use pi_protocol::{LoginEvent, LoginPrompt};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
@@ -213,7 +214,7 @@ struct FixedLogin(Mutex<Vec<LoginEvent>>);
 impl LoginInteraction for FixedLogin {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         let answer = match prompt {
-            LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
+            LoginPrompt::Select { choices, .. } => choices[1].id.clone(),
             _ => "typed".to_owned(),
         };
         Box::pin(std::future::ready(Ok(answer)))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ProjectAccess, TrustChoice};
 use pi_host::{SessionChoice, TrustFlag, TrustPrompt};
+use pi_protocol::{ProjectAccess, TrustChoice};
 use pi_session::SessionStore;
 use pretty_assertions::assert_eq;
 

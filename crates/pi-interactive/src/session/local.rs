@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
-use pi_context::SessionStats;
-use pi_host::{AgentSession, SessionRuntime, Workspace};
-use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
-use pi_session::SessionTree;
-use pi_views::dialogs::setting_change::SettingChange;
+use pi_host::{AgentSession, SessionRuntime, SettingsEditor, Workspace};
+use pi_protocol::{
+    CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, SessionEvent, SessionStats,
+    SessionTree,
+};
 use tokio::sync::watch;
 
-pub(crate) use self::pages::describe_share_error;
 use super::command::{SessionChange, SessionCommand};
 use super::events::{SessionEvents, SessionUpdate};
 use super::history::SessionHistory;
@@ -50,31 +48,6 @@ impl LocalSessionPort {
     fn rebind(&mut self) {
         self.session = self.sessions.borrow_and_update().clone();
         self.events = SessionEvents::subscribe(&self.session);
-    }
-
-    fn set(&self, change: SettingChange) -> Result<(), String> {
-        let session = &self.session;
-        let saved = match change {
-            // The session applies and saves these.
-            SettingChange::SteeringMode(mode) => {
-                session.queue().set_steering_mode(queue_mode(mode))
-            }
-            SettingChange::FollowUpMode(mode) => {
-                session.queue().set_follow_up_mode(queue_mode(mode))
-            }
-            SettingChange::AutoCompact(enabled) => session.compaction().set_automatic(enabled),
-            other => session
-                .settings()
-                .update(ConfigScope::User, |settings| other.apply_to(settings)),
-        };
-        saved.map_err(|error| pi_host::describe_error(&error))
-    }
-}
-
-fn queue_mode(mode: DeliveryMode) -> QueueMode {
-    match mode {
-        DeliveryMode::All => QueueMode::All,
-        DeliveryMode::OneAtATime => QueueMode::OneAtATime,
     }
 }
 
@@ -176,7 +149,10 @@ impl SessionPort for LocalSessionPort {
                 let set = self.session.history().set_label(&entry, label.as_deref());
                 return set.map_err(|error| pi_host::describe_error(&error));
             }
-            SessionChange::Setting(change) => return self.set(change),
+            SessionChange::Setting(change) => {
+                let applied = SettingsEditor::new(&self.session).apply(change);
+                return applied.map_err(|error| pi_host::describe_error(&error));
+            }
             SessionChange::RefreshCatalogs => self.runtime.refresh_catalogs(),
         }
         Ok(())
@@ -232,18 +208,20 @@ struct LocalHistory(AgentSession);
 
 impl SessionHistory for LocalHistory {
     fn branch(&self) -> Vec<EntryId> {
-        self.0.history().with_session(SessionHistory::branch)
+        self.0
+            .history()
+            .with_session(|session| session.current_branch().ids())
     }
 
     fn kind(&self, id: &EntryId) -> Option<EntryKind> {
         self.0
             .history()
-            .with_session(|session| SessionHistory::kind(session, id))
+            .with_session(|session| session.entries().kind(id.as_str()))
     }
 
     fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
         self.0
             .history()
-            .with_session(|session| SessionHistory::entry(session, id))
+            .with_session(|session| session.entries().read(id.as_str()).ok())
     }
 }

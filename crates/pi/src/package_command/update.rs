@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use pi_config::{PackageAddress, SourceScope};
+use pi_config::PackageAddress;
 use pi_env::env_vars;
 use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions};
 use pi_packages::ConfiguredPackage;
+use pi_protocol::SourceScope;
 use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio_util::sync::CancellationToken;
 

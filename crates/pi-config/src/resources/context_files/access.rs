@@ -6,10 +6,11 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use pi_protocol::ProjectAccess;
+
 use super::super::location::canonical;
 use super::NAMES;
 use super::worktree::{linked_worktree, repository_root};
-use crate::ProjectAccess;
 use crate::regular_file::ReadFileError;
 
 /// Name suffixes of text written for models and people, including `.cursorrules` and similar files.
