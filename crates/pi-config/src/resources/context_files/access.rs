@@ -64,7 +64,7 @@ impl ContextAccess {
             let message = format!("symlink to {shown}, which is not a text file");
             return Err(ReadFileError::Denied(message));
         }
-        // Other projects' context files are no secret, and many users link to one of their own.
+        // Other projects' context files are no secret, and many users share one by a link.
         let is_context_file = NAMES.contains(&&*target_name);
         if self.is_trusted || is_context_file || is_in_project(&target, &directory) {
             return Ok(());
@@ -74,7 +74,7 @@ impl ContextAccess {
         )))
     }
 
-    /// Rejects files above the working directory that somebody else may have written.
+    /// Rejects files above the working directory that another user may have written.
     #[cfg(unix)]
     fn check_owner(&self, file: &File, path: &Path) -> Result<(), ReadFileError> {
         use std::os::unix::fs::MetadataExt as _;
@@ -92,7 +92,7 @@ impl ContextAccess {
             mode: directory.mode(),
         };
         let user = rustix::process::geteuid().as_raw();
-        match foreign_writer(file, directory, user, self.owner) {
+        match untrusted_writer(file, directory, user, self.owner) {
             Some(reason) => Err(ReadFileError::Denied(format!(
                 "{reason}; start pi in its directory to use it"
             ))),
@@ -116,10 +116,10 @@ struct Permissions {
     mode: u32,
 }
 
-/// Returns why a file could have been written by somebody the user did not choose. `chosen` is the owner of the working
+/// Returns why a file could have been written by a user that was not chosen. `chosen` is the owner of the working
 /// directory: the user has chosen to work with that owner's files.
 #[cfg(unix)]
-fn foreign_writer(
+fn untrusted_writer(
     file: Permissions,
     directory: Permissions,
     user: u32,
@@ -179,7 +179,7 @@ mod tests {
             let [file, directory] =
                 [file, directory].map(|(owner, mode)| Permissions { owner, mode });
             assert_eq!(
-                foreign_writer(file, directory, user, Some(COLLEAGUE)),
+                untrusted_writer(file, directory, user, Some(COLLEAGUE)),
                 expected,
                 "{file:?} in {directory:?} as {user}"
             );
