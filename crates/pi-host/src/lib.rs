@@ -67,7 +67,7 @@ pub use participants::{
 };
 pub use pi_core::{
     ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
-    PromptOutcome,
+    PromptOutcome, StartOrder,
 };
 pub use pi_extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
@@ -87,8 +87,8 @@ pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
     EntriesSince, ForkMessage, History, ModelCycle, ModelSelection, NavigateError, NavigateOptions,
     NavigateOutcome, NoExpansion, PendingRequests, Persist, PromptError, PromptExpansion, Retries,
-    SessionListener, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
-    ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
+    SessionListener, SessionOutline, SessionParts, SessionQueue, SessionStatus,
+    SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};

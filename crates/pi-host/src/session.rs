@@ -12,6 +12,7 @@ mod history;
 mod images;
 mod model;
 mod navigation;
+mod outline;
 mod preferences;
 mod prompt;
 mod publish;
@@ -58,6 +59,7 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
+pub use outline::SessionOutline;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -110,6 +112,7 @@ struct SessionCore {
     env: Env,
     participants: Participants,
     transcript: Mutex<Transcript>,
+    outline: Mutex<SessionOutline>,
     /// Held while the transcript is changed.
     writing: Mutex<()>,
     state: Mutex<SessionState>,
@@ -157,6 +160,7 @@ impl AgentSession {
             cwd: parts.cwd,
             env: parts.env,
             participants: parts.participants,
+            outline: Mutex::new(SessionOutline::of(&session)),
             transcript: Mutex::new(Transcript::new(session)),
             writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),

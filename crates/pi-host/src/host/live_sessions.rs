@@ -1,10 +1,10 @@
 //! The sessions that a host keeps while clients attach and detach.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -60,7 +60,7 @@ impl LiveSessions {
     /// Opens a session. That is canceled, or not even begun, if the host shuts down.
     pub(super) async fn open(
         &self,
-        opening: impl Future<Output = Result<SessionRuntime, StartError>>,
+        opening: BoxFuture<'_, Result<SessionRuntime, StartError>>,
     ) -> Result<SessionHandle, StartError> {
         let opened = self.closing.run_until_cancelled(opening).await;
         Ok(self.keep(opened.ok_or(StartError::HostShutDown)??))

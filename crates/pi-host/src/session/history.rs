@@ -12,9 +12,9 @@ use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::AgentSession;
 use super::queue::concatenated;
 use super::transcript::Transcript;
+use super::{AgentSession, SessionOutline, lock};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
@@ -52,6 +52,11 @@ impl AgentSession {
 }
 
 impl History<'_> {
+    /// Returns what identifies the session and where it is. Unlike other reads, this never waits for a write.
+    pub fn outline(self) -> SessionOutline {
+        lock(&self.session.0.outline).clone()
+    }
+
     /// Calls `read` with the session locked, so nothing can be appended meanwhile.
     pub fn with_session<R>(self, read: impl FnOnce(&Session) -> R) -> R {
         read(self.session.0.transcript().session())

@@ -10,7 +10,7 @@ use pi_session::SessionError;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::transcript::Transcript;
-use super::{AgentSession, lock};
+use super::{AgentSession, SessionOutline, lock};
 
 /// The right to change the session. What depends on a change, such as the selected model, is updated before it is
 /// dropped, so that file and memory agree. Hooks and listeners may write, so they must not be awaited meanwhile; the
@@ -40,7 +40,12 @@ impl SessionWriter<'_> {
         &mut self,
         change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError>,
     ) -> Result<Data, SessionError> {
-        block(|| change(&mut self.session.0.transcript()))
+        block(|| {
+            let mut transcript = self.session.0.transcript();
+            let changed = change(&mut transcript);
+            *lock(&self.session.0.outline) = SessionOutline::of(transcript.session());
+            changed
+        })
     }
 }
 

@@ -88,9 +88,7 @@ impl SessionPort for LocalSessionPort {
             retrying: session.retries().is_waiting(),
             shell: session.user_commands().is_running(),
         };
-        let (leaf, entry_count) = session
-            .history()
-            .with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
+        let outline = session.history().outline();
         let immediate_commands = if activity.compacting {
             let commands = self.runtime.commands().into_iter();
             let own = commands.filter(|command| command.source == CommandSource::Extension);
@@ -99,9 +97,9 @@ impl SessionPort for LocalSessionPort {
             Vec::new()
         };
         SessionSnapshot {
-            id: session.session_id(),
-            name: session.session_name(),
-            file: session.session_file(),
+            id: outline.id,
+            name: outline.name,
+            file: outline.file,
             cwd: session.cwd().to_owned(),
             activity,
             model: session.selection().model(),
@@ -112,8 +110,8 @@ impl SessionPort for LocalSessionPort {
             queue: session.queue().texts(),
             auto_compaction: session.compaction().is_automatic(),
             settings: session.settings().settings(),
-            leaf,
-            entry_count,
+            leaf: outline.leaf,
+            entry_count: outline.entry_count,
             immediate_commands,
         }
     }

@@ -179,6 +179,20 @@ async fn a_listener_receives_only_what_is_published_after_its_subscription() {
     assert_eq!(*late.0.lock().unwrap(), ["third"]);
 }
 
+#[tokio::test]
+async fn the_outline_is_readable_while_the_session_is_written() {
+    let harness = SessionHarness::new();
+    let history = harness.session.history();
+    history.set_name("named").await.unwrap();
+    let entry = history.append_custom_entry("kept", None).await.unwrap();
+    // The lock that a write holds.
+    let outline = history.with_session(|_| history.outline());
+    assert_eq!(outline.id, harness.session.session_id());
+    assert_eq!(outline.name.as_deref(), Some("named"));
+    assert_eq!(outline.leaf.as_ref(), Some(&entry.id));
+    assert_eq!(outline.entry_count, harness.entries().len());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_made_when_the_call_returns() {
     let harness = SessionHarness::new();
