@@ -22,7 +22,7 @@ use thiserror::Error;
 pub use options::HostOptions;
 pub use runtime_keys::RuntimeKeys;
 pub use session_handle::SessionHandle;
-pub use trust::{TrustPrompt, TrustResolution, TrustResolver};
+pub use trust::{TrustFlag, TrustPrompt, TrustResolution, TrustResolver};
 
 pub(crate) use trust::resolve_trust;
 

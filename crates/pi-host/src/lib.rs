@@ -37,6 +37,7 @@
 
 mod attachments;
 mod bug_report;
+mod commands;
 mod error_text;
 mod extension_adapter;
 mod host;
@@ -50,10 +51,11 @@ mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use error_text::describe_error;
 pub use host::{
-    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
-    TrustResolver,
+    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
+    TrustResolution, TrustResolver,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use participants::{

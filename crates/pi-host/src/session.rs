@@ -59,6 +59,7 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
+pub(crate) use prompt::AcceptedPrompt;
 pub use outline::SessionOutline;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
