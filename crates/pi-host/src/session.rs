@@ -61,6 +61,7 @@ pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelErr
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub use outline::SessionOutline;
 pub(crate) use prompt::AcceptedPrompt;
+pub use outline::SessionOutline;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
