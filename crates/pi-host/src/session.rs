@@ -7,6 +7,7 @@ mod backend;
 mod bash;
 mod compaction;
 mod custom_message;
+mod dialogs;
 mod expansion;
 mod history;
 mod images;
@@ -48,6 +49,7 @@ use tokio::sync::watch;
 use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
+use dialogs::DialogRequests;
 use publish::EventPublisher;
 use state::SessionState;
 use transcript::Transcript;
@@ -115,6 +117,7 @@ struct SessionCore {
     writing: tokio::sync::Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
+    dialogs: DialogRequests,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -162,6 +165,7 @@ impl AgentSession {
             writing: tokio::sync::Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
+            dialogs: DialogRequests::default(),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().update_tool_context();
@@ -202,6 +206,7 @@ impl AgentSession {
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.user_commands().wait().await;
+        self.0.close_dialogs();
         if let Some(event) = last_event {
             self.0.log_change(event);
         }

@@ -104,7 +104,7 @@ impl RejectionReason for AnswerError {
     fn code(&self) -> RejectionCode {
         match self {
             Self::Unknown | Self::AlreadyAnswered => RejectionCode::NotFound,
-            Self::Invalid => RejectionCode::Invalid,
+            Self::Invalid { .. } => RejectionCode::Invalid,
         }
     }
 }

@@ -379,7 +379,10 @@ async fn an_answer_continues_the_run_and_a_second_one_is_rejected() {
     };
     assert_eq!(
         rejection(&handle, answer(&request, Answer::Cancelled)).await,
-        Rejected::new(RejectionCode::Invalid, "a tool call is allowed or denied")
+        Rejected::new(
+            RejectionCode::Invalid,
+            "this request expects `allow` or `deny`"
+        )
     );
     execute(&handle, answer(&request, Answer::Allow)).await;
     let second = rejection(&handle, answer(&request, Answer::Allow)).await;
