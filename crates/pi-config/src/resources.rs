@@ -38,7 +38,6 @@ pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
 pub use themes::ThemeFile;
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
-use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
 use pi_env::Env;
@@ -418,15 +417,10 @@ fn load_context_files(request: &ResourceRequest, resources: &mut Resources) {
     if request.flags.no_context_files {
         return;
     }
-    let project = if request.project.is_denied() {
-        ProjectContext::LeaveOut
-    } else {
-        ProjectContext::Read
-    };
     resources.context_files = context_files::load(
         request.agent_dir.path(),
         &request.cwd,
-        project,
+        request.project,
         &mut resources.diagnostics,
     );
 }

@@ -54,8 +54,8 @@ pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use error_text::describe_error;
 pub use host::{
-    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
-    TrustResolver,
+    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
+    TrustResolution, TrustResolver,
 };
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use participants::{

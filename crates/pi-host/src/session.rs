@@ -114,7 +114,7 @@ struct SessionCore {
     participants: Participants,
     transcript: Mutex<Transcript>,
     /// Held while the transcript is changed.
-    writing: tokio::sync::Mutex<()>,
+    writing: Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     dialogs: DialogRequests,
@@ -162,7 +162,7 @@ impl AgentSession {
             env: parts.env,
             participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
-            writing: tokio::sync::Mutex::default(),
+            writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             dialogs: DialogRequests::default(),
@@ -211,10 +211,14 @@ impl AgentSession {
             self.0.log_change(event);
         }
         self.0.publisher.close();
-        let transcript = self.0.transcript();
-        if transcript.session().is_saved()
-            && let Err(error) = transcript.session().sync()
-        {
+        let synced = self.writer().write(|transcript| {
+            let session = transcript.session();
+            if session.is_saved() {
+                session.sync()?;
+            }
+            Ok(())
+        });
+        if let Err(error) = synced {
             tracing::warn!(%error, "cannot sync the end of the session to disk");
         }
     }

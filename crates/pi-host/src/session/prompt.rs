@@ -13,7 +13,6 @@ use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageCont
 use pi_session::SessionError;
 use thiserror::Error;
 
-use super::publish::is_publishing;
 use super::{AgentSession, images};
 use crate::participants::{
     AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput,
@@ -67,7 +66,7 @@ impl AgentSession {
         if self.0.control.activity().kind == ActivityKind::Settling {
             // A listener of `agent_settled` must not wait for itself; any other caller can wait for
             // settling to end.
-            if is_in_hook(prompt.source) {
+            if self.intake().is_in_hook(prompt.source) {
                 return submit_prompt(self, Input::DeferPrompt(prompt)).await;
             }
             self.0.control.wait_until_settled().await;
@@ -148,8 +147,13 @@ impl PromptIntake<'_> {
             images,
             delivery,
             source,
-            is_in_hook: is_in_hook(source),
+            is_in_hook: self.is_in_hook(source),
         }))
+    }
+
+    /// Returns whether settling may wait for the caller.
+    fn is_in_hook(self, source: InputSource) -> bool {
+        self.session.0.is_publishing() || source == InputSource::Extension
     }
 
     /// Checks that the selected model can be used.
@@ -300,11 +304,6 @@ pub(super) fn prompt_result(
         Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => Ok(PromptOutcome::Handled),
         Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
     }
-}
-
-/// Returns whether settling may wait for the caller.
-fn is_in_hook(source: InputSource) -> bool {
-    is_publishing() || source == InputSource::Extension
 }
 
 pub(super) fn rejection_error(rejection: Rejection) -> PromptError {
