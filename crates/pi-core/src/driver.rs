@@ -22,9 +22,9 @@ use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::Control;
+use lanes::LaneStart;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
-use lanes::LaneStart;
 use reply::{Replier, ReplyRelease};
 use tools::RunningTools;
 

@@ -119,7 +119,7 @@ impl Host {
     pub async fn open(&self, options: SessionOptions) -> Result<SessionHandle, StartError> {
         let live = &self.shared.live;
         let _operation = live.begin_operation();
-        live.open(self.start(options)).await
+        live.open(Box::pin(self.start(options))).await
     }
 
     /// Attaches to a session: the live one, or the stored one with this ID, which is opened.
@@ -145,7 +145,7 @@ impl Host {
             session: SessionChoice::Open(file),
             ..options
         });
-        Ok(live.open(starting).await?)
+        Ok(live.open(Box::pin(starting)).await?)
     }
 
     /// Lists the sessions that the host keeps.
