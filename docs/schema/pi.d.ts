@@ -875,6 +875,13 @@ export type SessionEvent = {
   request: RequestId;
   answer: Answer;
 } | {
+  type: "dialog_requested";
+  request: Request;
+} | {
+  type: "dialog_resolved";
+  request: RequestId;
+  answer: Answer;
+} | {
   type: "session_replaced";
   /** The ID of the new session; the same one if the session was reloaded. */
   session: SessionId;

@@ -51,8 +51,8 @@ pub use bridge::host_error;
 pub use control::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, AgentTools, ControlFuture,
     ExtensionPrompt, ExtensionSession, MessageDelivery, ProgramServices, PromptInputs,
-    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionRun, SessionSetup,
-    SessionTool, ToolRegistration, TreeNavigation,
+    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionInteraction, SessionRun,
+    SessionSetup, SessionTool, ShowRequest, ToolRegistration, TreeNavigation,
 };
 pub use handle::{
     ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::runtime::SessionRuntime;
 use crate::session::{AcceptedPrompt, AgentSession, BashRequest};
-use rejection::{RejectionReason, reject};
+use rejection::RejectionReason;
 
 /// Where a command comes from.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,7 +52,7 @@ impl AcceptedCommand {
     }
 
     fn with_data<T: Serialize + ?Sized>(data: &T) -> CommandResult {
-        let data = Some(RawJson::of(data).map_err(reject)?);
+        let data = Some(RawJson::of(data).map_err(RejectionReason::reject)?);
         Ok(Ack::Done { data }.into())
     }
 }
@@ -187,7 +187,11 @@ impl CommandExecutor<'_> {
                     expand: true,
                     source,
                 };
-                let accepted = self.session.accept_prompt(prompt).await.map_err(reject)?;
+                let accepted = self
+                    .session
+                    .accept_prompt(prompt)
+                    .await
+                    .map_err(RejectionReason::reject)?;
                 return Ok(AcceptedCommand {
                     ack: prompt_ack(accepted.outcome),
                     run: HeldRun {
@@ -203,7 +207,7 @@ impl CommandExecutor<'_> {
         };
         outcome
             .map(|outcome| prompt_ack(outcome).into())
-            .map_err(reject)
+            .map_err(RejectionReason::reject)
     }
 }
 
@@ -216,9 +220,11 @@ fn prompt_ack(outcome: PromptOutcome) -> Ack {
 }
 
 fn done<T, E: RejectionReason>(outcome: Result<T, E>) -> CommandResult {
-    outcome.map(|_| AcceptedCommand::done()).map_err(reject)
+    outcome
+        .map(|_| AcceptedCommand::done())
+        .map_err(RejectionReason::reject)
 }
 
 fn data<T: Serialize, E: RejectionReason>(outcome: Result<T, E>) -> CommandResult {
-    AcceptedCommand::with_data(&outcome.map_err(reject)?)
+    AcceptedCommand::with_data(&outcome.map_err(RejectionReason::reject)?)
 }

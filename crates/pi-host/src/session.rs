@@ -7,6 +7,7 @@ mod backend;
 mod bash;
 mod compaction;
 mod custom_message;
+mod dialogs;
 mod expansion;
 mod history;
 mod images;
@@ -49,6 +50,7 @@ use tokio::sync::watch;
 use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
+use dialogs::DialogRequests;
 use publish::EventPublisher;
 use state::SessionState;
 use transcript::Transcript;
@@ -61,7 +63,6 @@ pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelErr
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub use outline::SessionOutline;
 pub(crate) use prompt::AcceptedPrompt;
-pub use outline::SessionOutline;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -119,6 +120,7 @@ struct SessionCore {
     writing: Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
+    dialogs: DialogRequests,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -166,6 +168,7 @@ impl AgentSession {
             writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
+            dialogs: DialogRequests::default(),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().update_tool_context();
@@ -206,6 +209,7 @@ impl AgentSession {
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.user_commands().wait().await;
+        self.0.close_dialogs();
         if let Some(event) = last_event {
             self.0.log_change(event);
         }

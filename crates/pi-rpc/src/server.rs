@@ -221,3 +221,6 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -167,12 +167,12 @@ pub enum Reply {
 /// Why an answer to a request has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    #[error("no call waits for this answer")]
+    #[error("no request waits for this answer")]
     Unknown,
     #[error("another client has answered first")]
     AlreadyAnswered,
-    #[error("a tool call is allowed or denied")]
-    Invalid,
+    #[error("this request expects {expected}")]
+    Invalid { expected: &'static str },
 }
 
 /// Why a request was rejected; nothing has changed.

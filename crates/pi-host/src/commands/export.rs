@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
 use serde_json::json;
 
-use super::rejection::reject;
+use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult};
 use crate::runtime::SessionRuntime;
 use crate::session::AgentSession;
@@ -27,5 +27,5 @@ pub(super) async fn execute(
     let path = session
         .history()
         .with_session(|session| export_html(session, &options));
-    AcceptedCommand::with_data(&json!({ "path": path.map_err(reject)? }))
+    AcceptedCommand::with_data(&json!({ "path": path.map_err(RejectionReason::reject)? }))
 }

@@ -3,7 +3,7 @@
 use pi_protocol::{Command, Rejected, RejectionCode, ThinkingLevel};
 use serde_json::json;
 
-use super::rejection::reject;
+use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult, data, done};
 use crate::session::{AgentSession, CycleDirection, Persist};
 
@@ -35,7 +35,7 @@ pub(super) async fn execute(session: &AgentSession, command: Command) -> Command
         }
         Command::CycleThinkingLevel => {
             let level = selection.cycle_thinking_level(Persist::Session).await;
-            let level = level.map_err(reject)?;
+            let level = level.map_err(RejectionReason::reject)?;
             AcceptedCommand::with_data(&level.map(|level| json!({ "level": level })))
         }
         Command::GetAvailableThinkingLevels => {

@@ -16,10 +16,13 @@ use crate::session::{BashError, CompactError, PromptError, SetModelError};
 /// An error that rejects a command.
 pub(super) trait RejectionReason: Error + 'static {
     fn code(&self) -> RejectionCode;
-}
 
-pub(super) fn reject<E: RejectionReason>(error: E) -> Rejected {
-    Rejected::new(error.code(), describe_error(&error))
+    fn reject(self) -> Rejected
+    where
+        Self: Sized,
+    {
+        Rejected::new(self.code(), describe_error(&self))
+    }
 }
 
 impl RejectionReason for PromptError {
@@ -104,7 +107,7 @@ impl RejectionReason for AnswerError {
     fn code(&self) -> RejectionCode {
         match self {
             Self::Unknown | Self::AlreadyAnswered => RejectionCode::NotFound,
-            Self::Invalid => RejectionCode::Invalid,
+            Self::Invalid { .. } => RejectionCode::Invalid,
         }
     }
 }

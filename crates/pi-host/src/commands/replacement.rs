@@ -6,7 +6,7 @@ use pi_protocol::{Command, EntryId};
 use pi_session::ForkPosition;
 use serde::Serialize;
 
-use super::rejection::reject;
+use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult};
 use crate::runtime::SessionRuntime;
 
@@ -37,7 +37,7 @@ pub(super) async fn execute(runtime: &SessionRuntime, command: Command) -> Comma
         }
         _ => return Ok(AcceptedCommand::done()),
     };
-    let replaced = replaced.map_err(reject)?;
+    let replaced = replaced.map_err(RejectionReason::reject)?;
     AcceptedCommand::with_data(&Replacement {
         text: replaced.selected_text,
         cancelled: replaced.cancelled,

@@ -131,8 +131,8 @@ async fn queries_return_the_data_of_rpc() {
     assert_eq!(state["messageCount"], 3);
     let messages = data(&handle, Command::GetMessages).await;
     assert_eq!(messages["messages"].as_array().unwrap().len(), 3);
-    let stats = data(&handle, Command::GetSessionStats).await;
-    assert_eq!(stats["userMessages"], 1);
+    let counts = data(&handle, Command::GetSessionStats).await;
+    assert_eq!(counts["userMessages"], 1);
     assert_eq!(
         data(&handle, Command::GetLastAssistantText).await,
         json!({"text": "hello"})
@@ -379,7 +379,10 @@ async fn an_answer_continues_the_run_and_a_second_one_is_rejected() {
     };
     assert_eq!(
         rejection(&handle, answer(&request, Answer::Cancelled)).await,
-        Rejected::new(RejectionCode::Invalid, "a tool call is allowed or denied")
+        Rejected::new(
+            RejectionCode::Invalid,
+            "this request expects `allow` or `deny`"
+        )
     );
     execute(&handle, answer(&request, Answer::Allow)).await;
     let second = rejection(&handle, answer(&request, Answer::Allow)).await;

@@ -6,6 +6,7 @@ mod commands;
 mod extensions;
 mod host;
 mod hostile_repository;
+mod interaction;
 mod replacement;
 mod secrets;
 mod session_state;

@@ -254,7 +254,7 @@ async fn everything_bound_to_a_directory_follows_the_session() {
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
     env.home.write("other/AGENTS.md", "be kind");
     let trusted = json!({ env.path("other").to_str().unwrap(): true });
-    env.home.write("agent/trust.json", &trusted.to_string());
+    env.home.write("agent/trust.json", trusted.to_string());
     let there = env
         .options()
         .with(|_, session| {
