@@ -35,7 +35,6 @@ pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
-use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
 use pi_env::Env;
@@ -419,15 +418,10 @@ fn load_context_files(request: &ResourceRequest, resources: &mut Resources) {
     if request.flags.no_context_files {
         return;
     }
-    let project = if request.project.is_denied() {
-        ProjectContext::LeaveOut
-    } else {
-        ProjectContext::Read
-    };
     resources.context_files = context_files::load(
         request.agent_dir.path(),
         &request.cwd,
-        project,
+        request.project,
         &mut resources.diagnostics,
     );
 }

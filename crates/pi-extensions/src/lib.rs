@@ -12,6 +12,7 @@ mod calls;
 mod control;
 mod dispatch;
 pub mod events;
+mod extension_thread;
 mod front_end;
 mod handle;
 mod handlers;
@@ -38,6 +39,7 @@ use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel}
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
+pub use extension_thread::is_on_extension_thread;
 pub use front_end::{
     DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionMode,
     ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,

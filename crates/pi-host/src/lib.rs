@@ -38,6 +38,7 @@
 
 mod attachments;
 mod bug_report;
+mod commands;
 mod error_text;
 mod exporter;
 mod extension_adapter;
@@ -56,11 +57,12 @@ mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use error_text::describe_error;
 pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{
-    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
-    TrustResolver,
+    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
+    TrustResolution, TrustResolver,
 };
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};

@@ -21,7 +21,7 @@ use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, TrustFlag};
 use crate::runtime::{SessionOptions, StartError};
 use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
@@ -108,7 +108,7 @@ fn offline_session(
     let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
     let nowhere = std::env::temp_dir().join(name);
     let host = Host::new(HostOptions {
-        trust: Some(false),
+        trust: Some(TrustFlag::Deny),
         offline: true,
         settings: Some(SettingsStore::in_memory(settings)),
         model_collection: Some(models),

@@ -197,7 +197,11 @@ impl SessionRuntime {
 
     fn check_project(&self, workspace: &Workspace) -> Option<JoinHandle<Option<ProjectChanges>>> {
         let options = self.0.host.options();
-        let is_given = options.trust.is_some() || options.settings.is_some();
+        let flag = options.trust.as_ref();
+        let is_given = flag
+            .and_then(|flag| flag.decision(&workspace.cwd))
+            .is_some()
+            || options.settings.is_some();
         if is_given || !workspace.project.is_trusted() {
             return None;
         }

@@ -58,6 +58,7 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
+pub(crate) use prompt::AcceptedPrompt;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -111,7 +112,7 @@ struct SessionCore {
     participants: Participants,
     transcript: Mutex<Transcript>,
     /// Held while the transcript is changed.
-    writing: tokio::sync::Mutex<()>,
+    writing: Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     /// Number of shell commands of the user in progress.
@@ -157,7 +158,7 @@ impl AgentSession {
             env: parts.env,
             participants: parts.participants,
             transcript: Mutex::new(Transcript::new(session)),
-            writing: tokio::sync::Mutex::default(),
+            writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             bash_count: watch::Sender::new(0),
@@ -204,10 +205,14 @@ impl AgentSession {
             self.0.log_change(event);
         }
         self.0.publisher.close();
-        let transcript = self.0.transcript();
-        if transcript.session().is_saved()
-            && let Err(error) = transcript.session().sync()
-        {
+        let synced = self.writer().write(|transcript| {
+            let session = transcript.session();
+            if session.is_saved() {
+                session.sync()?;
+            }
+            Ok(())
+        });
+        if let Err(error) = synced {
             tracing::warn!(%error, "cannot sync the end of the session to disk");
         }
     }

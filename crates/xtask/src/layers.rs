@@ -90,18 +90,8 @@ const LAYERS: [(&str, &[&str]); 27] = [
         ],
     ),
     ("pi-host", RUNTIME_AND_BELOW),
-    (
-        "pi-rpc",
-        &[
-            "pi-host",
-            "pi-core",
-            "pi-export",
-            "pi-session",
-            "pi-providers",
-            "pi-protocol",
-        ],
-    ),
     // Front ends see the protocol and the host, and no crate below the host.
+    ("pi-rpc", &["pi-host", "pi-protocol"]),
     ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
     (
         "pi-interactive",
@@ -365,6 +355,7 @@ mod tests {
             member("pi-http", &["reqwest", "pi-protocol"], &["pi-test-support"]),
             member("pi-config", &["pi-auth"], &[]),
             member("pi-host", &["pi-core", "pi-tools", "pi-extensions"], &[]),
+            member("pi-rpc", &["pi-host"], &["pi-providers"]),
             member("pi-tui", &["crossterm"], &[]),
             member("xtask", &["anyhow", "pi-providers"], &[]),
         ];
@@ -388,10 +379,8 @@ mod tests {
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
                 "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-host, pi-core, pi-export, \
-                 pi-session, pi-providers and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-host, pi-core, pi-export, \
-                 pi-session, pi-providers and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-host and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-host and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
                  pi-ext may",
                 "pi-core uses anyhow, which only pi and xtask may",

@@ -1,5 +1,7 @@
 //! Context files and system prompt files.
 
+use std::path::Path;
+
 use pi_config::{Resources, load_resources};
 use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
@@ -64,6 +66,55 @@ fn denied_project_has_no_context_files() {
     );
 }
 
+/// Writes the files by which a linked worktree and its repository know each other.
+fn link_worktree(env: &ResourceTestEnv, worktree: &str, git_dir: &Path) {
+    let pointer = format!("gitdir: {}\n", git_dir.display());
+    let pointer = env.home.write(&format!("{worktree}/.git"), pointer);
+    let pointer = pointer.canonicalize().unwrap();
+    std::fs::write(git_dir.join("gitdir"), format!("{}\n", pointer.display())).unwrap();
+}
+
+#[test]
+fn a_git_file_of_a_downloaded_directory_hides_nothing() {
+    let env = ResourceTestEnv::with(&[
+        ("repo/.git/HEAD", "ref: x"),
+        ("repo/AGENTS.md", "main"),
+        ("repo/vendor/lib/AGENTS.md", "vendored"),
+        ("repo/vendor/lib/fake/HEAD", "ref: y"),
+        ("repo/vendor/lib/fake/commondir", "../../../.git\n"),
+    ]);
+    let git_dir = env.root().join("repo/vendor/lib/fake");
+    link_worktree(&env, "repo/vendor/lib", &git_dir);
+    let mut request = env.request();
+    request.cwd = env.root().join("repo/vendor/lib");
+    let all = [
+        ("repo/AGENTS.md", "main"),
+        ("repo/vendor/lib/AGENTS.md", "vendored"),
+    ];
+    assert_eq!(context(&env, &load_resources(&request)), pairs(&all));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_worktree_can_link_to_the_file_of_its_main_repository() {
+    let mut env = ResourceTestEnv::with(&[
+        ("repo/.git/HEAD", "ref: x"),
+        ("repo/.git/worktrees/feat/HEAD", "ref: y"),
+        ("repo/.git/worktrees/feat/commondir", "../..\n"),
+        ("repo/docs/guide.md", "guide"),
+    ]);
+    env.project = ProjectAccess::Undecided;
+    link_worktree(&env, "feat", &env.root().join("repo/.git/worktrees/feat"));
+    let link = env.root().join("feat/AGENTS.md");
+    std::os::unix::fs::symlink("../repo/docs/guide.md", link).unwrap();
+    let mut request = env.request();
+    request.cwd = env.root().join("feat");
+    assert_eq!(
+        context(&env, &load_resources(&request)),
+        pairs(&[("feat/AGENTS.md", "guide")])
+    );
+}
+
 #[test]
 fn nested_worktree_shadows_main_repository() {
     let env = ResourceTestEnv::with(&[
@@ -76,10 +127,7 @@ fn nested_worktree_shadows_main_repository() {
         ("repo/trees/feat/sub/AGENTS.md", "sub"),
     ]);
     let git_dir = env.root().join("repo/.git/worktrees/feat");
-    env.home.write(
-        "repo/trees/feat/.git",
-        format!("gitdir: {}\n", git_dir.display()),
-    );
+    link_worktree(&env, "repo/trees/feat", &git_dir);
     let mut request = env.request();
     request.cwd = env.root().join("repo/trees/feat/sub");
     let hidden = pairs(&[

@@ -41,6 +41,42 @@ pub struct TrustResolution {
     pub remember: bool,
 }
 
+/// The user's decision for one run, given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustFlag {
+    /// Trusts the project of one directory (`--approve`). Sessions can name any directory, so the decision does not
+    /// follow them there.
+    Approve { directory: PathBuf },
+    /// Trusts no project (`--no-approve`).
+    Deny,
+}
+
+impl TrustFlag {
+    /// Returns the flag for a run that starts in a directory.
+    pub fn new(is_approved: bool, directory: &Path) -> Self {
+        if is_approved {
+            let directory = directory.to_owned();
+            Self::Approve { directory }
+        } else {
+            Self::Deny
+        }
+    }
+
+    /// Returns the decision about the project of a directory, if the flag makes one.
+    pub(crate) fn decision(&self, cwd: &Path) -> Option<bool> {
+        match self {
+            Self::Approve { directory } => is_same_directory(directory, cwd).then_some(true),
+            Self::Deny => Some(false),
+        }
+    }
+}
+
+/// Compares directories that may be written differently, for example through a symbolic link.
+fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
+}
+
 /// Trust decisions of this process, by project directory.
 #[derive(Debug, Default)]
 pub(crate) struct TrustDecisions(Mutex<HashMap<PathBuf, ProjectAccess>>);

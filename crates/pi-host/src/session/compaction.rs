@@ -348,13 +348,12 @@ impl Compaction<'_> {
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
         let now_ms = self.session.0.env.now_ms();
-        let store = move |transcript: &mut Transcript| {
+        let store = |transcript: &mut Transcript| {
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
             Ok((entry, messages_tokens(transcript.projection()?)))
         };
-        let written = self.session.writer().await.write(store).await;
-        let (entry, estimated_tokens_after) = written?;
+        let (entry, estimated_tokens_after) = self.session.writer().write(store)?;
         self.session
             .0
             .participants

@@ -23,7 +23,7 @@ impl AgentSession {
 }
 
 impl SessionQueue<'_> {
-    /// Notifies the listeners of the queue. It is read when its turn has come, so that the last event is never
+    /// Notifies the listeners of the queue. It is read when the event is numbered, so that the last event is never
     /// outdated.
     pub(super) async fn publish(self) {
         let event = || {

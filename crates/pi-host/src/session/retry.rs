@@ -6,6 +6,7 @@ use pi_protocol::{ConfigScope, ContextEditEntry, EntryId, SessionEvent};
 use pi_session::SessionError;
 
 use super::AgentSession;
+use super::transcript::Transcript;
 
 /// Retries of failed turns.
 #[derive(Clone, Copy)]
@@ -56,9 +57,8 @@ impl Retries<'_> {
                 target_id,
                 replacement: None,
             };
-            let mut writer = self.session.writer().await;
-            let entry = writer.write(|transcript| transcript.append(edit)).await?;
-            drop(writer);
+            let append = |transcript: &mut Transcript| transcript.append(edit);
+            let entry = self.session.writer().write(append)?;
             self.session
                 .0
                 .publish(SessionEvent::EntryAppended { entry })

@@ -94,7 +94,7 @@ fn known_decision(
         cwd,
         home: home.as_deref(),
         agent_dir: &options.agent_dir,
-        cli: options.trust,
+        cli: options.trust.as_ref().and_then(|flag| flag.decision(cwd)),
         default: settings.settings().default_project_trust(),
     })
     .map_err(|error| {

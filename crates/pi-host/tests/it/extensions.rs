@@ -396,3 +396,32 @@ async fn an_extension_reads_and_changes_the_prompt_options() {
     );
     assert!(sent.contains("own words"), "{sent}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_an_extension_is_visible_when_its_call_returns() {
+    let source = r#"
+        import { writeFileSync } from "node:fs";
+        export default (pi) => pi.registerCommand("change", {
+            handler: async (_, ctx) => {
+                pi.setSessionName("named");
+                pi.appendEntry("kept", { n: 1 });
+                pi.setThinkingLevel("high");
+                pi.sendMessage({ customType: "note", content: "text", display: true });
+                const entries = ctx.sessionManager.getEntries().map((entry) => entry.type);
+                const seen = [pi.getSessionName(), pi.getThinkingLevel(), ...entries.slice(-4)];
+                writeFileSync(`${ctx.cwd}/results.json`, JSON.stringify(seen));
+            },
+        });
+    "#;
+    let harness = ExtensionHarness::new(&[("change.ts", source)]).await;
+    let expected = json!([
+        "named",
+        "high",
+        "session_info",
+        "custom",
+        "thinking_level_change",
+        "custom_message"
+    ]);
+    assert_eq!(harness.run("/change").await, expected);
+    harness.runtime.shutdown().await;
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
+mod commands;
 mod extensions;
 mod host;
 mod hostile_repository;
