@@ -209,7 +209,7 @@ fn split_options(
         run_settings,
         trust: args
             .trust
-            .map(|is_approved| TrustFlag::new(is_approved, &cwd)),
+            .map(|is_approved| TrustFlag::new(is_approved, cwd)),
         packages: Some(Arc::new(installer)),
         offline: args.offline,
         ..HostOptions::new(agent_dir, env.clone())

@@ -12,7 +12,6 @@ use super::super::location::canonical;
 use super::NAMES;
 use super::worktree::{linked_worktree, repository_root};
 use crate::regular_file::ReadFileError;
-use pi_protocol::ProjectAccess;
 
 /// Name suffixes of text written for models and people, including `.cursorrules` and similar files.
 const TEXT_SUFFIXES: [&str; 5] = [".md", ".mdc", ".markdown", ".txt", "rules"];
