@@ -60,7 +60,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         for name in ["private", "public"] {
-            std::fs::write(home.join(name), name).unwrap();
+            File::create(home.join(name)).unwrap();
         }
         let link = home.join("link");
         symlink("private", &link).unwrap();
