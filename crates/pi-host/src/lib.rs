@@ -93,7 +93,9 @@ pub use session::{
     ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
-pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
+pub use toolset::{
+    DefaultTools, PROCESS_MARKS, ToolListError, ToolSelection, Toolset, ToolsetOptions,
+};
 pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions};
 
 /// Compiles the examples of the manual as doctests.

@@ -164,6 +164,7 @@ impl AgentSession {
             publisher,
             bash_count: watch::Sender::new(0),
         }));
+        session.tools().restore_resumed_tools()?;
         session.tools().update_tool_context();
         Ok(session)
     }

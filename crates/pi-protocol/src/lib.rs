@@ -35,6 +35,7 @@ pub mod json;
 mod live_message;
 mod message;
 mod model;
+mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
 mod queue;
@@ -82,6 +83,7 @@ pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
     PromptCacheLifetimes, TokenRates, api,
 };
+pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
 pub use session_event::{

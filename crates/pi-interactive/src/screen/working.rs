@@ -353,6 +353,7 @@ mod tests {
                 tool_call_id: id.to_owned(),
                 tool_name: tool.to_owned(),
                 args: json!({}),
+                parent_tool_call_id: None,
             };
             working.follow(&agent(step), after(31));
         }
@@ -362,6 +363,8 @@ mod tests {
             tool_name: "bash".to_owned(),
             result: pi_protocol::ToolOutput::default(),
             is_error: false,
+            duration_ms: None,
+            parent_tool_call_id: None,
         };
         working.follow(&agent(step), after(90));
         assert!(shown(&mut working).contains("Running read…"));

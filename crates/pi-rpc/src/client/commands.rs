@@ -1,6 +1,6 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_protocol::{AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts};
+use pi_protocol::{Ack, AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -18,8 +18,8 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
-        self.send_command(Command::Prompt {
+    ) -> Result<Ack, RpcClientError> {
+        self.request_as(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: None,
@@ -33,8 +33,8 @@ impl RpcClient {
         message: impl Into<String>,
         images: Vec<ImageContent>,
         behavior: Delivery,
-    ) -> Result<(), RpcClientError> {
-        self.send_command(Command::Prompt {
+    ) -> Result<Ack, RpcClientError> {
+        self.request_as(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: Some(behavior),
@@ -47,9 +47,9 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
+    ) -> Result<Ack, RpcClientError> {
         let message = message.into();
-        self.send_command(Command::Steer { message, images }).await
+        self.request_as(Command::Steer { message, images }).await
     }
 
     /// Queues a message for the point where the agent would stop.
@@ -57,10 +57,9 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
+    ) -> Result<Ack, RpcClientError> {
         let message = message.into();
-        self.send_command(Command::FollowUp { message, images })
-            .await
+        self.request_as(Command::FollowUp { message, images }).await
     }
 
     /// Aborts the current activity; returns when the agent is idle.
