@@ -14,9 +14,6 @@ use crate::compaction::prompt::SummaryInstructions;
 use crate::compaction::request::{Summarizer, Summary, SummaryInput, SummaryRequest};
 use crate::estimate::message_tokens;
 
-/// Maximum length of a branch summary, in tokens.
-const SUMMARY_TOKENS: u64 = 4096;
-
 /// Context window of a model that does not declare one.
 const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 
@@ -172,7 +169,7 @@ impl BranchSummaryPlan {
         instructions: SummaryInstructions<'_>,
     ) -> SummaryRequest {
         let conversation = SummaryInput(self.messages().collect());
-        SummaryRequest::branch(summarizer, SUMMARY_TOKENS, &conversation, instructions)
+        SummaryRequest::branch(summarizer, &conversation, instructions)
     }
 
     /// Creates the summary to store with [`pi_session::Session::branch_with_summary`] below the

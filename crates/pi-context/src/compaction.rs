@@ -11,8 +11,7 @@ pub(crate) mod settings;
 mod split_turn;
 pub(crate) mod trigger;
 
-use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, CompactionEntry, Cost, EntryBody, EntryId, Usage};
+use pi_protocol::{AgentMessage, CompactionEntry, EntryBody, EntryId, Usage};
 use pi_session::{ProjectedEntry, Projection};
 use serde_json::Value;
 use thiserror::Error;
@@ -180,7 +179,6 @@ impl CompactionPlan {
         summarizer: &Summarizer<'_>,
         focus: Option<&str>,
     ) -> Vec<SummaryRequest> {
-        let reserve = self.settings.reserve_tokens;
         let history = SummaryInput(self.history_messages().collect());
         let prefix = SummaryInput(self.turn_prefix_messages().collect());
         let previous = self
@@ -191,11 +189,11 @@ impl CompactionPlan {
         let mut requests = Vec::new();
         if !history.0.is_empty() {
             requests.push(SummaryRequest::history(
-                summarizer, reserve, &history, previous, focus,
+                summarizer, &history, previous, focus,
             ));
         }
         if !prefix.0.is_empty() {
-            requests.push(SummaryRequest::turn_prefix(summarizer, reserve, &prefix));
+            requests.push(SummaryRequest::turn_prefix(summarizer, &prefix, focus));
         }
         requests
     }
@@ -229,9 +227,7 @@ impl CompactionPlan {
             first_kept_entry_id: Some(self.first_kept_entry_id.clone()),
             tokens_before: self.tokens_before,
             details: Some(files.details()),
-            usage: usages
-                .cloned()
-                .reduce(|first, second| combined_usage(&first, &second)),
+            usage: usages.cloned().reduce(|first, second| first.plus(&second)),
         })
     }
 }
@@ -269,35 +265,6 @@ fn conversation(entries: &[ProjectedEntry]) -> impl Iterator<Item = &AgentMessag
         .filter(|entry| !matches!(entry.entry().body, EntryBody::Compaction(_)))
         .flat_map(ProjectedEntry::messages)
         .filter(|message| !matches!(message, AgentMessage::System(_)))
-}
-
-fn combined_usage(first: &Usage, second: &Usage) -> Usage {
-    let either = |first: Option<u64>, second: Option<u64>| match (first, second) {
-        (None, None) => None,
-        _ => Some(
-            first
-                .unwrap_or_default()
-                .saturating_add(second.unwrap_or_default()),
-        ),
-    };
-    Usage {
-        input: first.input.saturating_add(second.input),
-        output: first.output.saturating_add(second.output),
-        cache_read: first.cache_read.saturating_add(second.cache_read),
-        cache_write: first.cache_write.saturating_add(second.cache_write),
-        cache_write_1h: either(first.cache_write_1h, second.cache_write_1h),
-        reasoning: either(first.reasoning, second.reasoning),
-        total_tokens: first.total_tokens.saturating_add(second.total_tokens),
-        cost: Cost {
-            input: first.cost.input + second.cost.input,
-            output: first.cost.output + second.cost.output,
-            cache_read: first.cost.cache_read + second.cost.cache_read,
-            cache_write: first.cost.cache_write + second.cost.cache_write,
-            total: first.cost.total + second.cost.total,
-            extra: JsonObject::new(),
-        },
-        extra: JsonObject::new(),
-    }
 }
 
 #[cfg(test)]

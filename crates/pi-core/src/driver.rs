@@ -8,6 +8,7 @@
 
 mod backend;
 mod control;
+mod duration;
 mod lanes;
 mod reply;
 mod tools;
@@ -22,6 +23,7 @@ use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::Control;
+use duration::RequestStart;
 use lanes::LaneStart;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
@@ -304,10 +306,13 @@ impl<B: Backend> Lane<B> {
     async fn stream(&mut self) {
         let backend = self.backend.clone();
         let cancel = backend.control().begin(CancelScope::Run);
+        let level = backend.control().machine().selection().thinking_level;
+        let request = RequestStart::now(level);
         let mut response = match backend.stream(cancel).await {
             Ok(response) => response,
             Err(error) => return self.feed(Outcome::RequestFailed(error.0)),
         };
+        let completion = request.of_stream(&response);
         let mut phases = PhaseRelay::new(backend.control().request_phase_sender(), &response);
         loop {
             let event = tokio::select! {
@@ -320,7 +325,8 @@ impl<B: Backend> Lane<B> {
             };
             // Publish the new phase before the event that started it.
             phases.catch_up();
-            let Some(event) = event else { break };
+            let Some(mut event) = event else { break };
+            completion.complete(&mut event);
             let effects = backend
                 .control()
                 .step(Input::Outcome(Outcome::Response(event)));

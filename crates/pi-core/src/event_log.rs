@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pi_protocol::{
     AgentEvent, AssistantMessageEvent, Cursor, Envelope, InputBlock, SessionEvent, SessionId,
 };
+use serde_json::Value;
 use tokio::sync::watch;
 
 /// Limits of a log: a client that reconnects after a short interruption finds everything it missed, and an idle session
@@ -208,10 +209,23 @@ fn size_of(event: &SessionEvent) -> usize {
                 ..
             }
             | AgentEvent::ToolExecutionEnd { result, .. },
-        ) => result.content.iter().map(block_size).sum(),
+        ) => {
+            let content: usize = result.content.iter().map(block_size).sum();
+            content + result.structured_content.as_ref().map_or(0, text_size)
+        }
         _ => 0,
     };
     ENVELOPE + own
+}
+
+/// Returns the size of the texts in a value.
+fn text_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_size).sum(),
+        Value::Object(fields) => fields.values().map(text_size).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
 }
 
 fn block_size(block: &InputBlock) -> usize {

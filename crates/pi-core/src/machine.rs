@@ -146,10 +146,11 @@ impl Machine {
                 }
                 PreparationEnd::DeliverQueued | PreparationEnd::Idle => self.start_deferred(),
             },
-            _ => {
+            over => {
+                let aborted = matches!(over, Activity::Running(run) if run.flags().aborted);
                 self.activity = Activity::Settling;
                 cx.push(Effect::EndRun);
-                cx.push(Effect::Emit(SessionEvent::AgentSettled));
+                cx.push(Effect::Emit(SessionEvent::AgentSettled { aborted }));
                 cx.push(Effect::Continue);
             }
         }

@@ -7,7 +7,8 @@ use pi_providers::StreamOptions;
 /// the summary.
 pub fn summary_options(request: &SummaryRequest, base: StreamOptions) -> StreamOptions {
     StreamOptions {
-        max_tokens: request.max_tokens,
+        // The model's own limit applies.
+        max_tokens: None,
         cache_retention: Some(request.cache_retention),
         reasoning: request.reasoning,
         tool_choice: None,
@@ -28,7 +29,6 @@ mod tests {
         let request = SummaryRequest {
             purpose: SummaryPurpose::History,
             messages: Vec::new(),
-            max_tokens: Some(100),
             cache_retention: CacheRetention::None,
             reasoning: ThinkingLevel::Medium,
         };
@@ -40,7 +40,7 @@ mod tests {
         };
         let options = summary_options(&request, base);
         assert_eq!(options.session_id.as_deref(), Some("own"));
-        assert_eq!(options.max_tokens, Some(100));
+        assert_eq!(options.max_tokens, None);
         assert_eq!(options.cache_retention, Some(CacheRetention::None));
         assert_eq!(options.reasoning, ThinkingLevel::Medium);
         assert_eq!(options.tool_choice, None);

@@ -77,6 +77,8 @@ impl ReviewedToolCall {
 pub struct ToolResultUpdate {
     pub content: Option<Vec<InputBlock>>,
     pub details: Option<Value>,
+    /// Removed if only `content` is replaced, which it would contradict.
+    pub structured_content: Option<Value>,
     pub is_error: Option<bool>,
     pub usage: Option<Usage>,
     pub terminate: Option<bool>,
@@ -94,6 +96,9 @@ pub struct FinishedToolCall {
 impl FinishedToolCall {
     /// Applies a hook's changes.
     pub fn apply(&mut self, update: ToolResultUpdate) {
+        if update.structured_content.is_some() || update.content.is_some() {
+            self.output.structured_content = update.structured_content;
+        }
         if let Some(content) = update.content {
             self.output.content = content;
         }
@@ -101,5 +106,43 @@ impl FinishedToolCall {
         self.output.usage = update.usage.or(self.output.usage.take());
         self.output.terminate = update.terminate.or(self.output.terminate);
         self.is_error = update.is_error.unwrap_or(self.is_error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn structured_content_is_dropped_if_only_the_content_is_replaced() {
+        let text = |text: &str| Some(vec![InputBlock::text(text)]);
+        for (content, structured_content, expected) in [
+            (None, None, Some(json!("old"))),
+            (text("new"), None, None),
+            (text("new"), Some(json!("new")), Some(json!("new"))),
+            (None, Some(json!("new")), Some(json!("new"))),
+        ] {
+            let mut finished = FinishedToolCall {
+                pending: PendingToolCall {
+                    response: None,
+                    call: ToolCall::default(),
+                    arguments: JsonObject::new(),
+                },
+                output: ToolOutput {
+                    structured_content: Some(json!("old")),
+                    ..ToolOutput::text("old")
+                },
+                is_error: false,
+            };
+            finished.apply(ToolResultUpdate {
+                content,
+                structured_content,
+                ..ToolResultUpdate::default()
+            });
+            assert_eq!(finished.output.structured_content, expected);
+        }
     }
 }

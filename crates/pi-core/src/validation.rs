@@ -1,16 +1,16 @@
 //! Validates tool arguments against the tool's schema, after coercing common mistakes of models.
 //!
 //! Models send numbers as strings, `null` for omitted values, and booleans as words. Where the
-//! schema makes the meaning clear, such values are coerced; every other violation is reported to
-//! the model with its path.
+//! schema makes the meaning clear, such values are coerced; every other fault is reported to
+//! the model with its place. Schemas are plain JSON Schema, whatever built them.
 
 mod coerce;
+mod faults;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{Draft, Validator};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde_json::Value;
@@ -56,8 +56,7 @@ impl Validators {
         {
             return Ok(Arc::clone(&compiled.validator));
         }
-        let validator = jsonschema::validator_for(&tool.parameters);
-        let validator = Arc::new(validator.map_err(|error| error.to_string())?);
+        let validator = Arc::new(compile(&tool.parameters)?);
         let compiled = CompiledSchema {
             schema: tool.parameters.clone(),
             validator: Arc::clone(&validator),
@@ -82,7 +81,9 @@ fn check_with(
 ) -> Result<JsonObject, ArgumentError> {
     let received = Value::Object(arguments);
     let coerced = coerce::coerce(received.clone(), &tool.parameters);
-    let violations = validator.map_or_else(Vec::new, |validator| violations(&coerced, validator));
+    let violations = validator.map_or_else(Vec::new, |validator| {
+        violations(&coerced, &tool.parameters, validator)
+    });
     match coerced {
         Value::Object(arguments) if violations.is_empty() => Ok(arguments),
         _ => Err(ArgumentError {
@@ -93,42 +94,29 @@ fn check_with(
     }
 }
 
-fn violations(value: &Value, validator: &Validator) -> Vec<String> {
-    validator
-        .iter_errors(value)
-        .map(|error| {
-            let mut path = error
-                .instance_path()
-                .as_str()
-                .trim_start_matches('/')
-                .replace('/', ".");
-            if let ValidationErrorKind::Required { property } = error.kind() {
-                let property = property.as_str().unwrap_or_default();
-                path = if path.is_empty() {
-                    property.to_owned()
-                } else {
-                    format!("{path}.{property}")
-                };
-            }
-            if path.is_empty() {
-                "root".clone_into(&mut path);
-            }
-            format!("  - {path}: {}", describe_violation(&error))
-        })
-        .collect()
+/// Compiles a schema that also checks formats. Lists of `items` are valid only in older drafts.
+fn compile(schema: &Value) -> Result<Validator, String> {
+    let options = || jsonschema::options().should_validate_formats(true);
+    let current = options().build(schema);
+    let compiled = current.or_else(|error| {
+        let older = options().with_draft(Draft::Draft7).build(schema);
+        older.map_err(|_| error)
+    });
+    compiled.map_err(|error| error.to_string())
 }
 
-/// Describes a violation. A value of the wrong type is not repeated: it may be long, and the
-/// arguments follow below.
-fn describe_violation(error: &ValidationError<'_>) -> String {
-    let ValidationErrorKind::Type { kind } = error.kind() else {
-        return error.to_string();
-    };
-    let types: Vec<String> = match kind {
-        TypeKind::Single(one) => vec![one.to_string()],
-        TypeKind::Multiple(several) => several.iter().map(|one| one.to_string()).collect(),
-    };
-    format!("must be {}", types.join(" or "))
+/// Returns a line for each fault.
+fn violations(value: &Value, schema: &Value, validator: &Validator) -> Vec<String> {
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    let faults = faults::faults(schema, value);
+    if faults.is_empty() {
+        // Keywords that the walk does not know.
+        let errors = validator.iter_errors(value);
+        return errors.map(|error| format!("  - root: {error}")).collect();
+    }
+    faults.iter().map(faults::Fault::line).collect()
 }
 
 #[cfg(test)]
@@ -159,6 +147,7 @@ mod tests {
             "path": {"type": "string"}, "limit": {"type": "number"}, "count": {"type": "integer"},
             "all": {"type": "boolean"}, "maybe": {"type": ["string", "null"]},
             "either": {"anyOf": [{"type": "number"}, {"type": "boolean"}]},
+            "nothing": {"type": "null"}, "choice": {"enum": [1, "two", true]},
             "edits": {"type": "array", "items": {"type": "object", "required": ["new"],
                 "properties": {"new": {"type": "string"}}}}
         }})
@@ -167,10 +156,13 @@ mod tests {
     #[test]
     fn a_type_error_does_not_repeat_the_value() {
         for (arguments, fault) in [
-            (json!({"path": ["ls"]}), "  - path: must be string"),
+            (
+                json!({"path": ["ls"]}),
+                "  - path: expected string, got array",
+            ),
             (
                 json!({"path": "a", "maybe": [1]}),
-                "  - maybe: must be null or string",
+                "  - maybe: expected string or null, got array",
             ),
         ] {
             let error = check(schema(), arguments).unwrap_err();
@@ -227,8 +219,25 @@ mod tests {
                 json!({"path": "a", "maybe": null}),
             ),
             (
+                json!({"path": "a", "limit": "", "all": "TRUE"}),
+                json!({"path": "a", "limit": 0, "all": true}),
+            ),
+            (
+                json!({"path": "a", "limit": "0x10", "count": 2.5}),
+                json!({"path": "a", "limit": 16, "count": 2}),
+            ),
+            // The first branch of a union that fits after the conversion.
+            (
                 json!({"path": "a", "either": "true"}),
-                json!({"path": "a", "either": true}),
+                json!({"path": "a", "either": 1}),
+            ),
+            (
+                json!({"path": "a", "edits": {"new": 7}}),
+                json!({"path": "a", "edits": [{"new": "7"}]}),
+            ),
+            (
+                json!({"path": "a", "nothing": "undefined", "choice": "true"}),
+                json!({"path": "a", "nothing": null, "choice": 1}),
             ),
             (
                 json!({"path": "a", "edits": [{"new": 7}]}),
@@ -250,13 +259,79 @@ mod tests {
             (json!({"path": null}), "  - path: "),
             (json!({"path": ["a"]}), "  - path: "),
             (json!({"path": "a", "limit": "two"}), "  - limit: "),
-            (json!({"path": "a", "count": 1.5}), "  - count: "),
+            (json!({"path": "a", "count": {}}), "  - count: "),
             (json!({"path": "a", "edits": [{}]}), "  - edits.0.new: "),
         ] {
             let error = check(schema(), given.clone()).unwrap_err();
             assert!(error.contains(path), "{given}: {error}");
             assert!(error.contains("\"probe\""), "{error}");
         }
+    }
+
+    #[test]
+    fn faults_are_named_in_the_order_of_the_schema() {
+        let schema = json!({"type": "object", "additionalProperties": false, "required": ["kind", "size"],
+            "properties": {
+                "kind": {"enum": ["rose", "lily"]},
+                "size": {"type": "integer", "minimum": 1, "maximum": 9},
+                "name": {"type": "string", "minLength": 2, "maxLength": 4, "pattern": "^[a-z]+$"},
+                "mail": {"type": "string", "format": "email"},
+                "step": {"type": "number", "multipleOf": 5},
+                "beds": {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": "object",
+                    "required": ["row"], "properties": {"row": {"type": "integer"}}}},
+                "either": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"],
+                    "properties": {"a": {"type": "boolean"}}}]},
+                "literal": {"anyOf": [{"const": "x"}, {"const": 3}]},
+                "again": {"$ref": "#/properties/size"}}});
+        for (given, expected) in [
+            (json!({}), vec!["kind: missing", "size: missing"]),
+            (
+                json!({"more": 2, "size": 12, "kind": "weed"}),
+                vec![
+                    r#"kind: expected one of "rose", "lily""#,
+                    "size: expected <= 9",
+                    "more: unknown field",
+                ],
+            ),
+            (
+                json!({"kind": "rose", "size": 3, "name": "TOOLONG", "mail": "x", "step": 7}),
+                vec![
+                    "name: expected at most 4 characters",
+                    "name: expected to match ^[a-z]+$",
+                    "mail: expected format email",
+                    "step: expected a multiple of 5",
+                ],
+            ),
+            (
+                json!({"kind": "rose", "size": 3, "beds": [{"row": 1}, {"row": "two"}, {}]}),
+                vec![
+                    "beds.1.row: expected integer, got string",
+                    "beds.2.row: missing",
+                    "beds: expected at most 2 items",
+                ],
+            ),
+            (
+                json!({"kind": "rose", "size": 3, "either": {"b": 1}, "literal": "y", "again": 0}),
+                vec![
+                    "either.a: missing",
+                    r#"literal: expected one of "x", 3"#,
+                    "again: expected >= 1",
+                ],
+            ),
+        ] {
+            let error = check(schema.clone(), given.clone()).unwrap_err();
+            let (faults, _) = error.split_once("\n\n").unwrap();
+            let faults: Vec<_> = faults.lines().skip(1).map(|line| &line[4..]).collect();
+            assert_eq!(faults, expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_reference_that_leads_to_itself_ends() {
+        let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/properties/a"}},
+            "required": ["b"]});
+        let error = check(schema, json!({"a": 1})).unwrap_err();
+        assert!(error.contains("  - b: missing"), "{error}");
     }
 
     #[test]

@@ -113,7 +113,9 @@ pub use session_catalog::SessionCatalog;
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
 pub use settings_editor::SettingsEditor;
 pub use sign_in::{SignIn, SignInError};
-pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
+pub use toolset::{
+    DefaultTools, PROCESS_MARKS, ToolListError, ToolSelection, Toolset, ToolsetOptions,
+};
 pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions, settings_before_trust};
 
 /// Compiles the examples of the manual as doctests.

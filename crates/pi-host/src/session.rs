@@ -171,6 +171,7 @@ impl AgentSession {
             dialogs: DialogRequests::default(),
             bash_count: watch::Sender::new(0),
         }));
+        session.tools().restore_resumed_tools()?;
         session.tools().update_tool_context();
         Ok(session)
     }

@@ -5,6 +5,9 @@
 //! remove tools at run time. The session decides which are currently active; this file provides the
 //! choices.
 
+mod tool_list;
+
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +24,9 @@ use pi_tools::{
 };
 use tokio::sync::watch;
 
+pub use tool_list::ToolListError;
+use tool_list::{ToolList, changed, matches, resolved};
+
 /// Tools that are active by default.
 const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
 
@@ -30,9 +36,11 @@ pub const PROCESS_MARKS: [(&str, &str); 2] = [("PI_CODING_AGENT", "true"), ("AI_
 /// Tool flags: `--tools`, `--exclude-tools`, `--no-builtin-tools`, `--no-tools`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolSelection {
-    /// `--tools`: no others exist, and all of these are active.
+    /// `--tools` with names and patterns: no others exist, and all of these are active.
     pub allow: Option<Vec<String>>,
-    /// `--exclude-tools`: these do not exist; overrides all other options.
+    /// `--tools` with `+name` and `-name` entries: changes of the tools that are active by default.
+    pub changes: Vec<String>,
+    /// `--exclude-tools`: names and patterns of tools that do not exist; overrides all other options.
     pub exclude: Vec<String>,
     /// Tools that are active without being named.
     pub defaults: DefaultTools,
@@ -60,7 +68,7 @@ pub struct ToolsetOptions {
     /// Whether images are resized to fit the model (`images.autoResize`).
     pub resize_images: bool,
     pub selection: ToolSelection,
-    /// Tools that are active by default (`defaultTools`); a built-in list if absent.
+    /// Names of the tools that are active by default, or changes of a built-in list (`defaultTools`).
     pub default_tools: Option<Vec<String>>,
     /// Sources of further tools. A tool replaces a built-in one, or one of an earlier source, that
     /// has the same name.
@@ -237,32 +245,71 @@ impl Toolset {
 
     /// Returns the names of the initially active tools.
     pub fn default_active(&self) -> Vec<String> {
-        match (&self.selection.allow, self.selection.defaults) {
-            (Some(allow), _) => self.filter_known(allow),
-            (None, DefaultTools::None) => Vec::new(),
-            (None, DefaultTools::NoBuiltin) => self.filter_known(self.non_builtin_names()),
-            (None, DefaultTools::All) => match &self.default_tools {
-                Some(names) => self.filter_known(
-                    names
-                        .iter()
-                        .map(String::as_str)
-                        .chain(self.non_builtin_names()),
-                ),
-                None => {
-                    self.filter_known(DEFAULT_TOOLS.into_iter().chain(self.non_builtin_names()))
-                }
-            },
+        if let Some(allow) = &self.selection.allow {
+            return self.filter_known(self.allowed_names(allow));
+        }
+        let chosen = self.chosen_defaults();
+        let chosen = chosen.iter().map(String::as_str);
+        match self.selection.defaults {
+            DefaultTools::None => self.filter_known(chosen),
+            DefaultTools::All | DefaultTools::NoBuiltin => {
+                self.filter_known(chosen.chain(self.non_builtin_names()))
+            }
         }
     }
 
-    /// Returns the active tool names after a reload: those active before, and all that flags name
-    /// or that are not built in.
-    pub fn active_after_reload(&self, active: &[String]) -> Vec<String> {
+    /// Returns the tools that flags and settings activate by name, whether or not they exist.
+    fn chosen_defaults(&self) -> Vec<String> {
+        let base = match (self.selection.defaults, &self.default_tools) {
+            (DefaultTools::None | DefaultTools::NoBuiltin, _) => Vec::new(),
+            (DefaultTools::All, Some(entries)) => resolved(entries, &DEFAULT_TOOLS),
+            (DefaultTools::All, None) => DEFAULT_TOOLS.map(str::to_owned).into(),
+        };
+        changed(base, &self.selection.changes)
+    }
+
+    /// Returns the names of a list, then the tools that its patterns match.
+    fn allowed_names<'tools>(
+        &'tools self,
+        allow: &'tools [String],
+    ) -> impl Iterator<Item = &'tools str> {
+        let matching = self
+            .tools
+            .iter()
+            .map(RegisteredTool::name)
+            .filter(|name| allow.iter().any(|pattern| matches(pattern, name)));
+        allow.iter().map(String::as_str).chain(matching)
+    }
+
+    /// Returns the active tool names after a reload: those active before, those that flags or changed settings name,
+    /// and those that are not built in.
+    pub fn active_after_reload(&self, active: &[String], before: &Self) -> Vec<String> {
         let active = active.iter().map(String::as_str);
-        match &self.selection.allow {
-            Some(allow) => self.filter_known(active.chain(allow.iter().map(String::as_str))),
-            None => self.filter_known(active.chain(self.non_builtin_names())),
+        if let Some(allow) = &self.selection.allow {
+            return self.filter_known(active.chain(self.allowed_names(allow)));
         }
+        let known = before.chosen_defaults();
+        let mut added = self.chosen_defaults();
+        added.retain(|name| !known.contains(name));
+        let added = added.iter().map(String::as_str);
+        self.filter_known(active.chain(added).chain(self.non_builtin_names()))
+    }
+
+    /// Returns the active tool names of a resumed session: those that it declares, those that are not built in and that
+    /// it does not mention, and the changes of the flags. Flags that select tools themselves come first.
+    pub(crate) fn active_after_resume(
+        &self,
+        declared: Vec<String>,
+        mentioned: &HashSet<String>,
+    ) -> Vec<String> {
+        if self.selection.allow.is_some() || self.selection.defaults != DefaultTools::All {
+            return self.default_active();
+        }
+        let new = self
+            .non_builtin_names()
+            .filter(|name| !mentioned.contains(*name));
+        let tools = declared.into_iter().chain(new.map(str::to_owned)).collect();
+        self.filter_known(changed(tools, &self.selection.changes))
     }
 
     /// Returns the names of tools that are not built in.
@@ -308,11 +355,23 @@ impl Toolset {
 }
 
 impl ToolSelection {
+    /// Sets the entries of `--tools`: names and patterns, or changes.
+    pub fn set_list(&mut self, entries: Vec<String>) -> Result<(), ToolListError> {
+        (self.allow, self.changes) = match ToolList::of(entries)? {
+            ToolList::Allow(entries) => (Some(entries), Vec::new()),
+            ToolList::Change(entries) => (None, entries),
+        };
+        Ok(())
+    }
+
     fn allows(&self, name: &str) -> bool {
-        let is_excluded = self.exclude.iter().any(|excluded| excluded == name);
+        let is_excluded = self.exclude.iter().any(|pattern| matches(pattern, name));
         let is_allowed = match (&self.allow, self.defaults) {
-            (Some(allow), _) => allow.iter().any(|allowed| allowed == name),
-            (None, DefaultTools::None) => false,
+            (Some(allow), _) => allow.iter().any(|pattern| matches(pattern, name)),
+            (None, DefaultTools::None) => {
+                let named = changed(Vec::new(), &self.changes);
+                named.iter().any(|allowed| allowed == name)
+            }
             (None, DefaultTools::All | DefaultTools::NoBuiltin) => true,
         };
         is_allowed && !is_excluded

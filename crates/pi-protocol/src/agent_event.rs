@@ -64,6 +64,9 @@ pub enum AgentEvent {
         tool_name: String,
         /// The arguments as sent by the model.
         args: Value,
+        /// The call of the tool that made this call; absent if the model made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<String>,
     },
     /// A running tool reports a partial result.
     ToolExecutionUpdate {
@@ -72,12 +75,19 @@ pub enum AgentEvent {
         /// The arguments as sent by the model.
         args: Value,
         partial_result: ToolOutput,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<String>,
     },
     ToolExecutionEnd {
         tool_call_id: String,
         tool_name: String,
         result: ToolOutput,
         is_error: bool,
+        /// How long the tool ran; absent if it did not run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_ms: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent_tool_call_id: Option<String>,
     },
 }
 

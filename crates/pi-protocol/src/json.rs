@@ -135,6 +135,16 @@ where
     T::deserialize(deserializer).map(Some)
 }
 
+/// Deserializes an optional value of which a malformed one counts as absent.
+pub fn lenient_optional<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}
+
 /// Deserializes `null` as the default value.
 pub fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

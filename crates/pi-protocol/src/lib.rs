@@ -38,6 +38,7 @@ mod live_message;
 mod llama;
 mod message;
 mod model;
+mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
 mod queue;
@@ -97,6 +98,7 @@ pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
     PromptCacheLifetimes, TokenRates, api,
 };
+pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
 pub use resource::{CommandInfo, CommandSource, SourceInfo, SourceOrigin, SourceScope, ThemeFile};

@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use crate::app_message::AgentMessage;
 use crate::content::{AssistantBlock, InputBlock, MessageContent, ToolCall, lenient_blocks};
-use crate::json::{JsonObject, lenient_i64, null_as_default, present};
+use crate::json::{
+    JsonObject, lenient_i64, lenient_optional, lenient_optional_u64, null_as_default, present,
+};
+use crate::nested_calls::NestedCalls;
 use crate::stop_reason::StopReason;
 use crate::tool_schema::{Tool, ToolReference};
 use crate::usage::Usage;
@@ -166,6 +169,17 @@ pub struct AssistantMessage {
     /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
+    /// Time from the start of the request to the end of the response; absent if the response is not
+    /// from this request.
+    #[serde(
+        default,
+        deserialize_with = "lenient_optional_u64",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration_ms: Option<u64>,
+    /// The thinking level of the request. A name, so that levels of later versions can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
     /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
@@ -210,9 +224,23 @@ pub struct ToolResultMessage {
     /// Whether the tool failed.
     #[serde(default)]
     pub is_error: bool,
+    /// How long the tool ran; absent if it did not run.
+    #[serde(
+        default,
+        deserialize_with = "lenient_optional_u64",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub duration_ms: Option<u64>,
     /// Milliseconds since the Unix epoch.
     #[serde(default, deserialize_with = "lenient_i64")]
     pub timestamp: i64,
+    /// The calls that the tool made itself; never sent to the model.
+    #[serde(
+        default,
+        deserialize_with = "lenient_optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub nested_calls: Option<NestedCalls>,
     /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,

@@ -41,7 +41,11 @@ pub enum SessionEvent {
         will_retry: bool,
     },
     /// The session has nothing left to do.
-    AgentSettled,
+    AgentSettled {
+        /// Whether the run was aborted.
+        #[serde(default)]
+        aborted: bool,
+    },
     /// The queued messages changed.
     QueueUpdate {
         steering: Vec<String>,

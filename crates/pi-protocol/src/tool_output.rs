@@ -10,6 +10,7 @@ use crate::usage::Usage;
 /// A final or partial result of a tool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct ToolOutput {
     #[serde(default)]
     pub content: Vec<InputBlock>,
@@ -20,6 +21,16 @@ pub struct ToolOutput {
         skip_serializing_if = "Option::is_none"
     )]
     pub details: Option<Value>,
+    /// The result as data, for programs that call the tool; neither stored nor sent to the model.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub structured_content: Option<Value>,
+    /// Whether the tool failed and still has a result of its own making.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
     /// Tokens used by the tool itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

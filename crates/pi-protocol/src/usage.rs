@@ -67,6 +67,10 @@ pub struct Cost {
     pub cache_write: f64,
     #[serde(deserialize_with = "null_as_default")]
     pub total: f64,
+    /// Whether `total` is what the provider billed instead of computed from the catalog; absent if
+    /// nothing was computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_from_provider: Option<bool>,
     /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
@@ -89,6 +93,30 @@ impl Usage {
         self.input.saturating_add(cached)
     }
 
+    /// Returns the sum of two usages. Its total counts as billed only if both totals are.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let either = |first: Option<u64>, second: Option<u64>| match (first, second) {
+            (None, None) => None,
+            _ => Some(
+                first
+                    .unwrap_or_default()
+                    .saturating_add(second.unwrap_or_default()),
+            ),
+        };
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            cache_write_1h: either(self.cache_write_1h, other.cache_write_1h),
+            reasoning: either(self.reasoning, other.reasoning),
+            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+            cost: self.cost.plus(&other.cost),
+            extra: JsonObject::new(),
+        }
+    }
+
     /// Prices the tokens and stores the result in `cost`.
     pub fn apply_cost(&mut self, prices: &ModelCost) {
         self.cost = self.priced(prices);
@@ -109,6 +137,22 @@ impl Usage {
             cache_read,
             cache_write,
             total: input + output + cache_read + cache_write,
+            total_from_provider: Some(false),
+            extra: JsonObject::new(),
+        }
+    }
+}
+
+impl Cost {
+    fn plus(&self, other: &Self) -> Self {
+        let is_billed = |cost: &Self| cost.total_from_provider == Some(true);
+        Self {
+            input: self.input + other.input,
+            output: self.output + other.output,
+            cache_read: self.cache_read + other.cache_read,
+            cache_write: self.cache_write + other.cache_write,
+            total: self.total + other.total,
+            total_from_provider: Some(is_billed(self) && is_billed(other)),
             extra: JsonObject::new(),
         }
     }
@@ -167,6 +211,23 @@ mod tests {
         assert_eq!(prices.rates_for(200_000).input, 1.0);
         assert_eq!(prices.rates_for(200_001).input, 2.0);
         assert_eq!(prices.rates_for(500_001).input, 4.0);
+    }
+
+    #[test]
+    fn a_sum_is_billed_by_the_provider_only_if_every_part_is() {
+        let usage = |total_from_provider| Usage {
+            cost: Cost {
+                total: 0.5,
+                total_from_provider,
+                ..Cost::default()
+            },
+            ..Usage::default()
+        };
+        for (other, is_billed) in [(Some(true), true), (Some(false), false), (None, false)] {
+            let sum = usage(Some(true)).plus(&usage(other));
+            assert_eq!(sum.cost.total, 1.0);
+            assert_eq!(sum.cost.total_from_provider, Some(is_billed), "{other:?}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pi_protocol::{Command, ImageContent};
+use pi_protocol::{Ack, Command, ImageContent};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{self, Child, ChildStderr, ChildStdout};
@@ -291,7 +291,10 @@ impl RpcClient {
         limit: Duration,
     ) -> Result<Vec<RpcEvent>, RpcClientError> {
         let events = EventCollector::start(self);
-        self.prompt(message, images).await?;
+        if self.prompt(message, images).await? == Ack::Handled {
+            // No run starts, so the agent does not settle.
+            return Ok(Vec::new());
+        }
         events.finish(limit).await
     }
 }

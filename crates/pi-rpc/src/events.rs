@@ -155,7 +155,7 @@ mod tests {
         let (near, _far) = tokio::io::duplex(1);
         let writer = LineWriter::start(near);
         let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
-        let event = SessionEvent::AgentSettled;
+        let event = SessionEvent::AgentSettled { aborted: false };
         let mut accepted = 0;
         let mut waiting = loop {
             let mut pending = events.on_event(&event);

@@ -195,10 +195,8 @@ impl Server {
         self.follow_session();
         let (line, run) = match outcome {
             Ok(AcceptedCommand { ack, run }) => {
-                let data = match &ack {
-                    Ack::Done { data } => data.as_ref().map(RawJson::as_str),
-                    _ => None,
-                };
+                let data = response_data(&ack);
+                let data = data.as_ref().map(RawJson::as_str);
                 (success_line(id.as_ref(), &kind, data), Some(run))
             }
             Err(rejected) => {
@@ -219,6 +217,14 @@ impl Server {
         if let Err(error) = self.sink.send(line).await {
             tracing::debug!(%error, "response dropped: output is closed");
         }
+    }
+}
+
+/// Returns the result of a command: its data, or what became of a message.
+fn response_data(ack: &Ack) -> Option<RawJson> {
+    match ack {
+        Ack::Done { data } => data.clone(),
+        disposition => RawJson::of(disposition).ok(),
     }
 }
 

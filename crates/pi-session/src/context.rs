@@ -10,6 +10,7 @@ mod selection;
 mod settings;
 mod source;
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::slice;
 use std::sync::Arc;
@@ -168,6 +169,18 @@ impl Projection {
             AgentMessage::System(system) => Some(system),
             _ => None,
         })
+    }
+
+    /// Returns the names of all tools that the context ever added or removed.
+    pub fn mentioned_tools(&self) -> HashSet<String> {
+        self.system_messages()
+            .flat_map(|system| {
+                let added = system.tools_added.iter().flatten();
+                let removed = system.tools_removed.iter().flatten();
+                let added = added.map(|tool| tool.name.clone());
+                added.chain(removed.map(|tool| tool.name.clone()))
+            })
+            .collect()
     }
 
     /// Returns the names of the declared tools, to restore them on resume and after tree

@@ -1,23 +1,27 @@
 //! The `bash` and `powershell` tools. The model receives the end of the output and the exit status;
 //! long output is saved to a file. Running commands and buffering their output is in `shell` and
-//! `output_spool`.
+//! `output_spool`, the result in `bash/result`.
+
+mod result;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExitCode, ProcessError, ShellCommand, ShellLanguage, Tool, ToolContext, ToolError};
+use pi_core::{ShellCommand, ShellLanguage, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::time::Instant;
 
 use crate::context::{ToolPrompt, declare_strict, parse_arguments};
-use crate::output_spool::{OutputForm, OutputSnapshot, OutputSpool, SpillTarget};
+use crate::output_spool::{OutputForm, OutputSpool, SpillTarget};
 use crate::session_variables::{SharedSessionVariables, model_variables};
 use crate::shell_run::{self, OutputProgress, with_prefix};
-use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
+use crate::truncate::{MAX_BYTES, MAX_LINES, format_size};
+use result::{FinishedCommand, partial_output};
 
 /// Maximum timeout in seconds: the largest 32-bit number of milliseconds.
 const MAX_TIMEOUT_SECONDS: f64 = 2_147_483.647;
@@ -188,8 +192,14 @@ impl ShellTool {
         };
         let processes = &*cx.env.processes;
         let cancel = cx.cancel.clone();
-        let result = shell_run::run(processes, command, &mut spool, show, cancel).await;
-        finish(&spool, result, self.kind.shell)
+        let started = Instant::now();
+        let outcome = shell_run::run(processes, command, &mut spool, show, cancel).await;
+        let finished = FinishedCommand {
+            spool: &spool,
+            wall_time: started.elapsed(),
+            shell: self.kind.shell,
+        };
+        finished.result(outcome).await
     }
 }
 
@@ -217,97 +227,6 @@ fn time_limit(seconds: f64) -> Result<Duration, ToolError> {
         .ok()
         .filter(|timeout| !timeout.is_zero())
         .ok_or_else(|| ToolError::new("Invalid timeout: must be greater than zero."))
-}
-
-fn partial_output(snapshot: OutputSnapshot) -> ToolOutput {
-    let mut details = JsonObject::new();
-    if snapshot.truncation.truncated {
-        details.insert("truncation".to_owned(), json!(snapshot.truncation));
-    }
-    if let Some(path) = snapshot.full_output_path {
-        details.insert("fullOutputPath".to_owned(), json!(path.to_string_lossy()));
-    }
-    ToolOutput {
-        details: Some(Value::Object(details)),
-        ..ToolOutput::text(snapshot.truncation.content)
-    }
-}
-
-/// Builds the result of a finished command.
-fn finish(
-    spool: &OutputSpool,
-    result: Result<ExitCode, ProcessError>,
-    shell: &str,
-) -> Result<ToolOutput, ToolError> {
-    let snapshot = spool.snapshot();
-    let shown = output_text(spool, &snapshot);
-    let status = match result {
-        Ok(ExitCode(Some(0))) => {
-            return Ok(ToolOutput {
-                details: snapshot
-                    .truncation
-                    .truncated
-                    .then(|| partial_output(snapshot).details)
-                    .flatten(),
-                ..ToolOutput::text(shown.unwrap_or_else(|| NO_OUTPUT.to_owned()))
-            });
-        }
-        Ok(ExitCode(code)) => {
-            let shown = shown.unwrap_or_else(|| NO_OUTPUT.to_owned());
-            let status = match code {
-                Some(code) => format!("Command exited with code {code}"),
-                None => "Command exited without an exit code".to_owned(),
-            };
-            return Err(ToolError::new(format!("{shown}\n\n{status}")));
-        }
-        Err(ProcessError::Aborted) => "Command aborted".to_owned(),
-        Err(ProcessError::TimedOut(limit)) => {
-            format!("Command timed out after {} seconds", limit.as_secs_f64())
-        }
-        Err(ProcessError::MissingDirectory(path)) => format!(
-            "Working directory does not exist: {}. Cannot run {shell} commands; create the directory \
-             or continue in another one.",
-            path.display()
-        ),
-        Err(error @ (ProcessError::Start(_) | ProcessError::Other(_))) => {
-            format!("Cannot run {shell}: {error}")
-        }
-    };
-    Err(ToolError::new(match shown {
-        Some(shown) => format!("{shown}\n\n{status}"),
-        None => status,
-    }))
-}
-
-const NO_OUTPUT: &str = "(no output)";
-
-/// Returns the output with a truncation notice; `None` if there is no output.
-fn output_text(spool: &OutputSpool, snapshot: &OutputSnapshot) -> Option<String> {
-    let cut = &snapshot.truncation;
-    if !cut.truncated {
-        return Some(cut.content.clone()).filter(|text| !text.is_empty());
-    }
-    let full_output = match (&snapshot.full_output_path, spool.failure()) {
-        (Some(path), _) => format!("Full output: {}", path.display()),
-        (None, Some(error)) => format!("Full output could not be saved: {error}"),
-        (None, None) => "Full output was not saved".to_owned(),
-    };
-    let last = cut.total_lines;
-    let first = last + 1 - cut.output_lines.min(last);
-    let part = if cut.last_line_partial {
-        format!(
-            "Showing last {} of line {last} ({})",
-            format_size(cut.output_bytes),
-            format_size(spool.last_line_bytes())
-        )
-    } else {
-        let limit = match cut.truncated_by {
-            Some(TruncatedBy::Bytes) => format!(" ({} limit)", format_size(MAX_BYTES)),
-            Some(TruncatedBy::Lines) | None => String::new(),
-        };
-        format!("Showing lines {first}-{last} of {last}{limit}")
-    };
-    Some(format!("{}\n\n[{part}. {full_output}]", cut.content))
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Buffers command output in bounded memory. The end of the output stays in memory; if the output
 //! exceeds the limits, all of it is also written to a file.
 
+mod full_output;
+
 use std::io;
 use std::path::PathBuf;
 

@@ -109,6 +109,7 @@ impl ReadTool {
             .run_until_cancelled(self.read(&cx, &arguments))
             .await
             .ok_or_else(aborted)?
+            .map(with_structured_content)
     }
 
     async fn read(
@@ -199,6 +200,23 @@ impl Tool for ReadTool {
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin(self.run(cx, arguments))
     }
+}
+
+/// Adds the result as data: the text, or the image with its note.
+fn with_structured_content(mut output: ToolOutput) -> ToolOutput {
+    let text = output.content.iter().find_map(InputBlock::as_text);
+    let text = text.unwrap_or_default();
+    let image = output.content.iter().find_map(|block| match block {
+        InputBlock::Image(image) => Some(image),
+        InputBlock::Text(_) | InputBlock::Unknown(_) => None,
+    });
+    output.structured_content = Some(match image {
+        Some(image) => json!({
+            "type": "image", "data": image.data, "mimeType": image.mime_type, "note": text,
+        }),
+        None => json!(text),
+    });
+    output
 }
 
 /// Returns the path of the file, trying name variants that look the same.

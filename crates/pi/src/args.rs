@@ -265,7 +265,11 @@ impl Args {
             Flag::NoBuiltinTools if self.tools.defaults == DefaultTools::All => {
                 self.tools.defaults = DefaultTools::NoBuiltin;
             }
-            Flag::Tools => self.tools.allow = Some(tools()),
+            Flag::Tools => {
+                if let Err(error) = self.tools.set_list(tools()) {
+                    self.error(format!("invalid --tools: {error}"));
+                }
+            }
             Flag::ExcludeTools => self.tools.exclude = tools(),
             _ => {}
         }

@@ -11,7 +11,7 @@ use pi_protocol::{
 };
 
 use crate::conversation::converse;
-use crate::output::{Exit, Failure, print_untrusted};
+use crate::output::{Exit, Failure, print_untrusted, warn};
 use crate::prompt_input::Prompts;
 
 /// Sends the prompts and prints the last answer.
@@ -41,6 +41,11 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
                 write_answer(text_of(&lost)).await;
             }
             answer_failure(answer).report()
+        }
+        StopReason::Length => {
+            write_answer(text_of(answer)).await;
+            warn("the answer is incomplete: it reached the output limit of the model");
+            Exit::Failure
         }
         _ => write_answer(text_of(answer)).await,
     }

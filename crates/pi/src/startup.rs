@@ -219,7 +219,7 @@ fn split_options(
         session,
         session_dir: args.session.directory,
         name: args.session.name,
-        models: model_flags(args.model),
+        models: model_flags(args.model)?,
         tools: args.tools,
         resources: args.resources,
         ..SessionOptions::new(cwd)
@@ -227,17 +227,20 @@ fn split_options(
     Ok((host, options))
 }
 
-fn model_flags(args: ModelArgs) -> ModelFlags {
-    if args.provider.is_some() && args.model.is_none() {
-        warn("--provider is ignored without --model");
+fn model_flags(args: ModelArgs) -> Result<ModelFlags, Failure> {
+    if let (Some(provider), None) = (&args.provider, &args.model) {
+        let failure = Failure::new("--provider requires --model");
+        return Err(failure.hint(format!(
+            "use --provider {provider} --model PATTERN; pi --list-models {provider} lists its models"
+        )));
     }
-    ModelFlags {
+    Ok(ModelFlags {
         provider: args.provider,
         model: args.model,
         models: args.models,
         thinking: args.thinking,
         api_key: args.api_key.map(Into::into),
-    }
+    })
 }
 
 /// Starts the session. A session of another project is copied into this one if the user agrees.

@@ -73,7 +73,7 @@ fn text_starts_with_its_first_delta() {
     {"type":"text_delta","contentIndex":0,"delta":"Grüße"}
     {"type":"text_delta","contentIndex":0,"delta":" aus 東京 😀"}
     {"type":"text_end","contentIndex":0,"content":"Grüße aus 東京 😀"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Grüße aus 東京 😀"}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Grüße aus 東京 😀"}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
     "##);
 }
 
@@ -91,7 +91,7 @@ fn thinking_is_signed_or_encrypted() {
     {"type":"text_start","contentIndex":2}
     {"type":"text_delta","contentIndex":2,"delta":"done"}
     {"type":"text_end","contentIndex":2,"content":"done"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"two steps","thinkingSignature":"c2ln"},{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"done"}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":100,"cacheWrite1h":60,"totalTokens":160,"cost":{"input":0.00003,"output":0.00030000000000000003,"cacheRead":0.000009,"cacheWrite":0.00051,"total":0.0008490000000000001}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"two steps","thinkingSignature":"c2ln"},{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"done"}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":20,"cacheRead":30,"cacheWrite":100,"cacheWrite1h":60,"totalTokens":160,"cost":{"input":0.00003,"output":0.00030000000000000003,"cacheRead":0.000009,"cacheWrite":0.00051,"total":0.0008490000000000001,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
     "##);
 }
 
@@ -108,7 +108,7 @@ fn tool_arguments_are_joined() {
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"tooluse_1","name":"read","arguments":{"path":"a b.txt"}}}
     {"type":"toolcall_start","contentIndex":2,"id":"tooluse_2","toolName":"now"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"tooluse_2","name":"now","arguments":{}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"tooluse_1","name":"read","arguments":{"path":"a b.txt"}},{"type":"toolCall","id":"tooluse_2","name":"now","arguments":{}}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"tooluse_1","name":"read","arguments":{"path":"a b.txt"}},{"type":"toolCall","id":"tooluse_2","name":"now","arguments":{}}],"api":"bedrock-converse-stream","provider":"mock","model":"alpha","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
     "##);
 }
 

@@ -1,6 +1,7 @@
 //! Merging, diffing and patching of settings as JSON objects.
 //!
-//! Objects are merged recursively; all other values, including lists, are replaced.
+//! Objects are merged recursively; all other values, including lists, are replaced. Only a list that changes the
+//! default tools adds to the list below it.
 
 use serde_json::{Map, Value};
 
@@ -9,6 +10,25 @@ use serde_json::{Map, Value};
 pub(super) struct SettingEdit {
     path: Vec<String>,
     value: Option<Value>,
+}
+
+/// The list whose `+name` and `-name` entries change the list below instead of replacing it.
+const DEFAULT_TOOLS: &str = "defaultTools";
+
+/// Merges the settings of a layer into those of the layers below it.
+pub(super) fn merge_layer(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+    let below = base.get(DEFAULT_TOOLS).and_then(Value::as_array).cloned();
+    merge(base, over);
+    let is_change = |entry: &Value| {
+        let entry = entry.as_str();
+        entry.is_some_and(|entry| entry.starts_with(['+', '-']))
+    };
+    if let (Some(mut entries), Some(Value::Array(changes))) = (below, over.get(DEFAULT_TOOLS))
+        && changes.iter().all(is_change)
+    {
+        entries.extend(changes.iter().cloned());
+        base.insert(DEFAULT_TOOLS.to_owned(), Value::Array(entries));
+    }
 }
 
 /// Merges `over` into `base`.

@@ -352,8 +352,8 @@ impl StoreState {
         let mut project = self.project.object.clone();
         project.retain(|key, _| !USER_ONLY.contains(&key.as_str()));
         let mut merged = self.user.object.clone();
-        merge::merge(&mut merged, &project);
-        merge::merge(&mut merged, &overrides);
+        merge::merge_layer(&mut merged, &project);
+        merge::merge_layer(&mut merged, &overrides);
         self.merged = Arc::new(decode::deserialize_valid(&merged));
     }
 

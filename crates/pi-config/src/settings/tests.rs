@@ -11,7 +11,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::merge::{apply, difference, merge};
+use super::merge::{apply, difference, merge, merge_layer};
 use super::{decode, migrate};
 
 fn object(value: Value) -> Map<String, Value> {
@@ -189,6 +189,29 @@ fn any_key() -> impl Strategy<Value = String> {
 fn any_object() -> impl Strategy<Value = Map<String, Value>> {
     prop::collection::vec((any_key(), any_json()), 0..8)
         .prop_map(|entries| entries.into_iter().collect())
+}
+
+#[test]
+fn changes_of_the_default_tools_add_to_the_list_below() {
+    for (below, over, expected) in [
+        (
+            json!(["+grep"]),
+            json!(["+ls", "-edit"]),
+            json!(["+grep", "+ls", "-edit"]),
+        ),
+        (json!(["read"]), json!(["-read"]), json!(["read", "-read"])),
+        (
+            json!(["+grep"]),
+            json!(["find", "-read"]),
+            json!(["find", "-read"]),
+        ),
+        (json!(["+grep"]), json!([]), json!(["+grep"])),
+    ] {
+        let layer = |tools: &Value| Map::from_iter([("defaultTools".to_owned(), tools.clone())]);
+        let mut merged = layer(&below);
+        merge_layer(&mut merged, &layer(&over));
+        assert_eq!(merged, layer(&expected), "{below} {over}");
+    }
 }
 
 proptest! {

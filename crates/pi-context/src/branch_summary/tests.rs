@@ -214,23 +214,18 @@ fn summarizer(model: &Model) -> Summarizer<'_> {
 }
 
 #[test]
-fn the_request_is_short_uncached_and_without_reasoning() {
+fn the_request_is_uncached_and_uses_the_thinking_level_of_the_session() {
     let plan =
         BranchSummaryPlan::new(&branch(vec![user("hi"), response("yes")]), &model(), 100).unwrap();
-    let mut large = model();
-    large.max_tokens = 50_000;
-    for (model, max_tokens) in [(&model(), 100), (&large, 4096)] {
-        let request = plan.request(&summarizer(model), SummaryInstructions::Default);
-        assert_eq!(request.purpose, SummaryPurpose::Branch);
-        assert_eq!(request.max_tokens, Some(max_tokens));
-        assert_eq!(request.cache_retention, CacheRetention::None);
-        assert_eq!(request.reasoning, ThinkingLevel::Off);
-        let text = serde_json::to_value(&request.messages[1]).unwrap();
-        let text = text["content"][0]["text"].as_str().unwrap();
-        assert!(
-            text.starts_with("<conversation>\n[User]: hi\n\n[Assistant]: yes\n</conversation>\n\n")
-        );
-    }
+    let request = plan.request(&summarizer(&model()), SummaryInstructions::Default);
+    assert_eq!(request.purpose, SummaryPurpose::Branch);
+    assert_eq!(request.cache_retention, CacheRetention::None);
+    assert_eq!(request.reasoning, ThinkingLevel::High);
+    let text = serde_json::to_value(&request.messages[1]).unwrap();
+    let text = text["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("<conversation>\n[User]: hi\n\n[Assistant]: yes\n</conversation>\n\n")
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pi_protocol::AgentMessage;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{AgentMessage, ToolCall};
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,23 +23,34 @@ pub struct FileLists {
 }
 
 impl TouchedFiles {
-    /// Records the files named by the tool calls of a message.
+    /// Records the files named by the tool calls of a message, and by the calls that tools made.
     pub fn record_message(&mut self, message: &AgentMessage) {
-        if let AgentMessage::Assistant(response) = message {
-            response
-                .tool_calls()
-                .for_each(|call| self.record_call(call));
+        match message {
+            AgentMessage::Assistant(response) => {
+                for call in response.tool_calls() {
+                    self.record_call(&call.name, &call.arguments);
+                }
+            }
+            AgentMessage::ToolResult(result) => {
+                let nested = result.nested_calls.iter().flat_map(|nested| &nested.calls);
+                for call in nested {
+                    if let Some(arguments) = &call.arguments {
+                        self.record_call(&call.name, arguments);
+                    }
+                }
+            }
+            _ => {}
         }
     }
 
-    fn record_call(&mut self, call: &ToolCall) {
-        let list = match call.name.as_str() {
+    fn record_call(&mut self, name: &str, arguments: &JsonObject) {
+        let list = match name {
             "read" => &mut self.read,
             "write" => &mut self.written,
             "edit" => &mut self.edited,
             _ => return,
         };
-        if let Some(path) = call.arguments.get("path").and_then(Value::as_str)
+        if let Some(path) = arguments.get("path").and_then(Value::as_str)
             && !path.is_empty()
         {
             list.insert(path.to_owned());

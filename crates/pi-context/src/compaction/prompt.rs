@@ -109,10 +109,13 @@ pub(crate) fn history(conversation: &str, previous: Option<&str>, focus: Option<
 }
 
 /// Returns the prompt for summarizing the start of a split turn.
-pub(crate) fn turn_prefix(conversation: &str) -> String {
+pub(crate) fn turn_prefix(conversation: &str, focus: Option<&str>) -> String {
+    let instructions = focus.map_or(SummaryInstructions::Default, SummaryInstructions::Focus);
+    let task = format!("{TURN_PREFIX_TASK}\n\n{STYLE}");
     format!(
-        "{}\n\n{TURN_PREFIX_TASK}\n\n{STYLE}",
-        transcript(conversation)
+        "{}\n\n{}",
+        transcript(conversation),
+        instructions.apply_to(task)
     )
 }
 
@@ -168,7 +171,10 @@ mod tests {
         ));
         assert!(prompt.ends_with(": the names"));
         assert!(!history("c", None, None).contains("previous-summary"));
-        for prompt in [turn_prefix("x"), branch("x", SummaryInstructions::Default)] {
+        for prompt in [
+            turn_prefix("x", None),
+            branch("x", SummaryInstructions::Default),
+        ] {
             assert!(
                 prompt.starts_with("<conversation>\nx\n</conversation>\n\n"),
                 "{prompt}"

@@ -38,8 +38,6 @@ pub struct SummaryRequest {
     pub purpose: SummaryPurpose,
     /// The complete request: a system prompt and one user message.
     pub messages: Vec<Message>,
-    /// Maximum length of the summary; `None` uses the model's limit.
-    pub max_tokens: Option<u64>,
     /// Always disabled: a summary prompt is never sent twice. The caller must also use a separate
     /// session ID for every request, so that it does not affect the routing of the session.
     pub cache_retention: CacheRetention,
@@ -63,7 +61,7 @@ pub enum SummaryError {
     /// The response reached the output limit.
     #[error(
         "the summary reached the output token limit and is incomplete; \
-        raise compaction.reserveTokens or use a model with a higher output limit"
+        use a model with a higher output limit"
     )]
     Truncated,
     #[error("the model called the tool \"{0}\" instead of writing a summary")]
@@ -78,59 +76,50 @@ pub enum SummaryError {
 impl SummaryRequest {
     pub(crate) fn history(
         summarizer: &Summarizer<'_>,
-        reserve_tokens: u64,
         conversation: &SummaryInput<'_>,
         previous: Option<&str>,
         focus: Option<&str>,
     ) -> Self {
         let text = prompt::history(&conversation.serialized(), previous, focus);
-        let limit = reserve_tokens.saturating_mul(4) / 5;
-        Self::new(summarizer, SummaryPurpose::History, text, limit).thinking(summarizer)
+        Self::new(summarizer, SummaryPurpose::History, text)
     }
 
     pub(crate) fn turn_prefix(
         summarizer: &Summarizer<'_>,
-        reserve_tokens: u64,
         conversation: &SummaryInput<'_>,
+        focus: Option<&str>,
     ) -> Self {
-        let text = prompt::turn_prefix(&conversation.serialized());
-        let limit = reserve_tokens / 2;
-        Self::new(summarizer, SummaryPurpose::TurnPrefix, text, limit).thinking(summarizer)
+        let text = prompt::turn_prefix(&conversation.serialized(), focus);
+        Self::new(summarizer, SummaryPurpose::TurnPrefix, text)
     }
 
     pub(crate) fn branch(
         summarizer: &Summarizer<'_>,
-        limit: u64,
         conversation: &SummaryInput<'_>,
         instructions: prompt::SummaryInstructions<'_>,
     ) -> Self {
         let text = prompt::branch(&conversation.serialized(), instructions);
-        Self::new(summarizer, SummaryPurpose::Branch, text, limit)
+        Self::new(summarizer, SummaryPurpose::Branch, text)
     }
 
-    fn new(summarizer: &Summarizer<'_>, purpose: SummaryPurpose, text: String, limit: u64) -> Self {
+    fn new(summarizer: &Summarizer<'_>, purpose: SummaryPurpose, text: String) -> Self {
         let system = initial_system_message(prompt::SYSTEM, Vec::new()).map(Message::from);
         let user = Message::from(UserMessage {
             content: MessageContent::Blocks(vec![InputBlock::text(text)]),
             timestamp: summarizer.now_ms,
             ..UserMessage::default()
         });
-        // A limit of zero means that it is unknown or that the reserve is zero.
-        let limits = [limit, summarizer.model.max_tokens];
+        let reasoning = if summarizer.model.reasoning {
+            summarizer.thinking_level
+        } else {
+            ThinkingLevel::Off
+        };
         Self {
             purpose,
             messages: system.into_iter().chain([user]).collect(),
-            max_tokens: limits.into_iter().filter(|limit| *limit > 0).min(),
             cache_retention: CacheRetention::None,
-            reasoning: ThinkingLevel::Off,
+            reasoning,
         }
-    }
-
-    fn thinking(mut self, summarizer: &Summarizer<'_>) -> Self {
-        if summarizer.model.reasoning {
-            self.reasoning = summarizer.thinking_level;
-        }
-        self
     }
 
     /// Parses the response to the request.

@@ -39,18 +39,16 @@ fn push(paragraphs: &mut Vec<String>, label: &str, text: &str) {
 }
 
 fn push_response(paragraphs: &mut Vec<String>, response: &AssistantMessage) {
-    let mut thinking = Vec::new();
     let mut texts = Vec::new();
     let mut calls = Vec::new();
     for block in &response.content {
         match block {
-            AssistantBlock::Thinking(block) => thinking.push(block.thinking.as_str()),
             AssistantBlock::Text(block) => texts.push(block.text.as_str()),
             AssistantBlock::ToolCall(call) => calls.push(call_text(call)),
-            AssistantBlock::Unknown(_) => {}
+            // Thinking is long, and its conclusions are in the text.
+            AssistantBlock::Thinking(_) | AssistantBlock::Unknown(_) => {}
         }
     }
-    push(paragraphs, "Assistant thinking", &thinking.join("\n"));
     push(paragraphs, "Assistant", &texts.join("\n"));
     push(paragraphs, "Assistant tool calls", &calls.join("; "));
 }
@@ -103,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_is_labeled() {
+    fn every_message_is_labeled_and_thinking_is_omitted() {
         let text = serialized(json!([
             {"role": "system", "content": "never"},
             {"role": "user", "content": [{"type": "text", "text": "one"}, {"type": "image", "data": "", "mimeType": "i"}, {"type": "text", "text": "two"}]},
@@ -120,7 +118,6 @@ mod tests {
         assert_eq!(
             text,
             "[User]: onetwo\n\n\
-             [Assistant thinking]: t1\nt2\n\n\
              [Assistant]: A\nB\n\n\
              [Assistant tool calls]: ls(path=\"a b\", n=2, deep={\"k\":[null]}); none()\n\n\
              [Tool result]: xy"

@@ -6,10 +6,12 @@ use futures_util::future::select_all;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{RequestId, RequestKind, ToolCall, ToolOutput};
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::backend::Backend;
+use super::duration::elapsed_ms;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
 use crate::start_order::StartOrder;
 use crate::tool::{Progress, Tool, ToolContext, ToolError};
@@ -126,11 +128,7 @@ impl<B: Backend> RunningTools<B> {
             tracing::error!(%error, "tool panicked");
             backend.on_panic(&error.to_string());
             let output = ToolOutput::failure("The tool crashed. This is a bug in the tool.");
-            let outcome = CallOutcome {
-                output,
-                is_error: true,
-            };
-            (error.id(), outcome)
+            (error.id(), CallOutcome::error(output))
         });
         let Some(place) = self.calls.iter().position(|call| call.task == task) else {
             return Vec::new();
@@ -221,6 +219,7 @@ struct ToolExecution<B> {
 
 impl<B: Backend> ToolExecution<B> {
     async fn run(self) -> CallOutcome {
+        let started = Instant::now();
         let ran = match &self.tool {
             Some(tool) => {
                 let arguments = self.pending.arguments.clone();
@@ -230,9 +229,13 @@ impl<B: Backend> ToolExecution<B> {
                 "the tool was removed before the call started",
             )),
         };
+        let duration_ms = Some(elapsed_ms(started));
         self.cx.progress.close();
         let (output, is_error) = match ran {
-            Ok(output) => (output, false),
+            Ok(output) => {
+                let is_error = output.is_error == Some(true);
+                (output, is_error)
+            }
             Err(error) => (ToolOutput::failure(error.0), true),
         };
         let mut finished = FinishedToolCall {
@@ -254,6 +257,7 @@ impl<B: Backend> ToolExecution<B> {
         CallOutcome {
             output: finished.output,
             is_error: finished.is_error,
+            duration_ms,
         }
     }
 }

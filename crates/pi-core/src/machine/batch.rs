@@ -260,6 +260,7 @@ impl Batch {
             tool_name: call.name.clone(),
             args: Value::Object(call.arguments.clone()),
             partial_result: partial,
+            parent_tool_call_id: None,
         })
     }
 

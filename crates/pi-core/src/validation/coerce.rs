@@ -1,7 +1,7 @@
 //! Coerces values to the type the schema expects, where the meaning is clear.
 //!
-//! `null` is dropped for optional properties and never converted: a `null` path is an error, not an
-//! empty path.
+//! `null` is dropped for optional properties and never converted: a `null` path is an error, not a
+//! file with that name.
 
 use serde_json::{Map, Number, Value};
 
@@ -19,6 +19,9 @@ pub(super) fn coerce(value: Value, schema: &Value) -> Value {
     {
         value = coerced;
     }
+    if let Some(equal) = equal_constant(&value, schema) {
+        value = equal;
+    }
     match value {
         Value::Object(fields) => Value::Object(coerce_fields(fields, schema)),
         Value::Array(items) => Value::Array(coerce_items(items, schema)),
@@ -33,7 +36,7 @@ fn subschemas<'schema>(schema: &'schema Value, keyword: &str) -> &'schema [Value
         .map_or(&[], Vec::as_slice)
 }
 
-fn type_names(schema: &Value) -> Vec<&str> {
+pub(super) fn type_names(schema: &Value) -> Vec<&str> {
     match schema.get("type") {
         Some(Value::String(name)) => vec![name],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -41,7 +44,7 @@ fn type_names(schema: &Value) -> Vec<&str> {
     }
 }
 
-fn has_type(value: &Value, name: &str) -> bool {
+pub(super) fn has_type(value: &Value, name: &str) -> bool {
     match (value, name) {
         (Value::Number(number), "integer") => is_integer(number),
         (Value::Number(_), "number")
@@ -60,12 +63,11 @@ fn is_integer(number: &Number) -> bool {
 
 fn convert(value: &Value, name: &str) -> Option<Value> {
     match (name, value) {
-        ("number", Value::String(text)) => number_from(text).map(Value::Number),
-        ("integer", Value::String(text)) => number_from(text).filter(is_integer).map(Value::Number),
-        ("number" | "integer", Value::Bool(flag)) => Some(Value::from(u8::from(*flag))),
-        ("boolean", Value::String(text)) => match text.as_str() {
-            "true" => Some(Value::Bool(true)),
-            "false" => Some(Value::Bool(false)),
+        ("number", _) => number_from(value).map(Value::Number),
+        ("integer", _) => number_from(value).and_then(|number| whole(&number)),
+        ("boolean", Value::String(text)) => match text.to_ascii_lowercase().as_str() {
+            "true" | "1" => Some(Value::Bool(true)),
+            "false" | "0" => Some(Value::Bool(false)),
             _ => None,
         },
         ("boolean", Value::Number(number)) => match number.as_f64() {
@@ -76,18 +78,84 @@ fn convert(value: &Value, name: &str) -> Option<Value> {
         ("string", Value::Number(_) | Value::Bool(_)) => {
             Some(Value::String(pi_protocol::json::value_to_string(value)))
         }
-        ("null", Value::String(text)) if text.is_empty() => Some(Value::Null),
+        ("null", Value::String(text)) => {
+            let means_nothing = ["", "0", "null", "undefined"].contains(&text.as_str());
+            means_nothing.then_some(Value::Null)
+        }
+        ("null", Value::Bool(false)) => Some(Value::Null),
+        ("null", Value::Number(number)) => (number.as_f64() == Some(0.0)).then_some(Value::Null),
+        // A single value in place of a list.
+        ("array", _) if !value.is_null() => Some(Value::Array(vec![value.clone()])),
         _ => None,
     }
 }
 
-/// Parses a number like JSON, and falls back to common notations such as `+5` or ` 5 `.
-fn number_from(text: &str) -> Option<Number> {
-    let text = text.trim();
-    if let Ok(integer) = text.parse::<i64>() {
+/// Returns the constant of the schema that the value means, if it is none of them.
+fn equal_constant(value: &Value, schema: &Value) -> Option<Value> {
+    let constants = schema
+        .get("const")
+        .into_iter()
+        .chain(subschemas(schema, "enum"));
+    let constants: Vec<&Value> = constants.collect();
+    if constants.contains(&value) {
+        return None;
+    }
+    let type_of = |constant: &Value| match constant {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) | Value::Object(_) => "",
+    };
+    let is_meant = |constant: &&Value| {
+        convert(value, type_of(constant)).is_some_and(|converted| same(&converted, constant))
+    };
+    constants.into_iter().find(is_meant).cloned()
+}
+
+/// Whether two values are equal; numbers by value, so that 1 is 1.0.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        _ => left == right,
+    }
+}
+
+/// Returns the number that a number, a boolean or a text means; the empty text is 0.
+fn number_from(value: &Value) -> Option<Number> {
+    let text = match value {
+        Value::Number(number) => return Some(number.clone()),
+        Value::Bool(flag) => return Some(u8::from(*flag).into()),
+        Value::String(text) => text.trim(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    };
+    let parsed = match text {
+        "" | "false" => return Some(0.into()),
+        "true" => return Some(1.into()),
+        _ => text.parse::<i64>(),
+    };
+    if let Ok(integer) = parsed {
         return Some(integer.into());
     }
+    for (prefix, radix) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        if let Some(digits) = text.to_ascii_lowercase().strip_prefix(prefix) {
+            return i64::from_str_radix(digits, radix).ok().map(Number::from);
+        }
+    }
     Number::from_f64(text.parse::<f64>().ok()?)
+}
+
+/// Returns the number without its fraction.
+fn whole(number: &Number) -> Option<Value> {
+    if number.is_i64() || number.is_u64() {
+        return Some(Value::Number(number.clone()));
+    }
+    let float = number.as_f64()?.trunc();
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "checked to be in the range that integers represent exactly"
+    )]
+    (float.abs() < 9_007_199_254_740_992.0).then(|| Value::from(float as i64))
 }
 
 fn coerce_to_one_of(value: Value, schemas: &[Value]) -> Value {
@@ -102,7 +170,7 @@ fn coerce_to_one_of(value: Value, schemas: &[Value]) -> Value {
 }
 
 fn accepts(schema: &Value, value: &Value) -> bool {
-    jsonschema::validator_for(schema).is_ok_and(|validator| validator.is_valid(value))
+    super::compile(schema).is_ok_and(|validator| validator.is_valid(value))
 }
 
 fn coerce_fields(fields: Map<String, Value>, schema: &Value) -> Map<String, Value> {
@@ -135,7 +203,8 @@ fn coerce_fields(fields: Map<String, Value>, schema: &Value) -> Map<String, Valu
 }
 
 fn coerce_items(items: Vec<Value>, schema: &Value) -> Vec<Value> {
-    match schema.get("items") {
+    let positional = schema.get("prefixItems").or(schema.get("items"));
+    match positional {
         Some(Value::Array(schemas)) => items
             .into_iter()
             .enumerate()

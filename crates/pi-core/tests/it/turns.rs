@@ -91,7 +91,7 @@ impl TestHooks for SlowHooks {
         event: &'a SessionEvent,
     ) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if matches!(event, SessionEvent::AgentSettled) {
+            if matches!(event, SessionEvent::AgentSettled { .. }) {
                 self.0.acquire().await.unwrap().forget();
             }
         })

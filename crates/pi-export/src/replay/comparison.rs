@@ -54,15 +54,16 @@ pub(super) fn first_difference(
     None
 }
 
-/// Returns the part of a message that must be equal: not its timestamps, not how its text is split
-/// into blocks.
+/// Returns the part of a message that must be equal: not its times, not the level it was requested
+/// with, not how its text is split into blocks.
 fn comparable(message: &AgentMessage) -> Value {
     let mut value = serde_json::to_value(message).unwrap_or_default();
     let is_aborted = value.get("stopReason").and_then(Value::as_str) == Some("aborted");
     let is_failure = value.get("isError") == Some(&Value::Bool(true));
     if let Some(fields) = value.as_object_mut() {
-        fields.shift_remove("timestamp");
-        fields.shift_remove("usage");
+        for field in ["timestamp", "durationMs", "thinkingLevel", "usage"] {
+            fields.shift_remove(field);
+        }
         // The abort was decided by the user, not by the provider.
         if is_aborted {
             fields.shift_remove("errorMessage");

@@ -157,7 +157,12 @@ const rules = {
   async tool_result(event, context) {
     const changes = {};
     await runHandlers(event, context, (result) => {
-      for (const field of ["content", "details", "isError", "usage"]) {
+      // Structured content that is not replaced along with the content would contradict it.
+      if (result?.content !== undefined) {
+        delete event.structuredContent;
+        delete changes.structuredContent;
+      }
+      for (const field of ["content", "details", "structuredContent", "isError", "usage"]) {
         if (result?.[field] !== undefined) changes[field] = event[field] = result[field];
       }
       return false;

@@ -150,14 +150,18 @@ export class RpcClient {
     return events;
   }
 
-  prompt(message, images) {
-    return this.#command("prompt", { message, images });
+  // Messages resolve to what became of them: "started", "queued" or "handled". A handled one starts no run.
+  async #message(type, values) {
+    return (await this.#request(type, values)).disposition;
+  }
+  prompt(message, images, streamingBehavior) {
+    return this.#message("prompt", { message, images, streamingBehavior });
   }
   steer(message, images) {
-    return this.#command("steer", { message, images });
+    return this.#message("steer", { message, images });
   }
   followUp(message, images) {
-    return this.#command("follow_up", { message, images });
+    return this.#message("follow_up", { message, images });
   }
   abort() {
     return this.#command("abort");

@@ -20,8 +20,8 @@ export async function execute(path, name, callId, args, signalId) {
   const onUpdate = (partial) => void call("job.toolUpdate", { signalId, partial });
   try {
     const result = await toolOf(path, name).execute(callId, args, signalOf(signalId), onUpdate, createContext(signalId));
-    const { content, details, usage, terminate } = result ?? {};
-    return { content: content ?? [], details, usage, terminate };
+    const { content, details, structuredContent, isError, usage, terminate } = result ?? {};
+    return { content: content ?? [], details, structuredContent, isError: isError === true ? true : undefined, usage, terminate };
   } finally {
     releaseSignal(signalId);
   }

@@ -77,7 +77,9 @@ pub struct AgentEnded<'a> {
 }
 
 #[derive(Serialize)]
-pub struct AgentSettled {}
+pub struct AgentSettled {
+    pub aborted: bool,
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -144,6 +144,7 @@ pub struct ToolCallResult {
 pub struct ChangedResult {
     pub content: Option<Vec<InputBlock>>,
     pub details: Option<Value>,
+    pub structured_content: Option<Value>,
     pub is_error: Option<bool>,
     pub usage: Option<Usage>,
 }

@@ -53,6 +53,8 @@ pub struct InputEvent<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BeforeAgentStart<'a> {
+    /// What starts the run.
+    pub message_type: &'static str,
     pub prompt: &'a str,
     pub images: Option<&'a [ImageContent]>,
     pub system_prompt: String,
@@ -168,6 +170,8 @@ pub struct ToolResultEvent<'a> {
     pub input: &'a JsonObject,
     pub content: &'a [InputBlock],
     pub details: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_content: Option<&'a Value>,
     pub is_error: bool,
     pub usage: Option<&'a Usage>,
 }

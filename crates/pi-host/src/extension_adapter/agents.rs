@@ -17,7 +17,7 @@ use crate::model_choice::ModelFlags;
 use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{SessionListener, SessionSubscription};
 use crate::session_choice::SessionChoice;
-use crate::toolset::{DefaultTools, ToolSelection, Toolset, ToolsetOptions};
+use crate::toolset::{DefaultTools, ToolListError, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct RuntimeServices;
 
@@ -48,7 +48,7 @@ impl ProgramServices for RuntimeServices {
         observer: Arc<dyn AgentObserver>,
     ) -> BoxFuture<'static, Result<Box<dyn RunningAgent>, HostError>> {
         Box::pin(async move {
-            let (host, options) = split_options(options);
+            let (host, options) = split_options(options).map_err(host_error)?;
             let runtime = host.start(options).await.map_err(host_error)?;
             let session = runtime.session();
             Ok(Box::new(RuntimeAgent {
@@ -84,7 +84,7 @@ impl RunningAgent for RuntimeAgent {
 }
 
 /// Returns the host and the options of an agent's session.
-fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
+fn split_options(options: AgentOptions) -> Result<(Host, SessionOptions), ToolListError> {
     let host = Host::new(HostOptions {
         trust: Some(TrustFlag::new(options.is_trusted, &options.cwd)),
         model_collection: Some(options.models),
@@ -101,6 +101,18 @@ fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
     let tools = options.tools;
     let custom = tools.custom.into_iter();
     let custom = custom.map(|tool| registered(tool, ToolOrigin::Program));
+    let mut selection = ToolSelection {
+        exclude: tools.exclude,
+        defaults: match tools.defaults {
+            AgentDefaultTools::All => DefaultTools::All,
+            AgentDefaultTools::NoBuiltin => DefaultTools::NoBuiltin,
+            AgentDefaultTools::None => DefaultTools::None,
+        },
+        ..ToolSelection::default()
+    };
+    if let Some(list) = tools.allow {
+        selection.set_list(list)?;
+    }
     let (provider, model) = options.model.unzip();
     let options = SessionOptions {
         session,
@@ -111,18 +123,10 @@ fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
             thinking: options.thinking_level,
             ..ModelFlags::default()
         },
-        tools: ToolSelection {
-            allow: tools.allow,
-            exclude: tools.exclude,
-            defaults: match tools.defaults {
-                AgentDefaultTools::All => DefaultTools::All,
-                AgentDefaultTools::NoBuiltin => DefaultTools::NoBuiltin,
-                AgentDefaultTools::None => DefaultTools::None,
-            },
-        },
+        tools: selection,
         tool_sources: vec![Arc::new(ToolRegistry::new(custom.collect()))],
         resources: options.resources,
         ..SessionOptions::new(options.cwd)
     };
-    (host, options)
+    Ok((host, options))
 }

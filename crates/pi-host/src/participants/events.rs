@@ -92,7 +92,7 @@ mod tests {
 
     impl EventHook for NamedHook {
         fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
-            assert!(matches!(event, SessionEvent::AgentSettled));
+            assert!(matches!(event, SessionEvent::AgentSettled { .. }));
             self.note("settled")
         }
 
@@ -116,7 +116,9 @@ mod tests {
         let first = Participants::builder().events(hook("a")).build();
         let later = Participants::builder().events(hook("b")).build();
         let participants = first.then(later);
-        participants.on_event(&SessionEvent::AgentSettled).await;
+        participants
+            .on_event(&SessionEvent::AgentSettled { aborted: false })
+            .await;
         participants
             .model_selected(ModelSelected {
                 model: Arc::new(Model::unknown()),

@@ -79,7 +79,12 @@ impl Participants {
 
 fn merge(update: &mut ToolResultUpdate, later: ToolResultUpdate) {
     let earlier = std::mem::take(update);
+    let replaces_text = later.content.is_some();
+    let structured_content = later
+        .structured_content
+        .or(earlier.structured_content.filter(|_| !replaces_text));
     *update = ToolResultUpdate {
+        structured_content,
         content: later.content.or(earlier.content),
         details: later.details.or(earlier.details),
         is_error: later.is_error.or(earlier.is_error),

@@ -8,7 +8,7 @@ use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError, ToolOri
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    ErrorClass, ProviderError, StopReason, ToolOutput, ToolResultMessage, UserMessage, join_text,
+    ErrorClass, ProviderError, StopReason, ToolOutput, ToolResultMessage, UserMessage,
 };
 use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
 use serde_json::json;
@@ -135,12 +135,12 @@ impl Tool for RecordedTool {
         _arguments: JsonObject,
     ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         let outcome = match self.results.get(cx.call.as_str()) {
-            Some(result) if result.is_error => Err(ToolError(join_text(&result.content))),
             Some(result) => Ok(ToolOutput {
                 content: result.content.clone(),
                 details: result.details.clone(),
+                is_error: result.is_error.then_some(true),
                 usage: result.usage.clone(),
-                terminate: None,
+                ..ToolOutput::default()
             }),
             None => Err(ToolError("no recorded result for this call".to_owned())),
         };

@@ -183,7 +183,7 @@ impl SessionRuntime {
     pub async fn reload(&self) -> Result<(), ReplaceError> {
         let _guard = self.lock_replacement().await?;
         let old = self.session();
-        let active = old.tools().active_names();
+        let (active, before) = (old.tools().active_names(), old.tools().toolset());
         let fallback = FallbackSession::new(&old, self.session_store());
         // Files may have changed since the user was prompted.
         self.0.host.decisions().remove(old.cwd());
@@ -199,7 +199,7 @@ impl SessionRuntime {
         };
         self.start_built(built, start, fallback).await?;
         let new = self.session();
-        let active = new.tools().toolset().active_after_reload(&active);
+        let active = new.tools().toolset().active_after_reload(&active, &before);
         new.tools().set_active(&active);
         Ok(())
     }

@@ -135,8 +135,12 @@ impl Backend for AgentSession {
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {
                 let limits = self.tools().image_limits();
-                update.content =
-                    Some(images::fit_tool_result_images(content.clone(), limits, cancel).await);
+                let fitted = images::fit_tool_result_images(content.clone(), limits, cancel).await;
+                if update.content.is_none() && update.structured_content.is_none() {
+                    // Resizing changes nothing that structured content would contradict.
+                    update.structured_content = call.output.structured_content.clone();
+                }
+                update.content = Some(fitted);
             }
             Ok(update)
         })

@@ -67,8 +67,12 @@ impl<'session> ToolsAndPrompt<'session> {
         state
     }
 
+    /// Selects the tools. Those that stay keep their place, so that another order of the same names changes nothing.
     fn select_tools(self, tools: &Toolset, names: &[String]) {
-        let active = tools.filter_known(names);
+        let selected = tools.filter_known(names);
+        let current = self.session.0.machine().selection().active_tools.clone();
+        let kept = current.iter().filter(|name| selected.contains(name));
+        let active = tools.filter_known(kept.chain(&selected));
         let sequential = tools.sequential(&active);
         let is_changed = {
             let mut machine = self.session.0.machine();
@@ -195,6 +199,21 @@ impl<'session> ToolsAndPrompt<'session> {
         let names = self.session.0.transcript().projection()?.tool_names();
         if let Some(names) = names {
             self.set_active(&names);
+        }
+        Ok(())
+    }
+
+    /// Activates the tools that a resumed conversation declares.
+    pub(super) fn restore_resumed_tools(self) -> Result<(), SessionError> {
+        let (declared, mentioned) = {
+            let mut transcript = self.session.0.transcript();
+            let projection = transcript.projection()?;
+            (projection.tool_names(), projection.mentioned_tools())
+        };
+        if let Some(declared) = declared {
+            let state = self.state_with_tools();
+            let active = state.tools.active_after_resume(declared, &mentioned);
+            self.select_tools(&state.tools, &active);
         }
         Ok(())
     }

@@ -93,6 +93,7 @@ fn flags_decide_what_exists_and_what_is_active() {
                 allow: allow.map(names),
                 exclude: names(exclude),
                 defaults,
+                ..ToolSelection::default()
             },
             None,
         );
@@ -112,6 +113,46 @@ fn settings_override_the_default_tools() {
     assert_eq!(set.default_active(), names("grep,read,mine"));
     let none = toolset(ToolSelection::default(), Some(&[]));
     assert_eq!(none.default_active(), names("mine"));
+}
+
+#[test]
+fn a_list_of_tools_has_patterns_or_changes_the_defaults() {
+    for (list, defaults, active) in [
+        ("ls,r*", DefaultTools::All, "ls,read"),
+        ("*i*", DefaultTools::All, "edit,write,find,mine"),
+        ("zzz*", DefaultTools::All, ""),
+        (
+            "+grep,-bash",
+            DefaultTools::All,
+            "read,edit,write,grep,mine",
+        ),
+        (
+            "-read,+find,+read,+find,+zzz",
+            DefaultTools::All,
+            "bash,edit,write,find,read,mine",
+        ),
+        ("+grep,+mine", DefaultTools::None, "grep,mine"),
+        ("+ls", DefaultTools::NoBuiltin, "ls,mine"),
+    ] {
+        let mut selection = ToolSelection {
+            defaults,
+            ..ToolSelection::default()
+        };
+        selection.set_list(names(list)).unwrap();
+        let set = toolset(selection, None);
+        assert_eq!(set.default_active(), names(active), "{list} {defaults:?}");
+    }
+}
+
+#[test]
+fn excluded_patterns_remove_tools() {
+    let selection = ToolSelection {
+        exclude: names("*i*,ls"),
+        ..ToolSelection::default()
+    };
+    let set = toolset(selection, None);
+    let exist: Vec<&str> = set.tools().iter().map(RegisteredTool::name).collect();
+    assert_eq!(exist, names("read,bash,grep"));
 }
 
 #[test]
@@ -186,6 +227,7 @@ fn flags_apply_to_tools_that_are_added_later() {
                 allow: allow.map(names),
                 exclude: names(exclude),
                 defaults,
+                ..ToolSelection::default()
             },
             sources: vec![added.clone()],
             ..ToolsetOptions::new("/project")
@@ -210,7 +252,16 @@ fn selecting_skips_unknown_and_duplicate_names() {
 #[test]
 fn a_reload_keeps_active_tools_and_adds_custom_ones() {
     let set = toolset(ToolSelection::default(), None);
-    assert_eq!(set.active_after_reload(&names("ls,gone")), names("ls,mine"));
+    assert_eq!(
+        set.active_after_reload(&names("ls,gone"), &set),
+        names("ls,mine")
+    );
+    let more = toolset(ToolSelection::default(), Some(&["+grep", "-read"]));
+    assert_eq!(
+        more.active_after_reload(&names("read,ls"), &set),
+        names("read,ls,grep,mine"),
+        "new defaults are activated, removed ones stay"
+    );
     let allowed = toolset(
         ToolSelection {
             allow: Some(names("read,ls")),
@@ -218,7 +269,10 @@ fn a_reload_keeps_active_tools_and_adds_custom_ones() {
         },
         None,
     );
-    assert_eq!(allowed.active_after_reload(&names("ls")), names("ls,read"));
+    assert_eq!(
+        allowed.active_after_reload(&names("ls"), &allowed),
+        names("ls,read")
+    );
 }
 
 #[test]

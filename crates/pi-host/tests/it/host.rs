@@ -36,7 +36,7 @@ async fn count_settled(mut observer: Observer) -> Option<usize> {
     while let Some(observed) = observer.next().await {
         match observed {
             Observed::Event(envelope) => {
-                settled += usize::from(matches!(envelope.event, SessionEvent::AgentSettled));
+                settled += usize::from(matches!(envelope.event, SessionEvent::AgentSettled { .. }));
             }
             Observed::Lagged => has_lagged = true,
         }

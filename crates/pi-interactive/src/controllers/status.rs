@@ -75,7 +75,7 @@ impl StatusMsg {
             SessionEvent::Agent(AgentEvent::TurnStart) => Self::TurnStarted,
             SessionEvent::Agent(AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. })
             | SessionEvent::AgentEnd { .. } => Self::Refresh,
-            SessionEvent::AgentSettled => Self::Settled,
+            SessionEvent::AgentSettled { .. } => Self::Settled,
             SessionEvent::QueueUpdate { .. } => Self::QueueChanged,
             SessionEvent::SessionInfoChanged { .. } => Self::NameChanged,
             SessionEvent::ThinkingLevelChanged { .. } => Self::ThinkingChanged,

@@ -352,6 +352,7 @@ mod tests {
                 tool_call_id: id.to_owned(),
                 tool_name: tool.to_owned(),
                 args: json!({}),
+                parent_tool_call_id: None,
             };
             working.follow(&agent(step), after(31));
         }
@@ -361,6 +362,8 @@ mod tests {
             tool_name: "bash".to_owned(),
             result: pi_protocol::ToolOutput::default(),
             is_error: false,
+            duration_ms: None,
+            parent_tool_call_id: None,
         };
         working.follow(&agent(step), after(90));
         assert!(shown(&mut working).contains("Running read…"));

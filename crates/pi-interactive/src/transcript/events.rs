@@ -110,6 +110,8 @@ impl Transcript {
                 tool_call_id,
                 tool_name,
                 args,
+                // Calls that a tool makes itself have no row.
+                parent_tool_call_id: None,
             } => {
                 let id = self.call(document, tool_call_id, tool_name, args);
                 self.update_block::<ToolCallBlock>(document, Some(id), |block| block.begin(now));

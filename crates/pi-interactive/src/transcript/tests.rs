@@ -228,6 +228,7 @@ fn a_call_is_shown_from_first_argument_to_result() {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
             args: json!({}),
+            parent_tool_call_id: None,
         },
         now,
     );
@@ -242,6 +243,8 @@ fn a_call_is_shown_from_first_argument_to_result() {
             tool_name: "bash".to_owned(),
             result: ToolOutput::text("hi"),
             is_error: false,
+            duration_ms: None,
+            parent_tool_call_id: None,
         },
         now + Duration::from_millis(1_500),
     );

@@ -14,7 +14,10 @@ fn json_of(event: &SessionEvent, form: UpdateFormat) -> Value {
 #[test]
 fn events_have_the_protocol_fields_and_omit_absent_ones() {
     let cases = [
-        (SessionEvent::AgentSettled, json!({"type": "agent_settled"})),
+        (
+            SessionEvent::AgentSettled { aborted: true },
+            json!({"type": "agent_settled", "aborted": true}),
+        ),
         (
             SessionEvent::Agent(AgentEvent::TurnStart),
             json!({"type": "turn_start"}),
@@ -149,9 +152,12 @@ fn event_lines() -> Vec<String> {
         format!(r#"{{"type":"message_end","message":{response}}}"#),
         r#"{"type":"tool_execution_start","toolCallId":"c","toolName":"t","args":{"b":1,"a":null}}"#.to_owned(),
         r#"{"type":"tool_execution_start","toolCallId":"c","toolName":"t","args":null}"#.to_owned(),
+        r#"{"type":"tool_execution_start","toolCallId":"c/1","toolName":"t","args":{},"parentToolCallId":"c"}"#.to_owned(),
+        r#"{"type":"tool_execution_update","toolCallId":"c/1","toolName":"t","args":{},"partialResult":{"content":[]},"parentToolCallId":"c"}"#.to_owned(),
+        r#"{"type":"tool_execution_end","toolCallId":"c/1","toolName":"t","result":{"content":[],"structuredContent":null,"isError":true},"isError":true,"durationMs":12,"parentToolCallId":"c"}"#.to_owned(),
         r#"{"type":"tool_execution_update","toolCallId":"c","toolName":"t","args":{},"partialResult":{"content":[],"details":null}}"#.to_owned(),
         format!(r#"{{"type":"tool_execution_end","toolCallId":"c","toolName":"t","result":{{"content":[{{"type":"image","data":"AA","mimeType":"image/png"}},{{"type":"later","z":1}}],"details":{{}},"usage":{USAGE},"terminate":true}},"isError":false}}"#),
-        r#"{"type":"agent_settled"}"#.to_owned(),
+        r#"{"type":"agent_settled","aborted":false}"#.to_owned(),
         r#"{"type":"queue_update","steering":["a"],"followUp":[]}"#.to_owned(),
         format!(r#"{{"type":"entry_appended","entry":{ENTRY}}}"#),
         r#"{"type":"session_info_changed","name":"n"}"#.to_owned(),

@@ -106,7 +106,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Interaction, UserAndProject, "doubleEscapeAction", "tree, fork, none", "tree", "Action when Escape is pressed twice in an empty editor"),
     row(Interaction, UserAndProject, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "Initial filter of the session tree"),
     row(Interaction, UserOnly, "defaultProjectTrust", "ask, always, never", "ask", "Trust for projects without a saved decision"),
-    row(Interaction, UserAndProject, "defaultTools", "list of names", "read, bash, edit, write", "Built-in tools enabled at startup; also available: grep, find, ls and, on Windows, powershell"),
+    row(Interaction, UserAndProject, "defaultTools", "list of names", "read, bash, edit, write", "Tools enabled at startup; also available: grep, find, ls and, on Windows, powershell. `+name` and `-name` entries change the default list, or that of the user settings"),
     row(Interaction, UserAndProject, "shellPath", "path", "bash", "Shell for the bash tool and `!` commands"),
     row(Interaction, UserAndProject, "shellCommandPrefix", "shell code", "", "Prepended to every shell command, for example `shopt -s expand_aliases`"),
 

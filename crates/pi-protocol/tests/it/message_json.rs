@@ -11,7 +11,7 @@ fn round_trip(line: &str) -> String {
 }
 
 /// One line for every role, with every field.
-const EVERY_ROLE: [&str; 14] = [
+const EVERY_ROLE: [&str; 16] = [
     r#"{"role":"system","content":"","timestamp":1733234400000}"#,
     r#"{"role":"system","content":[{"type":"text","text":"a"}],"sections":{"preamble":"You","skills":null},"toolsAdded":[{"name":"read","description":"Reads.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"constrainedSampling":{"type":"json_schema","strict":"prefer"}},{"name":"patch","description":"","parameters":{},"constrainedSampling":{"type":"grammar","variants":{"openai_lark":"start: X"}}},{"name":"free","description":"","parameters":true,"constrainedSampling":false}],"toolsRemoved":[{"name":"write"}],"timestamp":1733234400000}"#,
     r#"{"role":"user","content":"Hello","timestamp":1733234401000}"#,
@@ -20,6 +20,8 @@ const EVERY_ROLE: [&str; 14] = [
     r#"{"role":"assistant","content":[],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","errorMessage":"529 overloaded","timestamp":1}"#,
     r#"{"role":"assistant","content":[],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"deferred","deferred":{"provider":"p","modelId":"m","api":"a","id":"d1","expiresAt":2,"pollAfterMs":500,"data":{"k":null}},"timestamp":1}"#,
     r#"{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"ok"},{"type":"image","data":"AA==","mimeType":"image/png"}],"details":{"exitCode":0},"usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"isError":false,"timestamp":1733234403000}"#,
+    r#"{"role":"assistant","content":[],"api":"a","provider":"p","model":"m","usage":{"input":1,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":1,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1,"durationMs":79,"thinkingLevel":"ultra"}"#,
+    r#"{"role":"toolResult","toolCallId":"c","toolName":"code","content":[],"isError":true,"durationMs":5,"timestamp":1,"nestedCalls":{"calls":[{"id":"c/1","name":"read","status":"ok","arguments":{"path":"a"},"durationMs":1},{"id":"c/2","name":"write","status":"error","argumentsBytes":9000,"durationMs":2,"error":"denied"},{"id":"c/3","name":"bash","status":"unfinished","arguments":{}}],"complete":false}}"#,
     r#"{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[],"details":null,"isError":true,"timestamp":1733234403000}"#,
     r#"{"role":"bashExecution","command":"ls","output":"a\nb","exitCode":3221225786,"cancelled":false,"truncated":true,"fullOutputPath":"/tmp/out","excludeFromContext":true,"timestamp":5}"#,
     r#"{"role":"custom","customType":"note","content":"text","display":true,"details":[1,"x",null],"timestamp":5}"#,
@@ -44,8 +46,8 @@ fn unknown_fields_and_roles_round_trip() {
         r#"{"role":"system","content":"","timestamp":1,"replace":true}"#,
         r#"{"role":"system","content":"","toolsAdded":[{"name":"n","description":"d","parameters":{},"icon":"x"}],"toolsRemoved":[{"name":"o","why":1}],"timestamp":1}"#,
         r#"{"role":"user","content":[{"type":"video","url":"u","parts":[{"a":1}]},{"type":"text","text":"t","lang":"de"},{"type":"image","data":"","mimeType":"m","alt":"a"}],"timestamp":1,"mood":"calm"}"#,
-        r#"{"role":"assistant","content":[{"type":"audio","data":"x"},{"type":"text","text":"t","x":1},{"type":"thinking","thinking":"t","x":1},{"type":"toolCall","id":"i","name":"n","arguments":{},"x":1}],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"search":0.01},"searches":2},"stopReason":"stop","timestamp":1,"thinkingLevel":"high"}"#,
-        r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"isError":false,"timestamp":1,"nestedCalls":[{"id":"x"}]}"#,
+        r#"{"role":"assistant","content":[{"type":"audio","data":"x"},{"type":"text","text":"t","x":1},{"type":"thinking","thinking":"t","x":1},{"type":"toolCall","id":"i","name":"n","arguments":{},"x":1}],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"search":0.01},"searches":2},"stopReason":"stop","timestamp":1,"mood":"high"}"#,
+        r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"isError":false,"timestamp":1,"nestedTools":[{"id":"x"}]}"#,
         r#"{"role":"bashExecution","command":"c","output":"","cancelled":false,"truncated":false,"timestamp":1,"shell":"zsh"}"#,
         r#"{"role":"custom","customType":"t","content":[],"display":false,"timestamp":1,"x":{}}"#,
     ];
@@ -74,6 +76,10 @@ fn old_and_lenient_files_are_parsed() {
         (
             r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":"plain","isError":false,"timestamp":1}"#.to_owned(),
             r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[{"type":"text","text":"plain"}],"isError":false,"timestamp":1}"#.to_owned(),
+        ),
+        (
+            r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"isError":false,"timestamp":1,"nestedCalls":[{"id":"x"}]}"#.to_owned(),
+            r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"isError":false,"timestamp":1}"#.to_owned(),
         ),
         (assistant("null"), assistant("[]")),
         (

@@ -72,7 +72,7 @@ async fn response_streams_block_by_block() {
     {"type":"toolcall_delta","contentIndex":2,"delta":"{\"comman"}
     {"type":"toolcall_delta","contentIndex":2,"delta":"d\":\"ls\"}"}
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"faux_1_2","name":"bash","arguments":{"command":"ls"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a text of some length"},{"type":"toolCall","id":"faux_1_2","name":"bash","arguments":{"command":"ls"}}],"api":"faux","provider":"faux","model":"faux-1","responseId":"r1","usage":{"input":2,"output":12,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"toolUse","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a text of some length"},{"type":"toolCall","id":"faux_1_2","name":"bash","arguments":{"command":"ls"}}],"api":"faux","provider":"faux","model":"faux-1","responseId":"r1","usage":{"input":2,"output":12,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"totalFromProvider":false}},"stopReason":"toolUse","timestamp":1700000000000}}
     "#);
 }
 

@@ -87,7 +87,9 @@ fn adapt_result(
         details: None,
         usage: None,
         is_error: result.is_error,
+        duration_ms: None,
         timestamp: result.timestamp,
+        nested_calls: None,
         extra: result.extra.clone(),
     })
 }

@@ -1,7 +1,7 @@
 //! One method per command; `model_commands.rs` has those for models.
 
 use pi_protocol::{
-    AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts, SessionStats,
+    Ack, AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts, SessionStats,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,8 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
-        self.send_command(Command::Prompt {
+    ) -> Result<Ack, RpcClientError> {
+        self.request_as(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: None,
@@ -35,8 +35,8 @@ impl RpcClient {
         message: impl Into<String>,
         images: Vec<ImageContent>,
         behavior: Delivery,
-    ) -> Result<(), RpcClientError> {
-        self.send_command(Command::Prompt {
+    ) -> Result<Ack, RpcClientError> {
+        self.request_as(Command::Prompt {
             message: message.into(),
             images,
             streaming_behavior: Some(behavior),
@@ -49,9 +49,9 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
+    ) -> Result<Ack, RpcClientError> {
         let message = message.into();
-        self.send_command(Command::Steer { message, images }).await
+        self.request_as(Command::Steer { message, images }).await
     }
 
     /// Queues a message for the point where the agent would stop.
@@ -59,10 +59,9 @@ impl RpcClient {
         &self,
         message: impl Into<String>,
         images: Vec<ImageContent>,
-    ) -> Result<(), RpcClientError> {
+    ) -> Result<Ack, RpcClientError> {
         let message = message.into();
-        self.send_command(Command::FollowUp { message, images })
-            .await
+        self.request_as(Command::FollowUp { message, images }).await
     }
 
     /// Aborts the current activity; returns when the agent is idle.

@@ -1,10 +1,10 @@
 //! The shell tools with scripted processes; the integration tests run real shells.
 
 use bytes::Bytes;
-use pi_core::{Environment, NoSession, ProcessOperations, Variables};
+use pi_core::{Environment, ExitCode, NoSession, ProcessError, ProcessOperations, Variables};
 use pretty_assertions::assert_eq;
+use serde_json::Value;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -59,7 +59,14 @@ async fn updates_come_at_most_ten_times_a_second() {
     let started = Instant::now();
     let result = run(&cx, "go").await.unwrap();
     assert_eq!(started.elapsed(), Duration::from_secs(1));
-    assert_eq!(result, ToolOutput::text("x".repeat(100)));
+    let structured = json!({
+        "output": "x".repeat(100), "truncated": false, "exit_code": 0, "wall_time_seconds": 1.0,
+    });
+    let expected = ToolOutput {
+        structured_content: Some(structured),
+        ..ToolOutput::text("x".repeat(100))
+    };
+    assert_eq!(result, expected);
     let sent: Vec<_> = std::iter::from_fn(|| cx.progress.take()).collect();
     // The empty one, one for the first output, one every 100 ms, and the rest at the end.
     assert_eq!(sent.len(), 12, "{sent:?}");
@@ -74,7 +81,9 @@ async fn a_character_split_between_chunks_is_complete() {
     let chunks = vec![(0, &b"a\xe6"[..]), (500, b"\x97"), (500, b"\xa5b\xc3")];
     let cx = context(chunks);
     let result = run(&cx, "go").await.unwrap();
-    assert_eq!(result, ToolOutput::text("a日b\u{fffd}"));
+    assert_eq!(result.content, ToolOutput::text("a日b\u{fffd}").content);
+    let structured = result.structured_content.unwrap();
+    assert_eq!(structured["output"], "a日b\u{fffd}");
     let shown: Vec<_> = std::iter::from_fn(|| cx.progress.take())
         .skip(1)
         .map(|update| update.content)

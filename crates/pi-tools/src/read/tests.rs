@@ -72,6 +72,7 @@ async fn text_and_ranges_are_returned() {
         let output = call(&tool(), arguments.clone()).await.unwrap();
         assert_eq!(text(&output), expected, "{arguments}");
         assert_eq!(output.details, None, "{arguments}");
+        assert_eq!(output.structured_content, Some(json!(expected)));
     }
 }
 
@@ -192,6 +193,11 @@ async fn images_are_detected_by_content() {
     };
     assert_eq!(image.mime_type, "image/png");
     assert_eq!(output.details, None);
+    let structured = json!({
+        "type": "image", "data": image.data, "mimeType": "image/png",
+        "note": "Image file, image/png",
+    });
+    assert_eq!(output.structured_content, Some(structured));
 
     let output = call(&tool, json!({"path": "wide.png"})).await.unwrap();
     assert_eq!(

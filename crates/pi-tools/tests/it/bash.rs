@@ -48,8 +48,8 @@ impl TestShell {
 }
 
 /// Returns the output and the status of a failed command, which is its last paragraph.
-fn split_status(error: &ToolError) -> (&str, &str) {
-    error.0.rsplit_once("\n\n").unwrap_or(("", &error.0))
+fn split_status(text: &str) -> (&str, &str) {
+    text.rsplit_once("\n\n").unwrap_or(("", text))
 }
 
 #[tokio::test]
@@ -105,12 +105,19 @@ async fn failed_commands_end_with_their_exit_status() {
         ),
         ("kill -9 $$", "(no output)", " 137"),
     ] {
-        let error = call(&shell.tool(), json!({"command": command}))
+        let result = call(&shell.tool(), json!({"command": command}))
             .await
-            .unwrap_err();
-        let (shown, status) = split_status(&error);
+            .unwrap();
+        let (shown, status) = split_status(text(&result));
         assert_eq!(shown, output, "{command}");
         assert!(status.ends_with(code), "{command}: {status}");
+        assert_eq!(result.is_error, Some(true), "{command}");
+        assert_eq!(result.details, None, "{command}");
+        let structured = result.structured_content.unwrap();
+        assert_eq!(structured["exit_code"].to_string(), code.trim());
+        assert_eq!(structured["truncated"], false);
+        let raw = structured["output"].as_str().unwrap();
+        assert_eq!(raw, output.trim_start_matches("(no output)"), "{command}");
     }
 }
 
@@ -154,7 +161,7 @@ async fn a_timeout_stops_the_command() {
     ] {
         let arguments = json!({"command": command, "timeout": limit});
         let error = call(&shell.tool(), arguments).await.unwrap_err();
-        assert_eq!(split_status(&error).0, output);
+        assert_eq!(split_status(&error.0).0, output);
         assert!(error.0.ends_with(status), "{error}");
     }
     let in_time = call(&shell.tool(), json!({"command": "echo x", "timeout": 60})).await;
@@ -199,7 +206,7 @@ async fn aborting_keeps_the_output() {
     };
     let (result, ()) = tokio::join!(running, watching);
     let error = result.unwrap_err();
-    assert_eq!(split_status(&error), ("begin\n", "Command aborted"));
+    assert_eq!(split_status(&error.0), ("begin\n", "Command aborted"));
 }
 
 #[tokio::test]
@@ -268,15 +275,41 @@ async fn output_at_the_limits_is_not_truncated() {
         (text(&result).lines().count(), result.details),
         (2000, None)
     );
-    let error = call(&shell.tool(), json!({"command": "seq 1 3000; exit 2"}))
+    let failed = call(&shell.tool(), json!({"command": "seq 1 3000; exit 2"}))
         .await
-        .unwrap_err();
-    let (shown, status) = split_status(&error);
+        .unwrap();
+    let (shown, status) = split_status(text(&failed));
     assert!(status.ends_with(" 2"), "{status}");
     assert!(
         shown.contains("3000\n\n[Showing lines 1001-3000 of 3000. "),
         "{shown}"
     );
+    let details = failed.details.unwrap();
+    assert_eq!(details["truncation"]["totalLines"], 3000);
+}
+
+#[tokio::test]
+async fn programs_receive_the_beginning_and_the_end_of_long_output() {
+    let shell = TestShell::new();
+    let run = async |command: &str| {
+        let result = call(&shell.tool(), json!({"command": command})).await;
+        result.unwrap().structured_content.unwrap()
+    };
+    let complete = run("seq 1 4000").await;
+    assert_eq!(complete["truncated"], false);
+    assert_eq!(complete["output"].as_str().unwrap().lines().count(), 4000);
+    assert_eq!(complete.get("full_output_path"), None);
+
+    let cut = run("echo first; head -c 1500000 /dev/zero | tr '\\0' x; echo; echo last").await;
+    let output = cut["output"].as_str().unwrap();
+    assert!(output.starts_with("first\nx"), "{}", &output[..20]);
+    assert!(output.ends_with("x\nlast\n"));
+    let (head, rest) = output.split_once("\n\n[... ").unwrap();
+    let (omitted, tail) = rest.split_once(" bytes omitted ...]\n\n").unwrap();
+    assert_eq!((head.len(), tail.len()), (512 * 1024, 512 * 1024));
+    let size = std::fs::metadata(cut["full_output_path"].as_str().unwrap());
+    let omitted: u64 = omitted.parse().unwrap();
+    assert_eq!(size.unwrap().len(), 1024 * 1024 + omitted);
 }
 
 #[tokio::test]
@@ -336,8 +369,8 @@ async fn commands_receive_session_variables() {
     let hidden = shell.tool_in(environment, shell.options());
     let result = call(&hidden, json!({"command": "env | grep -c ^PI_"}))
         .await
-        .unwrap_err();
-    assert_eq!(split_status(&result).0, "0\n");
+        .unwrap();
+    assert_eq!(split_status(text(&result)).0, "0\n");
     let prompt = ShellTool::bash(shell.options()).prompt();
     assert_eq!(prompt.guidelines.len(), 0);
 }

@@ -122,7 +122,7 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
 static ROWS: [FlagRow; 43] = [
-    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider"),
+    row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider; requires --model"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "Model as provider/id, ID or part of a name; append :LEVEL to set the thinking level"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
     row(Flag::SystemPrompt, Instructions, "--system-prompt", None, Value("TEXT|FILE"), "Replace the default system prompt"),
@@ -142,8 +142,8 @@ static ROWS: [FlagRow; 43] = [
     row(Flag::Models, Selection, "--models", None, Value("PATTERNS"), "Comma-separated models to cycle through; * and ? are wildcards"),
     row(Flag::NoTools, Selection, "--no-tools", Some("-nt"), Nothing, "Disable all tools"),
     row(Flag::NoBuiltinTools, Selection, "--no-builtin-tools", Some("-nbt"), Nothing, "Disable built-in tools; keep extension tools"),
-    row(Flag::Tools, Selection, "--tools", Some("-t"), Value("NAMES"), "Comma-separated list of tools to enable"),
-    row(Flag::ExcludeTools, Selection, "--exclude-tools", Some("-xt"), Value("NAMES"), "Comma-separated list of tools to disable"),
+    row(Flag::Tools, Selection, "--tools", Some("-t"), Value("NAMES"), "Tools to enable: names and patterns with *, or +name and -name entries that change the default tools"),
+    row(Flag::ExcludeTools, Selection, "--exclude-tools", Some("-xt"), Value("NAMES"), "Tools to disable: names and patterns with *"),
     row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "Thinking level: off, minimal, low, medium, high, xhigh, max"),
     row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; repeatable"),
     row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "Disable extensions except those given with -e"),

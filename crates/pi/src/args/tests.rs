@@ -247,3 +247,16 @@ fn no_tools_wins_over_no_builtin_tools() {
     }
     assert_eq!(parse("-nbt").tools.defaults, DefaultTools::NoBuiltin);
 }
+
+#[test]
+fn a_list_of_tools_is_names_or_changes() {
+    let tools = parse("--tools r*,ls").tools;
+    assert_eq!(tools.allow, Some(vec!["r*".to_owned(), "ls".to_owned()]));
+    let tools = parse("-t +grep,-bash").tools;
+    assert_eq!(tools.allow, None);
+    assert_eq!(tools.changes, ["+grep", "-bash"]);
+    for line in ["-t read,+grep", "-t +gr*"] {
+        let problems = parse(line).problems;
+        assert!(matches!(problems[..], [Problem::Error(_)]), "{problems:?}");
+    }
+}

@@ -86,7 +86,7 @@ fn samples_match_their_schemas() {
     let approval =
         json!({"id": "1", "call": "c", "method": "approval", "toolName": "bash", "args": {}});
     let events = [
-        json!({"type": "agent_settled"}),
+        json!({"type": "agent_settled", "aborted": false}),
         json!({"type": "message_end", "message": response}),
         json!({"type": "message_update", "usage": usage,
             "assistantMessageEvent": {"type": "text_delta", "contentIndex": 0, "delta": "d"}}),
@@ -110,7 +110,7 @@ fn samples_match_their_schemas() {
         assert_eq!(errors, Vec::<String>::new(), "{sample}");
     }
     for wrong in [
-        json!({"type": "agent_settled"}),
+        json!({"type": "agent_settled", "aborted": false}),
         json!({"session": "s", "seq": 1, "at": 2, "event": {"type": "no"}}),
     ] {
         assert!(!validator.is_valid(&wrong), "{wrong}");

@@ -8,13 +8,16 @@ use serde_json::Value;
 pub struct CallOutcome {
     pub output: ToolOutput,
     pub is_error: bool,
+    /// How long the tool ran; `None` if it did not.
+    pub duration_ms: Option<u64>,
 }
 
 impl CallOutcome {
-    pub(super) fn error(output: ToolOutput) -> Self {
+    pub(crate) fn error(output: ToolOutput) -> Self {
         Self {
             output,
             is_error: true,
+            duration_ms: None,
         }
     }
 
@@ -43,6 +46,7 @@ impl ToolCallResult {
             details: self.outcome.output.details,
             usage: self.outcome.output.usage,
             is_error: self.outcome.is_error,
+            duration_ms: self.outcome.duration_ms,
             timestamp,
             ..ToolResultMessage::default()
         }
@@ -82,6 +86,7 @@ pub(super) fn start_event(call: &ToolCall) -> AgentEvent {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
         args: Value::Object(call.arguments.clone()),
+        parent_tool_call_id: None,
     }
 }
 
@@ -91,5 +96,7 @@ pub(super) fn end_event(call: &ToolCall, outcome: &CallOutcome) -> AgentEvent {
         tool_name: call.name.clone(),
         result: outcome.output.clone(),
         is_error: outcome.is_error,
+        duration_ms: outcome.duration_ms,
+        parent_tool_call_id: None,
     }
 }

@@ -193,7 +193,7 @@ fn abort_in_a_parallel_check_starts_no_further_call() {
             "assistant Aborted",
             "turn_end 0",
             "agent_end 5",
-            "settled",
+            "settled after abort",
         ]
     );
 }

@@ -12,7 +12,8 @@ pub(super) fn line(event: &SessionEvent) -> String {
             let retry = if *will_retry { " retry" } else { "" };
             format!("agent_end {}{retry}", messages.len())
         }
-        SessionEvent::AgentSettled => "settled".to_owned(),
+        SessionEvent::AgentSettled { aborted: false } => "settled".to_owned(),
+        SessionEvent::AgentSettled { aborted: true } => "settled after abort".to_owned(),
         SessionEvent::QueueUpdate {
             steering,
             follow_up,

@@ -94,14 +94,18 @@ fn other_failures_are_not_retried() {
 fn a_canceled_retry_is_reported_as_canceled() {
     let points: [fn(&Effect) -> bool; 3] = [announces_retry, omits, sleeps];
     for point in points {
-        for input in [Input::AbortRetry, Input::Abort, Input::Close] {
+        for (input, end) in [
+            (Input::AbortRetry, "settled"),
+            (Input::Abort, "settled after abort"),
+            (Input::Close, "settled after abort"),
+        ] {
             let simulation = Simulation::new(overloaded(1))
                 .when(point, [input])
                 .run(prompt("go"));
             check_end(&simulation);
             assert_eq!(
                 after_failure(&simulation)[2..],
-                ["retry_start 1", "retry_end 1 canceled", "settled"]
+                ["retry_start 1", "retry_end 1 canceled", end]
             );
         }
     }

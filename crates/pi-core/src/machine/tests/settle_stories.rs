@@ -10,7 +10,7 @@ use super::simulation::Simulation;
 use crate::machine::{Effect, Input, Rejection, Reply};
 
 fn settles(effect: &Effect) -> bool {
-    matches!(effect, Effect::Emit(SessionEvent::AgentSettled))
+    matches!(effect, Effect::Emit(SessionEvent::AgentSettled { .. }))
 }
 
 fn resubmits(effect: &Effect) -> bool {

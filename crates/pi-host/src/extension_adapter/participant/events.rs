@@ -21,8 +21,11 @@ impl EventHook for ExtensionParticipant {
                 SessionEvent::AgentEnd { messages, .. } => {
                     self.extensions.emit(None, || AgentEnded { messages }).await;
                 }
-                SessionEvent::AgentSettled => {
-                    self.extensions.emit(None, || AgentSettled {}).await;
+                SessionEvent::AgentSettled { aborted } => {
+                    let aborted = *aborted;
+                    self.extensions
+                        .emit(None, || AgentSettled { aborted })
+                        .await;
                 }
                 SessionEvent::SessionInfoChanged { name } => {
                     let name = name.as_deref();

@@ -13,6 +13,7 @@ impl PromptHook for ExtensionParticipant {
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
         Box::pin(async move {
             let event = || BeforeAgentStart {
+                message_type: "user",
                 prompt: &start.prompt,
                 images: (!start.images.is_empty()).then_some(start.images.as_slice()),
                 system_prompt: system_text(&SystemMessage {

@@ -51,6 +51,7 @@ impl ToolPolicy for ExtensionParticipant {
                 input: &call.pending.arguments,
                 content: &call.output.content,
                 details: call.output.details.as_ref(),
+                structured_content: call.output.structured_content.as_ref(),
                 is_error: call.is_error,
                 usage: call.output.usage.as_ref(),
             };
@@ -59,6 +60,7 @@ impl ToolPolicy for ExtensionParticipant {
                 result.map_or_else(ToolResultUpdate::default, |result| ToolResultUpdate {
                     content: result.content,
                     details: result.details,
+                    structured_content: result.structured_content,
                     is_error: result.is_error,
                     usage: result.usage,
                     terminate: None,

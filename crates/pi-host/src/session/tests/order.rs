@@ -195,7 +195,7 @@ struct PromptOnSettle(AgentSession, Mutex<Vec<Prompt>>);
 impl SessionListener for PromptOnSettle {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if matches!(event, SessionEvent::AgentSettled) {
+            if matches!(event, SessionEvent::AgentSettled { .. }) {
                 let prompts = std::mem::take(&mut *self.1.lock().unwrap());
                 for prompt in prompts {
                     assert_eq!(self.0.prompt(prompt).await.unwrap(), PromptOutcome::Queued);

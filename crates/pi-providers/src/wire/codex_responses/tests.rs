@@ -80,7 +80,7 @@ fn text_ends_the_turn_and_is_priced_by_the_requested_tier() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"hi"}
     {"type":"text_end","contentIndex":0,"content":"hi"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"hi","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-codex-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"stop","rawStopReason":"completed","endTurn":true,"timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"hi","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-codex-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"completed","endTurn":true,"timestamp":1700000000000}}
     "#);
 }
 
@@ -88,7 +88,7 @@ fn text_ends_the_turn_and_is_priced_by_the_requested_tier() {
 fn an_unknown_status_is_ignored() {
     assert_snapshot!(events("odd_status"), @r#"
     {"type":"start"}
-    {"type":"done","reason":"stop","message":{"content":[],"api":"openai-codex-responses","provider":"mock","model":"alpha","responseId":"r1","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[],"api":"openai-codex-responses","provider":"mock","model":"alpha","responseId":"r1","usage":{"input":5,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009,"totalFromProvider":false}},"stopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 

@@ -68,7 +68,7 @@ fn text_is_one_block_and_ends_with_an_empty_part() {
     {"type":"text_delta","contentIndex":0,"delta":"lo \"wörld\" 🎉\n"}
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"Hello \"wörld\" 🎉\n"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hello \"wörld\" 🎉\n"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":8,"output":6,"cacheRead":4,"cacheWrite":0,"reasoning":0,"totalTokens":18,"cost":{"input":0.000024,"output":0.00009,"cacheRead":0.0000012,"cacheWrite":0,"total":0.00011520000000000001}},"stopReason":"stop","rawStopReason":"STOP","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hello \"wörld\" 🎉\n"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":8,"output":6,"cacheRead":4,"cacheWrite":0,"reasoning":0,"totalTokens":18,"cost":{"input":0.000024,"output":0.00009,"cacheRead":0.0000012,"cacheWrite":0,"total":0.00011520000000000001,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"STOP","timestamp":1700000000000}}
     "#);
 }
 
@@ -84,7 +84,7 @@ fn thinking_and_text_keep_their_signatures() {
     {"type":"text_delta","contentIndex":1,"delta":"Done"}
     {"type":"text_delta","contentIndex":1,"delta":"."}
     {"type":"text_end","contentIndex":1,"content":"Done."}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"**Plan**\ntwo steps","thinkingSignature":"dGhvdWdodA=="},{"type":"text","text":"Done.","textSignature":"dGV4dA=="}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":20,"output":43,"cacheRead":0,"cacheWrite":0,"reasoning":40,"totalTokens":63,"cost":{"input":0.00006,"output":0.0006450000000000001,"cacheRead":0,"cacheWrite":0,"total":0.0007050000000000001}},"stopReason":"stop","rawStopReason":"STOP","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"**Plan**\ntwo steps","thinkingSignature":"dGhvdWdodA=="},{"type":"text","text":"Done.","textSignature":"dGV4dA=="}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":20,"output":43,"cacheRead":0,"cacheWrite":0,"reasoning":40,"totalTokens":63,"cost":{"input":0.00006,"output":0.0006450000000000001,"cacheRead":0,"cacheWrite":0,"total":0.0007050000000000001,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"STOP","timestamp":1700000000000}}
     "#);
 }
 
@@ -110,7 +110,7 @@ fn parallel_calls_get_unique_ids() {
     {"type":"text_start","contentIndex":5}
     {"type":"text_delta","contentIndex":5,"delta":""}
     {"type":"text_end","contentIndex":5,"content":""}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Reading."},{"type":"toolCall","id":"call-a","name":"read","arguments":{"path":"a.txt"},"thoughtSignature":"Y2FsbA=="},{"type":"toolCall","id":"read_1700000000000_2","name":"read","arguments":{"path":"b","limit":2}},{"type":"toolCall","id":"ls_1700000000000_3","name":"ls","arguments":{}},{"type":"text","text":""}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":30,"output":17,"cacheRead":0,"cacheWrite":0,"reasoning":5,"totalTokens":47,"cost":{"input":0.00009,"output":0.000255,"cacheRead":0,"cacheWrite":0,"total":0.00034500000000000004}},"stopReason":"toolUse","rawStopReason":"STOP","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"Reading."},{"type":"toolCall","id":"call-a","name":"read","arguments":{"path":"a.txt"},"thoughtSignature":"Y2FsbA=="},{"type":"toolCall","id":"read_1700000000000_2","name":"read","arguments":{"path":"b","limit":2}},{"type":"toolCall","id":"ls_1700000000000_3","name":"ls","arguments":{}},{"type":"text","text":""}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":30,"output":17,"cacheRead":0,"cacheWrite":0,"reasoning":5,"totalTokens":47,"cost":{"input":0.00009,"output":0.000255,"cacheRead":0,"cacheWrite":0,"total":0.00034500000000000004,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"STOP","timestamp":1700000000000}}
     "#);
 }
 
@@ -124,7 +124,7 @@ fn a_call_is_emitted_complete() {
     {"type":"text_start","contentIndex":1}
     {"type":"text_delta","contentIndex":1,"delta":""}
     {"type":"text_end","contentIndex":1,"content":""}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"w1","name":"write","arguments":{"path":"ü.md","content":"line \"one\"\nline two\\","mode":null,"deep":{"n":[1,2.5,-300],"ok":true}}},{"type":"text","text":"","textSignature":"ZW5k"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":8,"output":9,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":17,"cost":{"input":0.000024,"output":0.000135,"cacheRead":0,"cacheWrite":0,"total":0.00015900000000000002}},"stopReason":"toolUse","rawStopReason":"STOP","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"w1","name":"write","arguments":{"path":"ü.md","content":"line \"one\"\nline two\\","mode":null,"deep":{"n":[1,2.5,-300],"ok":true}}},{"type":"text","text":"","textSignature":"ZW5k"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":8,"output":9,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":17,"cost":{"input":0.000024,"output":0.000135,"cacheRead":0,"cacheWrite":0,"total":0.00015900000000000002,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"STOP","timestamp":1700000000000}}
     "#);
 }
 
@@ -135,7 +135,7 @@ fn a_response_stopped_by_a_filter_is_an_error() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"I can"}
     {"type":"text_end","contentIndex":0,"content":"I can"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I can"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":9,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.000027,"output":0.00003,"cacheRead":0,"cacheWrite":0,"total":0.000057}},"stopReason":"error","errorMessage":"The model stopped with SAFETY","rawStopReason":"SAFETY","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"I can"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":9,"output":2,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.000027,"output":0.00003,"cacheRead":0,"cacheWrite":0,"total":0.000057,"totalFromProvider":false}},"stopReason":"error","errorMessage":"The model stopped with SAFETY","rawStopReason":"SAFETY","timestamp":1700000000000}}
     "#);
 }
 
@@ -143,7 +143,7 @@ fn a_response_stopped_by_a_filter_is_an_error() {
 fn a_blocked_prompt_is_an_error() {
     assert_snapshot!(decoded(fixture!("prompt_blocked")), @r#"
     {"type":"start"}
-    {"type":"error","reason":"error","error":{"content":[],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":7,"output":0,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.000021000000000000002,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.000021000000000000002}},"stopReason":"error","errorMessage":"The prompt was blocked with PROHIBITED_CONTENT: not allowed here","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":7,"output":0,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.000021000000000000002,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.000021000000000000002,"totalFromProvider":false}},"stopReason":"error","errorMessage":"The prompt was blocked with PROHIBITED_CONTENT: not allowed here","timestamp":1700000000000}}
     "#);
 }
 
@@ -151,7 +151,7 @@ fn a_blocked_prompt_is_an_error() {
 fn a_malformed_call_is_an_error() {
     assert_snapshot!(decoded(fixture!("malformed_call")), @r#"
     {"type":"start"}
-    {"type":"error","reason":"error","error":{"content":[],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":9,"output":0,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":9,"cost":{"input":0.000027,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.000027}},"stopReason":"error","errorMessage":"The model stopped with MALFORMED_FUNCTION_CALL: Malformed function call: read(","rawStopReason":"MALFORMED_FUNCTION_CALL","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":9,"output":0,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":9,"cost":{"input":0.000027,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.000027,"totalFromProvider":false}},"stopReason":"error","errorMessage":"The model stopped with MALFORMED_FUNCTION_CALL: Malformed function call: read(","rawStopReason":"MALFORMED_FUNCTION_CALL","timestamp":1700000000000}}
     "#);
 }
 
@@ -162,7 +162,7 @@ fn the_output_limit_ends_in_length() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"one two thr"}
     {"type":"text_end","contentIndex":0,"content":"one two thr"}
-    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"one two thr"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":5,"output":8192,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":8197,"cost":{"input":0.000015,"output":0.12288,"cacheRead":0,"cacheWrite":0,"total":0.122895}},"stopReason":"length","rawStopReason":"MAX_TOKENS","timestamp":1700000000000}}
+    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"one two thr"}],"api":"google-*","provider":"mock","model":"gemini-3-flash-preview","responseId":"gx1","usage":{"input":5,"output":8192,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":8197,"cost":{"input":0.000015,"output":0.12288,"cacheRead":0,"cacheWrite":0,"total":0.122895,"totalFromProvider":false}},"stopReason":"length","rawStopReason":"MAX_TOKENS","timestamp":1700000000000}}
     "#);
 }
 

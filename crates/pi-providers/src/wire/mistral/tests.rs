@@ -82,7 +82,7 @@ fn text_is_a_string_or_a_list() {
     {"type":"text_delta","contentIndex":0,"delta":"Wörld 😀"}
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"Hällo Wörld 😀"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -108,7 +108,7 @@ fn thinking_and_text_keep_their_order() {
     {"type":"text_delta","contentIndex":4,"delta":"End"}
     {"type":"text_delta","contentIndex":4,"delta":""}
     {"type":"text_end","contentIndex":4,"content":"End"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":""},{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":""},{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -127,7 +127,7 @@ fn tool_calls_arrive_in_fragments() {
     {"type":"text_delta","contentIndex":2,"delta":""}
     {"type":"text_end","contentIndex":2,"content":""}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"text","text":""}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"text","text":""}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -154,7 +154,7 @@ fn parallel_tool_calls_may_lack_ids_and_repeat_an_index() {
     {"type":"toolcall_end","contentIndex":3,"toolCall":{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}}}
     {"type":"toolcall_end","contentIndex":4,"toolCall":{"type":"toolCall","id":"u3h4ldk15","name":"read","arguments":{}}}
     {"type":"toolcall_end","contentIndex":5,"toolCall":{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":""},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}},{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}},{"type":"toolCall","id":"u3h4ldk15","name":"read","arguments":{}},{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":""},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"AbCdEf456","name":"bash","arguments":{"command":"ls"}},{"type":"toolCall","id":"1x3o0hku5","name":"read","arguments":{}},{"type":"toolCall","id":"u3h4ldk15","name":"read","arguments":{}},{"type":"toolCall","id":"AbCdEf789","name":"ls","arguments":{}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -178,7 +178,7 @@ fn the_output_limit_is_reported() {
     {"type":"text_delta","contentIndex":0,"delta":"cut sho"}
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"cut sho"}
-    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"cut sho"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":10,"output":4,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"length","rawStopReason":"model_length","timestamp":1700000000000}}
+    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"cut sho"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":10,"output":4,"cacheRead":0,"cacheWrite":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009,"totalFromProvider":false}},"stopReason":"length","rawStopReason":"model_length","timestamp":1700000000000}}
     "#);
 }
 

@@ -99,7 +99,7 @@ fn text() {
     {"type":"text_delta","contentIndex":0,"delta":"Hel"}
     {"type":"text_delta","contentIndex":0,"delta":"lo, wörld 😀"}
     {"type":"text_end","contentIndex":0,"content":"Hello, wörld 😀"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hello, wörld 😀","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":20,"output":7,"cacheRead":100,"cacheWrite":0,"reasoning":0,"totalTokens":127,"cost":{"input":0.00006,"output":0.000105,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.000195}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hello, wörld 😀","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":20,"output":7,"cacheRead":100,"cacheWrite":0,"reasoning":0,"totalTokens":127,"cost":{"input":0.00006,"output":0.000105,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.000195,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -117,7 +117,7 @@ fn thinking_is_summarized_and_can_be_replayed() {
     {"type":"text_start","contentIndex":1}
     {"type":"text_delta","contentIndex":1,"delta":"ok"}
     {"type":"text_end","contentIndex":1,"content":"ok"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"**Plan**\n\nlook\n\nthen answer","thinkingSignature":"{\"id\":\"rs_0\",\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"**Plan**\\n\\nlook\"},{\"type\":\"summary_text\",\"text\":\"then answer\"}],\"encrypted_content\":\"gAAA\"}"},{"type":"text","text":"ok","textSignature":"{\"v\":1,\"id\":\"msg_1\",\"phase\":\"final_answer\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":30,"cacheRead":0,"cacheWrite":20,"reasoning":24,"totalTokens":80,"cost":{"input":0.00009,"output":0.00045,"cacheRead":0,"cacheWrite":0.00007500000000000001,"total":0.000615}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"**Plan**\n\nlook\n\nthen answer","thinkingSignature":"{\"id\":\"rs_0\",\"type\":\"reasoning\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"**Plan**\\n\\nlook\"},{\"type\":\"summary_text\",\"text\":\"then answer\"}],\"encrypted_content\":\"gAAA\"}"},{"type":"text","text":"ok","textSignature":"{\"v\":1,\"id\":\"msg_1\",\"phase\":\"final_answer\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":30,"cacheRead":0,"cacheWrite":20,"reasoning":24,"totalTokens":80,"cost":{"input":0.00009,"output":0.00045,"cacheRead":0,"cacheWrite":0.00007500000000000001,"total":0.000615,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -135,7 +135,7 @@ fn arguments_arrive_in_fragments() {
     {"type":"toolcall_delta","contentIndex":1,"delta":"mit\":"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"3}"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call_a|fc_1","name":"read","arguments":{"path":"a.txt","limit":3}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading.","textSignature":"{\"v\":1,\"id\":\"msg_0\",\"phase\":\"commentary\"}"},{"type":"toolCall","id":"call_a|fc_1","name":"read","arguments":{"path":"a.txt","limit":3}}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":12,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":42,"cost":{"input":0.00009,"output":0.00018,"cacheRead":0,"cacheWrite":0,"total":0.00027}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading.","textSignature":"{\"v\":1,\"id\":\"msg_0\",\"phase\":\"commentary\"}"},{"type":"toolCall","id":"call_a|fc_1","name":"read","arguments":{"path":"a.txt","limit":3}}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":12,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":42,"cost":{"input":0.00009,"output":0.00018,"cacheRead":0,"cacheWrite":0,"total":0.00027,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -151,7 +151,7 @@ fn parallel_calls_interleave() {
     {"type":"toolcall_delta","contentIndex":1,"delta":"}"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call_b|fc_1","name":"read","arguments":{"path":"b"}}}
     {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"call_a|fc_0","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"call_a|fc_0","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"call_b|fc_1","name":"read","arguments":{"path":"b"}}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":20,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":50,"cost":{"input":0.00009,"output":0.00030000000000000003,"cacheRead":0,"cacheWrite":0,"total":0.00039000000000000005}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"call_a|fc_0","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"call_b|fc_1","name":"read","arguments":{"path":"b"}}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":30,"output":20,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":50,"cost":{"input":0.00009,"output":0.00030000000000000003,"cacheRead":0,"cacheWrite":0,"total":0.00039000000000000005,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -163,7 +163,7 @@ fn a_refusal_is_text() {
     {"type":"text_delta","contentIndex":0,"delta":"I cannot "}
     {"type":"text_delta","contentIndex":0,"delta":"help with that."}
     {"type":"text_end","contentIndex":0,"content":"I cannot help with that."}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"I cannot help with that.","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":9,"output":6,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":15,"cost":{"input":0.000027,"output":0.00009,"cacheRead":0,"cacheWrite":0,"total":0.000117}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"I cannot help with that.","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":9,"output":6,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":15,"cost":{"input":0.000027,"output":0.00009,"cacheRead":0,"cacheWrite":0,"total":0.000117,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -174,7 +174,7 @@ fn the_output_limit_stops_with_length() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Once upon"}
     {"type":"text_end","contentIndex":0,"content":"Once upon"}
-    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"Once upon","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":16,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":26,"cost":{"input":0.00003,"output":0.00024,"cacheRead":0,"cacheWrite":0,"total":0.00027}},"stopReason":"length","rawStopReason":"incomplete.max_output_tokens","timestamp":1700000000000}}
+    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"Once upon","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":16,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":26,"cost":{"input":0.00003,"output":0.00024,"cacheRead":0,"cacheWrite":0,"total":0.00027,"totalFromProvider":false}},"stopReason":"length","rawStopReason":"incomplete.max_output_tokens","timestamp":1700000000000}}
     "#);
 }
 
@@ -185,7 +185,7 @@ fn a_filtered_response_is_an_error() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"Once"}
     {"type":"text_end","contentIndex":0,"content":"Once"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service ended the response early: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"Once","textSignature":"{\"v\":1,\"id\":\"msg_0\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045,"totalFromProvider":false}},"stopReason":"error","errorMessage":"The service ended the response early: content_filter","rawStopReason":"incomplete.content_filter","timestamp":1700000000000}}
     "#);
 }
 
@@ -221,7 +221,7 @@ fn grammar_input_becomes_json_and_the_tier_is_priced() {
     {"type":"toolcall_start","contentIndex":1,"id":"call_n|fc_1","toolName":"search"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{}"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call_n|fc_1","name":"search","arguments":{},"namespace":"crm"}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"call_p|ctc_0","name":"patch","arguments":{"input":"*** Begin\n\"x\"\n"}},{"type":"toolCall","id":"call_n|fc_1","name":"search","arguments":{},"namespace":"crm"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":5,"output":5,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":10,"cost":{"input":0.00003,"output":0.00015000000000000001,"cacheRead":0,"cacheWrite":0,"total":0.00018}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"call_p|ctc_0","name":"patch","arguments":{"input":"*** Begin\n\"x\"\n"}},{"type":"toolCall","id":"call_n|fc_1","name":"search","arguments":{},"namespace":"crm"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_1","usage":{"input":5,"output":5,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":10,"cost":{"input":0.00003,"output":0.00015000000000000001,"cacheRead":0,"cacheWrite":0,"total":0.00018,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 
@@ -234,7 +234,7 @@ fn items_announced_late_and_reasoning_completed_at_the_end() {
     {"type":"thinking_end","contentIndex":0,"content":"raw thought"}
     {"type":"text_start","contentIndex":1}
     {"type":"text_end","contentIndex":1,"content":"late "}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"raw thought","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs1\",\"summary\":[],\"content\":[{\"type\":\"reasoning_text\",\"text\":\"raw thought\"}],\"encrypted_content\":\"late-enc\"}"},{"type":"text","text":"late ","textSignature":"{\"v\":1,\"id\":\"m1\",\"phase\":\"commentary\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_x","usage":{"input":15,"output":4,"cacheRead":5,"cacheWrite":0,"reasoning":2,"totalTokens":24,"cost":{"input":0.000045,"output":0.00006,"cacheRead":0.0000015,"cacheWrite":0,"total":0.0001065}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"raw thought","thinkingSignature":"{\"type\":\"reasoning\",\"id\":\"rs1\",\"summary\":[],\"content\":[{\"type\":\"reasoning_text\",\"text\":\"raw thought\"}],\"encrypted_content\":\"late-enc\"}"},{"type":"text","text":"late ","textSignature":"{\"v\":1,\"id\":\"m1\",\"phase\":\"commentary\"}"}],"api":"openai-responses","provider":"mock","model":"alpha","responseId":"resp_x","usage":{"input":15,"output":4,"cacheRead":5,"cacheWrite":0,"reasoning":2,"totalTokens":24,"cost":{"input":0.000045,"output":0.00006,"cacheRead":0.0000015,"cacheWrite":0,"total":0.0001065,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"completed","timestamp":1700000000000}}
     "#);
 }
 

@@ -54,7 +54,7 @@ fn text_is_streamed_in_deltas() {
     {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_delta","contentIndex":0,"delta":" aus 東京 😀"}
     {"type":"text_end","contentIndex":0,"content":"Grüße aus 東京 😀"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Grüße aus 東京 😀"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Grüße aus 東京 😀"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
     "##);
 }
 
@@ -71,7 +71,7 @@ fn thinking_keeps_its_signature_and_usage_is_split() {
     {"type":"text_start","contentIndex":2}
     {"type":"text_delta","contentIndex":2,"delta":"done"}
     {"type":"text_end","contentIndex":2,"content":"done"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"two steps","thinkingSignature":"c2lnbmF0dXJl"},{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"done"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":3,"output":50,"cacheRead":20,"cacheWrite":100,"cacheWrite1h":40,"reasoning":30,"totalTokens":173,"cost":{"input":0.000009,"output":0.00075,"cacheRead":0.000006,"cacheWrite":0.000465,"total":0.0012300000000000002}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"two steps","thinkingSignature":"c2lnbmF0dXJl"},{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"done"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":3,"output":50,"cacheRead":20,"cacheWrite":100,"cacheWrite1h":40,"reasoning":30,"totalTokens":173,"cost":{"input":0.000009,"output":0.00075,"cacheRead":0.000006,"cacheWrite":0.000465,"total":0.0012300000000000002,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn","timestamp":1700000000000}}
     "##);
 }
 
@@ -94,7 +94,7 @@ fn tool_arguments_are_joined() {
     {"type":"toolcall_end","contentIndex":2,"toolCall":{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"c"}}}
     {"type":"toolcall_start","contentIndex":3,"id":"toolu_3","toolName":"now"}
     {"type":"toolcall_end","contentIndex":3,"toolCall":{"type":"toolCall","id":"toolu_3","name":"now","arguments":{}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a b.txt","limit":2}},{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"c"}},{"type":"toolCall","id":"toolu_3","name":"now","arguments":{}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a b.txt","limit":2}},{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"c"}},{"type":"toolCall","id":"toolu_3","name":"now","arguments":{}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
     "##);
 }
 
@@ -110,7 +110,7 @@ fn blocks_can_be_interleaved() {
     {"type":"toolcall_delta","contentIndex":1,"delta":"}"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"b"}}}
     {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"b"}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"toolu_2","name":"read","arguments":{"path":"b"}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
     "##);
 }
 
@@ -128,7 +128,7 @@ fn a_refusal_is_an_error_with_the_explanation() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"no"}
     {"type":"text_end","contentIndex":0,"content":"no"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"no"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105}},"stopReason":"error","errorMessage":"This request touches a restricted subject.","rawStopReason":"refusal","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"no"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":0.00003,"output":0.00007500000000000001,"cacheRead":0,"cacheWrite":0,"total":0.000105,"totalFromProvider":false}},"stopReason":"error","errorMessage":"This request touches a restricted subject.","rawStopReason":"refusal","timestamp":1700000000000}}
     "##);
 }
 
@@ -138,7 +138,7 @@ fn an_error_event_keeps_the_partial_message() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045}},"stopReason":"error","errorMessage":"The service reported an error: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":1,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":11,"cost":{"input":0.00003,"output":0.000015,"cacheRead":0,"cacheWrite":0,"total":0.000045,"totalFromProvider":false}},"stopReason":"error","errorMessage":"The service reported an error: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}","timestamp":1700000000000}}
     "##);
 }
 
@@ -151,7 +151,7 @@ fn unknown_events_blocks_and_deltas_are_skipped() {
     {"type":"text_end","contentIndex":0,"content":"pre-multi"}
     {"type":"toolcall_start","contentIndex":1,"id":"t1","toolName":"bash"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"echo from start"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"pre-multi"},{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"echo from start"}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":9,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":19,"cost":{"input":0.00003,"output":0.000135,"cacheRead":0,"cacheWrite":0,"total":0.000165}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"pre-multi"},{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"echo from start"}}],"api":"anthropic-messages","provider":"mock","model":"alpha","responseId":"msg_01","usage":{"input":10,"output":9,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":19,"cost":{"input":0.00003,"output":0.000135,"cacheRead":0,"cacheWrite":0,"total":0.000165,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_use","timestamp":1700000000000}}
     "##);
 }
 
@@ -166,7 +166,7 @@ fn a_fallback_response_uses_its_own_prices() {
     );
     let events = testing::decode(decoder(&model), &model, [fixture!("fallback")]);
     assert_snapshot!(last_message(&events), @r##"
-    {"content":[{"type":"text","text":"instead"}],"responseModel":"beta","responseId":"msg_01","diagnostics":[{"type":"anthropic_input_transformations","timestamp":1700000000000,"details":{"transformations":[{"type":"image_resized","path":"messages.0.content.1","reason":"too_large"}]}}],"usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":9.999999999999999e-6,"output":9.999999999999999e-6,"cacheRead":0.0,"cacheWrite":0.0,"total":0.000019999999999999998}},"stopReason":"stop","rawStopReason":"end_turn"}
+    {"content":[{"type":"text","text":"instead"}],"responseModel":"beta","responseId":"msg_01","diagnostics":[{"type":"anthropic_input_transformations","timestamp":1700000000000,"details":{"transformations":[{"type":"image_resized","path":"messages.0.content.1","reason":"too_large"}]}}],"usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"cacheWrite1h":0,"totalTokens":15,"cost":{"input":9.999999999999999e-6,"output":9.999999999999999e-6,"cacheRead":0.0,"cacheWrite":0.0,"total":0.000019999999999999998,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end_turn"}
     "##);
 }
 

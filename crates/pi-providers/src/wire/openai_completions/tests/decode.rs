@@ -101,7 +101,7 @@ fn text() {
     {"type":"text_delta","contentIndex":0,"delta":"Hällo "}
     {"type":"text_delta","contentIndex":0,"delta":"Wörld 😀"}
     {"type":"text_end","contentIndex":0,"content":"Hällo Wörld 😀"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -117,7 +117,7 @@ fn thinking_is_one_block_and_keeps_its_field_name() {
     {"type":"thinking_delta","contentIndex":0,"delta":" more"}
     {"type":"thinking_end","contentIndex":0,"content":"let me see more"}
     {"type":"text_end","contentIndex":1,"content":"Done."}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"let me see more","thinkingSignature":"reasoning_content"},{"type":"text","text":"Done."}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"let me see more","thinkingSignature":"reasoning_content"},{"type":"text","text":"Done."}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -134,7 +134,7 @@ fn tool_calls_arrive_in_fragments() {
     {"type":"toolcall_delta","contentIndex":1,"delta":"b\"}"}
     {"type":"text_end","contentIndex":0,"content":"Reading."}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a\nb"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a\nb"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"call_1","name":"read","arguments":{"path":"a\nb"}}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"reasoning":12,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -246,7 +246,7 @@ fn the_output_limit_is_reported() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"cut sho"}
     {"type":"text_end","contentIndex":0,"content":"cut sho"}
-    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"cut sho"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":10,"output":4,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009}},"stopReason":"length","rawStopReason":"length","timestamp":1700000000000}}
+    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"cut sho"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":10,"output":4,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.00006,"cacheRead":0,"cacheWrite":0,"total":0.00009,"totalFromProvider":false}},"stopReason":"length","rawStopReason":"length","timestamp":1700000000000}}
     "#);
 }
 
@@ -284,7 +284,7 @@ fn a_response_can_end_without_a_done_event() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"whole"}
     {"type":"text_end","contentIndex":0,"content":"whole"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"whole"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":2,"output":2,"cacheRead":3,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.000006,"output":0.00003,"cacheRead":9e-7,"cacheWrite":0,"total":0.0000369}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"whole"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":2,"output":2,"cacheRead":3,"cacheWrite":0,"reasoning":0,"totalTokens":7,"cost":{"input":0.000006,"output":0.00003,"cacheRead":9e-7,"cacheWrite":0,"total":0.0000369,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -295,7 +295,7 @@ fn usage_can_be_in_the_choice() {
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"a"}
     {"type":"text_end","contentIndex":0,"content":"a"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"a"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":10,"output":3,"cacheRead":1,"cacheWrite":0,"reasoning":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.000045,"cacheRead":3e-7,"cacheWrite":0,"total":0.0000753}},"stopReason":"stop","rawStopReason":"end","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"a"}],"api":"openai-completions","provider":"mock","model":"alpha","responseId":"chatcmpl-1","usage":{"input":10,"output":3,"cacheRead":1,"cacheWrite":0,"reasoning":0,"totalTokens":14,"cost":{"input":0.00003,"output":0.000045,"cacheRead":3e-7,"cacheWrite":0,"total":0.0000753,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"end","timestamp":1700000000000}}
     "#);
 }
 
