@@ -37,6 +37,7 @@ mod message;
 mod model;
 pub mod overflow;
 pub mod partial_json;
+pub mod provider_id;
 mod queue;
 mod request_choice;
 pub mod retry;
@@ -79,7 +80,7 @@ pub use message::{
     ToolResultMessage, UserMessage,
 };
 pub use model::{
-    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
+    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost, ModelKind,
     PromptCacheLifetimes, TokenRates, api,
 };
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};

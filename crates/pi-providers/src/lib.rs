@@ -47,7 +47,7 @@ pub use constrained_sampling::strict_parameters;
 pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
 pub use model_pattern::{
     ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, ScopedModel,
-    compare_ids, resolve_model, resolve_scope,
+    UnlistedModels, compare_ids, resolve_model, resolve_scope,
 };
 pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};

@@ -13,7 +13,7 @@ use pi_config::{AgentDir, AuthFile, read_models_file};
 use pi_env::Env;
 use pi_providers::{
     ModelQuery, Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
-    resolve_model,
+    UnlistedModels, resolve_model,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
@@ -269,7 +269,8 @@ async fn model_provider(request: &AuthRequest, models: &Models) -> Result<String
         ModelQuery {
             provider: request.provider.as_deref(),
             pattern: request.model.as_deref().unwrap_or_default(),
-            thinking: None,
+            unlisted: UnlistedModels::Rejected,
+            ..ModelQuery::default()
         },
         models,
     )?;

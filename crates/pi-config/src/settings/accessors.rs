@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pi_env::Env;
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{ThinkingLevel, TransportPreference};
+use pi_protocol::{ThinkingLevel, TransportPreference, provider_id};
 
 use super::{
     BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
@@ -35,9 +35,17 @@ impl Settings {
 
     /// Returns the thinking level configured for one model.
     pub fn model_thinking_level(&self, provider: &str, model: &str) -> Option<ThinkingLevel> {
-        self.model_thinking_levels
-            .get(&format!("{provider}/{model}"))
-            .copied()
+        let level_of = |provider: &str| {
+            let levels = &self.model_thinking_levels;
+            levels.get(&format!("{provider}/{model}")).copied()
+        };
+        level_of(provider).or_else(|| level_of(provider_id::former(provider)?))
+    }
+
+    /// Returns provider and ID of the default model.
+    pub fn default_model(&self) -> Option<(&str, &str)> {
+        let provider = provider_id::current(self.default_provider.as_deref()?);
+        Some((provider, self.default_model.as_deref()?))
     }
 
     pub fn hide_thinking_block(&self) -> bool {
