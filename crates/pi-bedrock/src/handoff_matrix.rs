@@ -66,7 +66,7 @@ const API_PROFILES: [ApiProfile; 10] = [
     },
     ApiProfile {
         api: api::AZURE_OPENAI_RESPONSES,
-        provider: "azure-openai-responses",
+        provider: "azure",
         model: "gpt-5.4",
         recordings: RESPONSES_RECORDINGS,
         rules: rules::responses,

@@ -9,7 +9,8 @@ use pi_auth::{
     LockedCredential,
 };
 use pi_fs::LockTiming;
-use serde_json::Value;
+use pi_protocol::provider_id;
+use serde_json::{Map, Value};
 
 use crate::locked_file::{LockedEntry, LockedFile};
 
@@ -44,7 +45,11 @@ impl CredentialStore for AuthFile {
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<Credential>, AuthError>> {
         async move {
-            let entry = self.0.entries().await?.shift_remove(provider);
+            let mut entries = self.0.entries().await?;
+            let entry = entries.shift_remove(provider).or_else(|| {
+                let former = provider_id::former(provider)?;
+                entries.shift_remove(former)
+            });
             read_entry(self.path(), provider, entry)
         }
         .boxed()
@@ -52,7 +57,7 @@ impl CredentialStore for AuthFile {
 
     fn read_all(&self) -> BoxFuture<'_, Result<AllCredentials, AuthError>> {
         async move {
-            let entries = self.0.entries().await?;
+            let entries = with_current_ids(self.0.entries().await?);
             let read = |(provider, entry): (String, Value)| {
                 let credential = read_entry(self.path(), &provider, Some(entry)).transpose()?;
                 Some((provider, credential))
@@ -65,7 +70,7 @@ impl CredentialStore for AuthFile {
     fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>> {
         async move {
             let mut list = Vec::new();
-            for (provider, entry) in self.0.entries().await? {
+            for (provider, entry) in with_current_ids(self.0.entries().await?) {
                 // A kind of credential stored by a newer version is not an error.
                 match Credential::from_value(entry) {
                     Ok(credential) => list.push(CredentialInfo {
@@ -97,6 +102,30 @@ impl CredentialStore for AuthFile {
         }
         .boxed()
     }
+
+    fn delete<'a>(&'a self, provider: &'a str) -> BoxFuture<'a, Result<(), AuthError>> {
+        async move {
+            self.0.lock(provider).await?.replace(None).await?;
+            match provider_id::former(provider) {
+                Some(former) => self.0.lock(former).await?.replace(None).await,
+                None => Ok(()),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Renames the entries stored under a former provider ID, unless the current one has an entry too.
+fn with_current_ids(entries: Map<String, Value>) -> Map<String, Value> {
+    let is_shadowed = |provider: &str| {
+        let current = provider_id::current(provider);
+        current != provider && entries.contains_key(current)
+    };
+    let kept = entries
+        .iter()
+        .filter(|(provider, _)| !is_shadowed(provider));
+    kept.map(|(provider, entry)| (provider_id::current(provider).to_owned(), entry.clone()))
+        .collect()
 }
 
 struct LockedAuth {

@@ -14,6 +14,7 @@ use jsonc_parser::ast::{Comment, ObjectProp, Value as Node};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 use pi_auth::FilePosition;
+use pi_protocol::provider_id;
 use serde::de::DeserializeOwned;
 
 use self::shape::Fault;
@@ -115,7 +116,7 @@ pub fn parse_models_file<P: DeserializeOwned>(
         }
     }
     if faults.is_empty() {
-        return Ok(providers);
+        return Ok(with_current_ids(providers));
     }
     let mut problems: Vec<ModelsFileProblem> = faults
         .into_iter()
@@ -123,6 +124,23 @@ pub fn parse_models_file<P: DeserializeOwned>(
         .collect();
     problems.sort_by_key(|problem| (problem.position.line, problem.position.column));
     Err(invalid(problems))
+}
+
+/// Renames providers with a former ID, unless the file has an entry for the current one too.
+fn with_current_ids<P>(mut providers: Vec<(String, P)>) -> Vec<(String, P)> {
+    let ids: Vec<String> = providers.iter().map(|(id, _)| id.clone()).collect();
+    providers.retain_mut(|(id, _)| {
+        let current = provider_id::current(id);
+        if current == id {
+            return true;
+        }
+        if ids.iter().any(|other| other == current) {
+            return false;
+        }
+        *id = current.to_owned();
+        true
+    });
+    providers
 }
 
 fn provider_properties(root: Node<'_>) -> Vec<ObjectProp<'_>> {

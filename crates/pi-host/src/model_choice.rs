@@ -13,7 +13,7 @@ use pi_protocol::{
     ConfigDiagnostic, DiagnosticLevel, EntryKind, Model, ScopedModel, ThinkingLevel,
 };
 use pi_providers::{
-    ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions,
+    ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions, UnlistedModels,
     builtin_providers, resolve_model, resolve_scope,
 };
 use pi_session::{ContextModel, Session, SessionError};
@@ -119,6 +119,8 @@ pub enum ModelChoiceError {
     Query(#[from] ModelQueryError),
     #[error("--api-key requires a model: select one with --model or --models")]
     KeyWithoutModel,
+    #[error("--provider requires --model")]
+    ProviderWithoutModel,
 }
 
 /// Chooses from models whose credential status is known (see [`Models::refresh`]).
@@ -235,14 +237,19 @@ struct NamedModel {
     warning: Option<ConfigDiagnostic>,
 }
 
-fn find_named(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>, ModelQueryError> {
+fn find_named(models: &Models, flags: &ModelFlags) -> Result<Option<NamedModel>, ModelChoiceError> {
     let Some(pattern) = flags.model.as_deref() else {
-        return Ok(None);
+        return match flags.provider {
+            Some(_) => Err(ModelChoiceError::ProviderWithoutModel),
+            None => Ok(None),
+        };
     };
     let query = ModelQuery {
         provider: flags.provider.as_deref(),
         pattern,
         thinking: flags.thinking,
+        has_inline_key: flags.api_key.is_some(),
+        unlisted: UnlistedModels::Allowed,
     };
     let resolved = resolve_model(query, models)?;
     Ok(Some(NamedModel {
@@ -259,8 +266,7 @@ fn scoped_default(
     scope: &ModelScope,
 ) -> Option<(Arc<Model>, Option<ThinkingLevel>)> {
     let is_default = |scoped: &&ScopedModel| {
-        settings.default_provider.as_ref() == Some(&scoped.model.provider)
-            && settings.default_model.as_ref() == Some(&scoped.model.id)
+        settings.default_model() == Some((&scoped.model.provider, &scoped.model.id))
     };
     let chosen = scope.models.iter().find(is_default);
     let chosen = chosen.or(scope.models.first())?;
@@ -284,10 +290,9 @@ fn choose_unnamed(
     {
         return (Some(model), None);
     }
-    let by_default = match (&settings.default_provider, &settings.default_model) {
-        (Some(provider), Some(id)) => usable(provider, id),
-        _ => None,
-    };
+    let by_default = settings
+        .default_model()
+        .and_then(|(provider, id)| usable(provider, id));
     let model = by_default.or_else(|| default_model_of_providers(models));
     let fallback = left_with.map(|left_with| {
         let ContextModel { provider, model_id } = left_with;

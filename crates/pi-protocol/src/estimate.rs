@@ -1,9 +1,9 @@
 //! Estimates token counts where no provider has reported them.
 //!
-//! Four characters are one token, rounded up per message. Characters are UTF-16 code units, so
-//! compaction triggers at the same point as in the TypeScript version. The most recent usable
-//! assistant message already reports the size of everything before it; only later messages are
-//! estimated.
+//! Four characters are one token, rounded up per message; output limits are computed with 3.5, so
+//! that a request fits the window. Characters are UTF-16 code units, so compaction triggers at the
+//! same point as in the TypeScript version. The most recent usable assistant message already reports
+//! the size of everything before it; only later messages are estimated.
 
 use std::io;
 
@@ -31,6 +31,7 @@ pub struct ContextEstimate {
     pub last_usage_index: Option<usize>,
 }
 
+/// Estimates a transcript for the output limit of a request, with 3.5 characters per token.
 pub fn context_tokens(messages: &[Message]) -> ContextEstimate {
     let last_usage = last_usage(messages);
     let first_trailing = last_usage.map_or(0, |(index, _)| index + 1);
@@ -68,28 +69,41 @@ fn last_usage(messages: &[Message]) -> Option<(usize, u64)> {
     last
 }
 
-pub fn message_tokens(message: &Message) -> u64 {
+fn message_tokens(message: &Message) -> u64 {
     match message {
         Message::System(system) => {
-            text_tokens(&system_text(system))
+            limit_tokens(characters(&system_text(system)))
                 + list_tokens(system.tools_added.as_deref())
                 + list_tokens(system.tools_removed.as_deref())
         }
-        Message::User(user) => content_tokens(&user.content),
-        Message::ToolResult(result) => blocks_tokens(&result.content),
-        Message::Assistant(message) => assistant_tokens(message),
+        Message::User(user) => limit_tokens(content_characters(&user.content)),
+        Message::ToolResult(result) => limit_tokens(blocks_characters(&result.content)),
+        Message::Assistant(message) => limit_tokens(assistant_characters(message)),
     }
+}
+
+/// Converts characters to tokens with 3.5 characters per token.
+fn limit_tokens(characters: u64) -> u64 {
+    characters.saturating_mul(2).div_ceil(7)
 }
 
 /// Estimates the tokens of text, thinking and tool calls.
 pub fn assistant_tokens(message: &AssistantMessage) -> u64 {
-    character_tokens(message.content.iter().map(assistant_block_characters).sum())
+    character_tokens(assistant_characters(message))
+}
+
+fn assistant_characters(message: &AssistantMessage) -> u64 {
+    message.content.iter().map(assistant_block_characters).sum()
 }
 
 pub fn content_tokens(content: &MessageContent) -> u64 {
+    character_tokens(content_characters(content))
+}
+
+fn content_characters(content: &MessageContent) -> u64 {
     match content {
-        MessageContent::Text(text) => text_tokens(text),
-        MessageContent::Blocks(blocks) => blocks_tokens(blocks),
+        MessageContent::Text(text) => characters(text),
+        MessageContent::Blocks(blocks) => blocks_characters(blocks),
     }
 }
 
@@ -98,12 +112,16 @@ pub fn text_tokens(text: &str) -> u64 {
 }
 
 pub fn blocks_tokens(blocks: &[InputBlock]) -> u64 {
+    character_tokens(blocks_characters(blocks))
+}
+
+fn blocks_characters(blocks: &[InputBlock]) -> u64 {
     let block_characters = |block: &InputBlock| match block {
         InputBlock::Text(text) => characters(&text.text),
         InputBlock::Image(_) => CHARACTERS_PER_IMAGE,
         InputBlock::Unknown(_) => 0,
     };
-    character_tokens(blocks.iter().map(block_characters).sum())
+    blocks.iter().map(block_characters).sum()
 }
 
 fn assistant_block_characters(block: &AssistantBlock) -> u64 {
@@ -117,7 +135,7 @@ fn assistant_block_characters(block: &AssistantBlock) -> u64 {
 
 fn list_tokens<T: Serialize>(list: Option<&[T]>) -> u64 {
     match list {
-        Some(list) if !list.is_empty() => character_tokens(json_characters(list)),
+        Some(list) if !list.is_empty() => limit_tokens(json_characters(list)),
         Some(_) | None => 0,
     }
 }
@@ -172,14 +190,14 @@ mod tests {
         let tools_length = value_to_string(&tools).encode_utf16().count() as u64;
         let cases = [
             (json!({"role": "user", "content": ""}), 0),
-            (json!({"role": "user", "content": "abcde"}), 2),
+            (json!({"role": "user", "content": "abcdefg"}), 2),
             (json!({"role": "user", "content": "😀😀é"}), 2),
             (
                 json!({"role": "user", "content": [
                 {"type": "text", "text": "a"},
                 {"type": "image", "data": "AAAAAAAA", "mimeType": "image/png"},
                 {"type": "video"}]}),
-                1201,
+                1372,
             ),
             (
                 json!({"role": "toolResult", "toolCallId": "c", "toolName": "t",
@@ -195,7 +213,7 @@ mod tests {
             (
                 json!({"role": "system", "content": "abcde", "sections": {"x": "y", "gone": null},
                 "toolsAdded": tools, "toolsRemoved": []}),
-                2 + tools_length.div_ceil(4),
+                3 + (tools_length * 2).div_ceil(7),
             ),
         ];
         for (message, expected) in cases {
@@ -220,9 +238,9 @@ mod tests {
             user(4)
         ]));
         let expected = ContextEstimate {
-            tokens: 102,
+            tokens: 104,
             usage_tokens: 100,
-            trailing_tokens: 2,
+            trailing_tokens: 4,
             last_usage_index: Some(1),
         };
         assert_eq!(counted, expected);
@@ -242,7 +260,7 @@ mod tests {
                 summary_came_later.tokens,
                 summary_came_later.last_usage_index
             ),
-            (1, None)
+            (2, None)
         );
     }
 }

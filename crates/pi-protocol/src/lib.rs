@@ -41,6 +41,7 @@ mod model;
 mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
+pub mod provider_id;
 mod queue;
 mod request_choice;
 mod resource;
@@ -95,7 +96,7 @@ pub use message::{
     ToolResultMessage, UserMessage,
 };
 pub use model::{
-    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost,
+    CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost, ModelKind,
     PromptCacheLifetimes, TokenRates, api,
 };
 pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};

@@ -71,15 +71,44 @@ pub struct Model {
     /// Sampling parameters merged into every request to OpenAI-compatible APIs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_params: Option<JsonObject>,
+    /// Sampling parameters by thinking level, merged over `sampling_params`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling_params_by_thinking_level: Option<BTreeMap<ThinkingLevel, JsonObject>>,
     /// Headers for every request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headers: Option<BTreeMap<String, String>>,
     /// Deviations from the wire API, by their names in `models.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<JsonObject>,
+    /// What the model is for; chat if absent.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ModelKind>,
     /// Unknown fields, preserved on round trip.
     #[serde(flatten)]
     pub extra: JsonObject,
+}
+
+/// What a model is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ModelKind {
+    Chat,
+    Image,
+    Classifier,
+}
+
+impl ModelKind {
+    pub const ALL: [Self; 3] = [Self::Chat, Self::Image, Self::Classifier];
+
+    /// Returns the name used in catalogs and configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Image => "image",
+            Self::Classifier => "classifier",
+        }
+    }
 }
 
 impl Model {
@@ -102,10 +131,16 @@ impl Model {
             context_window: 0,
             max_tokens: 0,
             sampling_params: None,
+            sampling_params_by_thinking_level: None,
             headers: None,
             compat: None,
+            kind: None,
             extra: JsonObject::default(),
         }
+    }
+
+    pub fn is_chat(&self) -> bool {
+        self.kind.is_none_or(|kind| kind == ModelKind::Chat)
     }
 
     pub fn accepts_images(&self) -> bool {

@@ -18,13 +18,15 @@ const NON_OVERFLOW_ERRORS: [&str; 4] = [
 ];
 
 /// Messages for prompts that are too long; see [`crate::text_pattern`] for the syntax.
-const OVERFLOW_ERRORS: [&str; 24] = [
+const OVERFLOW_ERRORS: [&str; 28] = [
     "prompt [is ]too long",
+    "prompt exceeds max length",
     "request_too_large",
     "input is too long for requested model",
     "exceeds the context window",
     "exceeds [the ][model's ][models ]maximum context length of # token",
     "exceeds [the ][model's ][models ]maximum context length[ ](#)",
+    "context window exceeded",
     "input token count*exceeds the maximum",
     "maximum prompt length is #",
     "reduce the length of the messages",
@@ -43,6 +45,9 @@ const OVERFLOW_ERRORS: [&str; 24] = [
     "context?length?exceeded",
     "too many tokens",
     "token limit exceeded",
+    // HTTP 413 is about the size of the request, whatever the body says.
+    "^413>",
+    "^* api error (413):",
 ];
 
 /// Cerebras rejects a long prompt with only a status code.
@@ -205,6 +210,19 @@ mod tests {
                 "qwen-token-plan",
                 "Range of input length should be [1, 129024]",
             ),
+            (
+                "zai",
+                r#"{"code":"1261","message":"Prompt exceeds max length"}"#,
+            ),
+            ("litellm", "Context Window exceeded for given call."),
+            (
+                "github-copilot",
+                r#"413 {"message":"failed to parse request"}"#,
+            ),
+            (
+                "github-copilot",
+                "github-copilot API error (413): failed to parse request",
+            ),
             ("any", r#"{"code":"context_length_exceeded"}"#),
             ("any", "Context length exceeded"),
             ("any", "Too many tokens in the request"),
@@ -241,6 +259,8 @@ mod tests {
             ("openai", "400 status code (no body)"),
             ("cerebras", "500 status code (no body)"),
             ("any", "Invalid API key"),
+            ("any", "400 see status 413 of the last request"),
+            ("any", "4130 is not a status"),
         ] {
             assert!(
                 !is_context_overflow(&failed(provider, text), 0),

@@ -11,7 +11,7 @@ use crate::stop_reason::StopReason;
 use crate::text_pattern::any_matches;
 
 /// Messages about limits of an account or budget; see [`crate::text_pattern`] for the syntax.
-const ACCOUNT_LIMITS: [&str; 8] = [
+const ACCOUNT_LIMITS: [&str; 11] = [
     "gousagelimiterror",
     "freeusagelimiterror",
     "monthly usage limit reached",
@@ -20,32 +20,45 @@ const ACCOUNT_LIMITS: [&str; 8] = [
     "out of budget",
     "quota exceeded",
     "billing",
+    "subscription_sharing_usage_limit_exceeded",
+    "subscription_sharing_workplace_individual_usage_limit_exceeded",
+    // Z.ai: the usage limit of the plan, which lasts hours.
+    "\"code\"?:?[\"]1308>",
 ];
 
 /// Messages about transient failures of the service, the connection or the stream.
-const TRANSIENT_ERRORS: [&str; 45] = [
+const TRANSIENT_ERRORS: [&str; 58] = [
     "overloaded",
+    "server_busy",
+    "servers are currently busy",
+    "model is at capacity",
     "currently experiencing high demand",
     "rate?limit",
     "too many requests",
-    "429",
-    "500",
-    "502",
-    "503",
-    "504",
-    "520",
-    "524",
-    "service?unavailable",
+    "<429>",
+    "<500>",
+    "<502>",
+    "<503>",
+    "<504>",
+    "<520>",
+    "<524>",
+    "service?[is ][temporarily ]unavailable",
     "server?error",
     "internal?error",
-    "provider?returned?error",
+    "provider?returned?[an ]error",
     "exceeded request buffer limit while retrying upstream",
+    "unable to forward upstream",
+    "upstream?request?failed",
+    "upstream_stream_read_error",
+    "stream was interrupted",
+    "http[/]2 stream failed",
     "network?error",
     "connection?error",
     "connection?refused",
     "connection?lost",
     "other side closed",
     "fetch failed",
+    "request to * failed, reason:",
     "getaddrinfo",
     "enotfound",
     "eai_again",
@@ -62,11 +75,15 @@ const TRANSIENT_ERRORS: [&str; 45] = [
     "stream ended before message_stop",
     "stream ended before a terminal response event",
     "http2 request did not get a response",
+    "stream disconnected before completion",
+    "pending stream has been canceled",
     "retry delay",
     "you can retry your request",
     "try your request again",
     "please retry your request",
     "resourceexhausted",
+    "subscription_sharing_usage_unavailable",
+    "subscription_sharing_user_unavailable",
     "throttling error",
     "connection reset",
 ];
@@ -184,6 +201,22 @@ mod tests {
             "ResourceExhausted: no capacity",
             "Throttling error: too many tokens",
             "Connection reset by peer",
+            r#"{"code":"server_busy"}"#,
+            "Our servers are currently busy",
+            "The model is at capacity",
+            "The service is temporarily unavailable",
+            "The upstream provider returned an error",
+            "Unable to forward upstream",
+            "upstream_request_failed",
+            "upstream_stream_read_error",
+            "The stream was interrupted",
+            "HTTP/2 stream failed",
+            "http2 stream failed",
+            "request to https://oauth2.example.com/token failed, reason: ",
+            "stream disconnected before completion: closed",
+            "The pending stream has been canceled",
+            "subscription_sharing_usage_unavailable",
+            "subscription_sharing_user_unavailable",
         ] {
             assert!(is_retryable(&failed(text)), "{text}");
         }
@@ -202,6 +235,12 @@ mod tests {
             "Check your billing details (rate limit)",
             "401 invalid x-api-key",
             "400 messages: text content blocks must be non-empty",
+            "429 subscription_sharing_usage_limit_exceeded",
+            "429 subscription_sharing_workplace_individual_usage_limit_exceeded",
+            r#"429 {"error":{"code":"1308","message":"limit"}}"#,
+            r#"429 {"error":{"code": 1308}}"#,
+            "400 invalid request req_0a503b",
+            "400 the file has 15000 bytes",
         ] {
             assert!(!is_retryable(&failed(text)), "{text}");
         }

@@ -10,6 +10,8 @@
 //! | `*` | any characters on the same line |
 //! | `[words]` | the words, or nothing |
 //! | `^` | at the start of the pattern: the start of the text |
+//! | `<` | at the start of the pattern: no letter or digit before the match |
+//! | `>` | no letter or digit after this place |
 
 /// Returns whether any of the lowercase patterns occurs in the text.
 pub(crate) fn any_matches(patterns: &[&str], text: &str) -> bool {
@@ -18,10 +20,23 @@ pub(crate) fn any_matches(patterns: &[&str], text: &str) -> bool {
 
 /// Returns whether the lowercase pattern occurs in the text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.strip_prefix('^') {
-        Some(pattern) => matches_here(pattern.as_bytes(), text.as_bytes()),
-        None => matches_somewhere(pattern.as_bytes(), text.as_bytes(), |_| true),
+    let text = text.as_bytes();
+    if let Some(pattern) = pattern.strip_prefix('^') {
+        return matches_here(pattern.as_bytes(), text);
     }
+    match pattern.strip_prefix('<') {
+        Some(pattern) => word_starts(text).any(|rest| matches_here(pattern.as_bytes(), rest)),
+        None => matches_somewhere(pattern.as_bytes(), text, |_| true),
+    }
+}
+
+/// Returns the rest of the text from every place that no letter or digit precedes.
+fn word_starts(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    (0..text.len()).filter_map(|start| {
+        let (before, rest) = text.split_at_checked(start)?;
+        let is_inside = before.last().is_some_and(u8::is_ascii_alphanumeric);
+        (!is_inside).then_some(rest)
+    })
 }
 
 fn matches_somewhere(pattern: &[u8], text: &[u8], may_skip: impl Fn(u8) -> bool) -> bool {
@@ -56,6 +71,11 @@ fn matches_here(pattern: &[u8], text: &[u8]) -> bool {
                     || text
                         .split_first()
                         .is_some_and(|(_, rest)| matches_here(after, rest));
+            }
+            b'>' => {
+                if text.first().is_some_and(u8::is_ascii_alphanumeric) {
+                    return false;
+                }
             }
             b'*' => return matches_somewhere(after, text, |skipped| skipped != b'\n'),
             b'[' => {
@@ -103,6 +123,11 @@ mod tests {
             ("^413[ ](no body)", "413 (no body)", true),
             ("^413[ ](no body)", "error 413 (no body)", false),
             ("a[b]", "a", true),
+            ("<503>", "503", true),
+            ("<503>", "HTTP 503: busy", true),
+            ("<503>", "req_a503 failed", false),
+            ("<503>", "1503 bytes", false),
+            ("<503>", "5030", false),
             ("#", "", false),
             ("", "", true),
         ] {

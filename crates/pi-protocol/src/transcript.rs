@@ -223,35 +223,15 @@ impl ToolChanges {
     }
 }
 
-/// Returns whether a tool name was declared more than once with different definitions.
-pub fn has_tool_redefinitions(messages: &[Message]) -> bool {
-    let mut declared: Vec<&Tool> = Vec::new();
-    for tool in system_messages(messages).flat_map(|message| message.tools_added.iter().flatten()) {
-        match declared.iter_mut().find(|known| known.name == tool.name) {
-            Some(known) if !same_declaration(known, tool) => return true,
-            Some(known) => *known = tool,
-            None => declared.push(tool),
-        }
-    }
-    false
-}
-
-/// Returns whether a tool was removed or redeclared, which transports that can only add tools
-/// cannot replay.
-pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
-    let mut declared: Vec<&str> = Vec::new();
-    for message in system_messages(messages) {
-        if message.tools_removed.iter().flatten().next().is_some() {
-            return true;
-        }
-        for tool in message.tools_added.iter().flatten() {
-            if declared.contains(&tool.name.as_str()) {
-                return true;
-            }
-            declared.push(&tool.name);
-        }
-    }
-    false
+/// What an API can express about tools within a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InPlaceTools {
+    /// Nothing: the request's list has the current tools.
+    Unsupported,
+    /// Only new tools. The request's list has the tools up to the last change of another kind.
+    Additions,
+    /// Any change. All tools are declared in place, the first ones included.
+    Changes,
 }
 
 /// How a transcript's tools are sent.
@@ -259,27 +239,53 @@ pub fn has_non_additive_tool_changes(messages: &[Message]) -> bool {
 pub struct RequestTools {
     /// Tools for the request's tool list.
     pub tools: Vec<Tool>,
-    /// Whether later additions are sent in place, with their system message.
-    pub additions_in_place: bool,
+    /// How many of the first system messages the list covers. Later ones declare their tools in
+    /// place.
+    pub covered_system_messages: usize,
 }
 
 impl RequestTools {
-    /// Splits the tools between the request's list and in-place additions.
-    pub fn resolve(messages: &[Message], accepts_additions_in_place: bool) -> Self {
-        let additions_in_place =
-            accepts_additions_in_place && !has_non_additive_tool_changes(messages);
-        let tools = if additions_in_place {
-            leading_system_message(messages)
-                .and_then(|message| message.tools_added.clone())
-                .unwrap_or_default()
-        } else {
-            current_tools(messages)
+    /// Splits the tools between the request's list and in-place declarations.
+    pub fn resolve(messages: &[Message], in_place: InPlaceTools) -> Self {
+        let systems: Vec<&SystemMessage> = system_messages(messages).collect();
+        let covered_system_messages = match in_place {
+            InPlaceTools::Unsupported => systems.len(),
+            InPlaceTools::Changes => 0,
+            InPlaceTools::Additions => {
+                let leading = usize::from(leading_system_message(messages).is_some());
+                leading.max(last_non_additive_change(&systems).map_or(0, |index| index + 1))
+            }
+        };
+        let covered = systems.into_iter().take(covered_system_messages);
+        let tools = match in_place {
+            InPlaceTools::Changes => Vec::new(),
+            InPlaceTools::Unsupported | InPlaceTools::Additions => active_tools(covered),
         };
         Self {
-            tools,
-            additions_in_place,
+            tools: tools.into_iter().cloned().collect(),
+            covered_system_messages,
         }
     }
+}
+
+/// Returns the index of the last system message that removes a tool or declares a name again. A
+/// name counts as declared even after its removal.
+fn last_non_additive_change(systems: &[&SystemMessage]) -> Option<usize> {
+    let mut declared: Vec<&str> = Vec::new();
+    let mut last = None;
+    for (index, message) in systems.iter().enumerate() {
+        if message.tools_removed.iter().flatten().next().is_some() {
+            last = Some(index);
+        }
+        for tool in message.tools_added.iter().flatten() {
+            if declared.contains(&tool.name.as_str()) {
+                last = Some(index);
+            } else {
+                declared.push(&tool.name);
+            }
+        }
+    }
+    last
 }
 
 #[cfg(test)]
@@ -326,10 +332,34 @@ mod tests {
         assert_eq!(current.timestamp, 5);
         assert_eq!(resolve(&messages, false).len(), 2);
         assert_eq!(resolve(&messages, true).len(), 3);
-        assert!(has_tool_redefinitions(&messages));
-        assert!(has_non_additive_tool_changes(&messages));
-        assert!(!RequestTools::resolve(&messages, true).additions_in_place);
-        assert!(RequestTools::resolve(&messages[..2], true).additions_in_place);
+    }
+
+    #[test]
+    fn tools_are_split_between_the_list_and_their_messages() {
+        let messages = [
+            system(json!({"content": "base", "toolsAdded": [tool("x", "1"), tool("y", "1")]})),
+            system(json!({"content": "", "toolsAdded": [tool("z", "1")]})),
+            system(json!({"content": "", "toolsRemoved": [{"name": "x"}]})),
+            system(json!({"content": "", "toolsAdded": [tool("late", "1")]})),
+        ];
+        let split = |count: usize, in_place| {
+            let split = RequestTools::resolve(&messages[..count], in_place);
+            let names: Vec<String> = split.tools.into_iter().map(|tool| tool.name).collect();
+            (names.join(" "), split.covered_system_messages)
+        };
+        for (count, in_place, tools, covered) in [
+            (4, InPlaceTools::Unsupported, "y z late", 4),
+            (4, InPlaceTools::Changes, "", 0),
+            (2, InPlaceTools::Additions, "x y", 1),
+            (3, InPlaceTools::Additions, "y z", 3),
+            (4, InPlaceTools::Additions, "y z", 3),
+        ] {
+            assert_eq!(
+                split(count, in_place),
+                (tools.to_owned(), covered),
+                "{in_place:?} {count}"
+            );
+        }
     }
 
     #[test]

@@ -165,6 +165,7 @@ async fn select_model(
         provider: None,
         pattern: &pattern,
         thinking: arguments.thinking,
+        ..ModelQuery::default()
     };
     let found = resolve_model(query, models).map_err(|error| AskError::Usage(error.to_string()))?;
     if let Some(warning) = found.warning {

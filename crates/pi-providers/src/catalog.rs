@@ -1,4 +1,4 @@
-//! The embedded model catalog, parsed lazily per provider.
+//! The embedded catalog of chat models, parsed lazily per provider.
 //!
 //! `cargo xtask models` generates the files and the build script compresses them. A provider's file
 //! is decompressed and parsed on first use, once.
@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    CostTier, InputLimits, Modality, Model, ModelCost, PromptCacheLifetimes, ThinkingLevel,
-    TokenRates,
+    CostTier, InputLimits, Modality, Model, ModelCost, ModelKind, PromptCacheLifetimes,
+    ThinkingLevel, TokenRates,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -144,6 +144,7 @@ struct CatalogRecord<'text> {
     thinking_level_map: Option<&'text RawValue>,
     // Fields that gateways add for their own clients.
     enabled: Option<serde_json::Value>,
+    free: Option<serde_json::Value>,
     lab: Option<serde_json::Value>,
     providers: Option<serde_json::Value>,
 }
@@ -193,6 +194,7 @@ impl<'text> CatalogRecord<'text> {
             ("lab", self.lab),
             ("enabled", self.enabled),
             ("providers", self.providers),
+            ("free", self.free),
         ];
         Ok(Model {
             id: self.id,
@@ -220,8 +222,10 @@ impl<'text> CatalogRecord<'text> {
             context_window: self.context_window,
             max_tokens: self.max_tokens,
             sampling_params: self.sampling_params,
+            sampling_params_by_thinking_level: None,
             headers: self.headers,
             compat: parse_once(&mut parsed_values.compat, self.compat)?,
+            kind: Some(ModelKind::Chat),
             extra: extra
                 .into_iter()
                 .filter_map(|(name, value)| Some((name.to_owned(), value?)))
@@ -255,7 +259,7 @@ mod tests {
             let first = builtin_model(info.id, info.default_model);
             assert!(first.is_some(), "{}/{}", info.id, info.default_model);
         }
-        assert_eq!(models, 1495);
+        assert_eq!(models, 1592);
     }
 
     #[test]
@@ -267,6 +271,7 @@ mod tests {
             assert_eq!(records.len(), models.len(), "{provider}");
             for (mut record, model) in records.into_iter().zip(models.iter()) {
                 record["provider"] = Value::from(provider);
+                record["type"] = Value::from("chat");
                 assert_eq!(serde_json::from_value::<Model>(record).unwrap(), **model);
             }
         }
@@ -285,7 +290,7 @@ mod tests {
                 );
             }
         }
-        let model = builtin_model("nvidia", "nvidia/nemotron-3-super-120b-a12b").unwrap();
+        let model = builtin_model("nvidia", "nvidia/nemotron-3.5-super-vl-120b-a12b").unwrap();
         let headers = model.headers.as_ref().unwrap();
         assert_eq!(headers["NVCF-POLL-SECONDS"], "3600");
     }

@@ -107,8 +107,10 @@ impl FauxModel {
             context_window: self.context_window,
             max_tokens: self.max_tokens,
             sampling_params: None,
+            sampling_params_by_thinking_level: None,
             headers: None,
             compat: None,
+            kind: None,
             extra: pi_protocol::json::JsonObject::new(),
         }
     }

@@ -46,8 +46,8 @@ pub use catalog::{is_client_identity_header, parse_builtin_models};
 pub use constrained_sampling::strict_parameters;
 pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
 pub use model_pattern::{
-    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, compare_ids,
-    resolve_model, resolve_scope,
+    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
+    UnlistedModels, compare_ids, resolve_model, resolve_scope,
 };
 pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};

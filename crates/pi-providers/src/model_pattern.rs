@@ -6,18 +6,21 @@
 
 mod collation;
 mod glob;
+mod reference;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use pi_protocol::{Model, ScopedModel, ThinkingLevel};
+use pi_protocol::{Model, ScopedModel, ThinkingLevel, provider_id};
 
 use crate::providers::builtin_provider;
 use crate::registry::Models;
 pub use collation::compare_ids;
 use glob::Glob;
+use reference::{MatchRules, Matched, Reference, SuffixPolicy};
 
 /// The models to search. Access is per provider, so naming a provider loads no other.
 pub trait ModelPool {
@@ -61,6 +64,19 @@ pub struct ModelQuery<'a> {
     /// `--thinking`. If set and no listed model matches, a level suffix of the pattern stays part of
     /// the custom model's ID.
     pub thinking: Option<ThinkingLevel>,
+    /// Whether `--api-key` is set. Stored credentials then do not choose the provider.
+    pub has_inline_key: bool,
+    /// What to do with a model that a named provider does not list.
+    pub unlisted: UnlistedModels,
+}
+
+/// What to do with a model that its provider does not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UnlistedModels {
+    /// Use the ID as given.
+    #[default]
+    Allowed,
+    Rejected,
 }
 
 /// The model that a query resolves to.
@@ -86,6 +102,11 @@ pub enum ModelWarning {
     BadLevel { level: String, pattern: String },
     /// A scope pattern matches no model.
     NoMatch { pattern: String },
+    /// Several providers offer the model of a scope pattern; all of them are in the scope.
+    Ambiguous {
+        pattern: String,
+        providers: Vec<String>,
+    },
 }
 
 impl fmt::Display for ModelWarning {
@@ -102,6 +123,11 @@ impl fmt::Display for ModelWarning {
             Self::NoMatch { pattern } => {
                 write!(formatter, "No model matches \"{pattern}\"")
             }
+            Self::Ambiguous { pattern, providers } => write!(
+                formatter,
+                "\"{pattern}\" matches several providers: {}. Use provider/model to choose one",
+                providers.join(", ")
+            ),
         }
     }
 }
@@ -133,6 +159,10 @@ pub enum ModelQueryError {
 }
 
 /// Resolves the model for a command line.
+///
+/// A provider before a slash is only a hint, since IDs may contain slashes: the whole pattern may
+/// also be the ID of another provider's model. Credentials decide between providers, unless the
+/// command line has a key, which goes to the selected one.
 pub fn resolve_model(
     query: ModelQuery<'_>,
     pool: &impl ModelPool,
@@ -141,107 +171,148 @@ pub fn resolve_model(
     if providers.is_empty() {
         return Err(ModelQueryError::NoModels);
     }
+    let pattern = with_current_provider(query.pattern.trim(), &providers);
+    let constraint = match query.provider {
+        Some(requested) => Some(
+            find_provider(requested, &providers)
+                .ok_or_else(|| ModelQueryError::UnknownProvider(requested.to_owned()))?,
+        ),
+        None => None,
+    };
+    let rules = MatchRules {
+        suffix: SuffixPolicy::Strict,
+        fuzzy: true,
+    };
+    let found = match constraint {
+        Some(provider) => {
+            let models = pool.provider_models(provider);
+            reference::resolve(&pattern, rules, &ModelSlice(&models))
+        }
+        None if query.has_inline_key => {
+            reference::resolve(&pattern, rules, &WithoutCredentials(pool))
+        }
+        None => reference::resolve(&pattern, rules, pool),
+    };
+    match found {
+        Some(Reference {
+            matched: Matched::One(model),
+            thinking,
+            warning,
+        }) => Ok(ResolvedModel {
+            model,
+            thinking,
+            warning,
+        }),
+        Some(Reference {
+            matched: Matched::Several { candidates, usable },
+            ..
+        }) => Err(ambiguous(&query, &candidates, usable)),
+        None => unlisted_model(query, &pattern, constraint, pool),
+    }
+}
+
+fn ambiguous(query: &ModelQuery<'_>, candidates: &[Arc<Model>], usable: usize) -> ModelQueryError {
+    let mut candidates: Vec<String> = candidates.iter().map(|model| full_id(model)).collect();
+    candidates.sort_by(|left, right| compare_ids(left, right));
+    ModelQueryError::Ambiguous {
+        pattern: query.pattern.to_owned(),
+        candidates,
+        authenticated: usable > 0,
+    }
+}
+
+/// Returns the model of a provider that does not list it, if the query names the provider.
+fn unlisted_model(
+    query: ModelQuery<'_>,
+    pattern: &str,
+    constraint: Option<&String>,
+    pool: &impl ModelPool,
+) -> Result<ResolvedModel, ModelQueryError> {
+    let named = match constraint {
+        Some(provider) => {
+            let rest = strip_provider(pattern, provider).unwrap_or(pattern);
+            Some((provider.clone(), rest))
+        }
+        None => reference::split_provider(pattern, pool),
+    };
+    match named {
+        Some((provider, rest)) if query.unlisted == UnlistedModels::Allowed => {
+            custom_model(query, &provider, rest, &pool.provider_models(&provider))
+        }
+        Some(_) | None => Err(ModelQueryError::NotFound(query.pattern.to_owned())),
+    }
+}
+
+fn find_provider<'a>(requested: &str, providers: &'a [String]) -> Option<&'a String> {
     let find = |requested: &str| {
         providers
             .iter()
             .find(|id| id.eq_ignore_ascii_case(requested))
     };
-    if let Some(requested) = query.provider {
-        let provider = find(requested)
-            .ok_or_else(|| ModelQueryError::UnknownProvider(requested.to_owned()))?;
-        let pattern = strip_provider(query.pattern, provider).unwrap_or(query.pattern);
-        let models = pool.provider_models(provider);
-        return match parse_pattern(pattern, &models, InvalidLevelPolicy::NoMatch) {
-            Some(found) => Ok(found),
-            None => custom_model(query, provider, pattern, &models),
-        };
-    }
-    // A known provider before the slash takes precedence, even if another provider has model IDs
-    // that start with the same word.
-    let prefix = query.pattern.split_once('/');
-    match prefix.and_then(|(prefix, rest)| Some((find(prefix)?, rest))) {
-        Some((provider, rest)) => resolve_with_prefix(query, provider, rest, pool),
-        None => resolve_anywhere(query.pattern, pool),
-    }
+    find(requested).or_else(|| find(provider_id::current(requested)))
 }
 
-/// Resolves a pattern whose first segment names a provider.
-fn resolve_with_prefix(
-    query: ModelQuery<'_>,
-    provider: &str,
-    rest: &str,
-    pool: &impl ModelPool,
-) -> Result<ResolvedModel, ModelQueryError> {
-    let models = pool.provider_models(provider);
-    if let Some(found) = parse_pattern(rest, &models, InvalidLevelPolicy::NoMatch) {
-        return Ok(prefer_usable(found, query.pattern, pool));
-    }
-    let all = pool.all_models();
-    let exact = all
-        .iter()
-        .find(|model| is_exact(model, query.pattern))
-        .map(|model| ResolvedModel::without_suffix(Arc::clone(model)));
-    exact
-        .or_else(|| parse_pattern(query.pattern, &all, InvalidLevelPolicy::NoMatch))
-        .map_or_else(|| custom_model(query, provider, rest, &models), Ok)
-}
-
-/// Prefers a model whose full ID equals the pattern if it is the only usable one.
-fn prefer_usable(found: ResolvedModel, pattern: &str, pool: &impl ModelPool) -> ResolvedModel {
-    if pool.is_authenticated(&found.model.provider) {
-        return found;
-    }
-    let mut usable = pool.all_models().into_iter().filter(|model| {
-        eq_ignore_case(&model.id, pattern)
-            && !model.is_same(&found.model)
-            && pool.is_authenticated(&model.provider)
-    });
-    match (usable.next(), usable.next()) {
-        (Some(only), None) => ResolvedModel::without_suffix(only),
-        _ => found,
-    }
-}
-
-/// Resolves a pattern without a provider.
-fn resolve_anywhere(
-    pattern: &str,
-    pool: &impl ModelPool,
-) -> Result<ResolvedModel, ModelQueryError> {
-    let all = pool.all_models();
-    let mut exact = all.iter().filter(|model| is_exact(model, pattern)).cloned();
-    match (exact.next(), exact.next()) {
-        (Some(only), None) => return Ok(ResolvedModel::without_suffix(only)),
-        (Some(first), Some(second)) => {
-            let candidates: Vec<_> = [first, second].into_iter().chain(exact).collect();
-            return choose_usable(pattern, &candidates, pool);
+/// Replaces a former provider ID at the start of a pattern.
+fn with_current_provider<'a>(pattern: &'a str, providers: &[String]) -> Cow<'a, str> {
+    match pattern.split_once('/') {
+        Some((provider, rest)) => {
+            let current = provider_id::current(provider);
+            if current == provider || providers.iter().any(|id| id == provider) {
+                Cow::Borrowed(pattern)
+            } else {
+                Cow::Owned(format!("{current}/{rest}"))
+            }
         }
-        (None, _) => {}
+        None => Cow::Borrowed(pattern),
     }
-    parse_pattern(pattern, &all, InvalidLevelPolicy::NoMatch)
-        .ok_or_else(|| ModelQueryError::NotFound(pattern.to_owned()))
 }
 
-/// Of several models with the same ID, chooses the one whose provider has a credential.
-fn choose_usable(
-    pattern: &str,
-    candidates: &[Arc<Model>],
-    pool: &impl ModelPool,
-) -> Result<ResolvedModel, ModelQueryError> {
-    let usable: Vec<_> = candidates
-        .iter()
-        .filter(|model| pool.is_authenticated(&model.provider))
-        .collect();
-    if let [only] = usable.as_slice() {
-        return Ok(ResolvedModel::without_suffix(Arc::clone(only)));
+/// A pool in which no provider has a credential.
+struct WithoutCredentials<'a, P>(&'a P);
+
+impl<P: ModelPool> ModelPool for WithoutCredentials<'_, P> {
+    fn provider_ids(&self) -> Vec<String> {
+        self.0.provider_ids()
     }
-    let authenticated = !usable.is_empty();
-    let mut candidates: Vec<String> = candidates.iter().map(|model| full_id(model)).collect();
-    candidates.sort_by(|left, right| compare_ids(left, right));
-    Err(ModelQueryError::Ambiguous {
-        pattern: pattern.to_owned(),
-        candidates,
-        authenticated,
-    })
+
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
+        self.0.provider_models(provider)
+    }
+
+    fn is_authenticated(&self, _provider: &str) -> bool {
+        false
+    }
+}
+
+/// A list of models that can all be used.
+struct ModelSlice<'a>(&'a [Arc<Model>]);
+
+impl ModelPool for ModelSlice<'_> {
+    fn provider_ids(&self) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for model in self.0 {
+            if !ids.contains(&model.provider) {
+                ids.push(model.provider.clone());
+            }
+        }
+        ids
+    }
+
+    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
+        let models = self.0.iter();
+        models
+            .filter(|model| model.provider == provider)
+            .cloned()
+            .collect()
+    }
+
+    fn is_authenticated(&self, _provider: &str) -> bool {
+        true
+    }
+
+    fn all_models(&self) -> Vec<Arc<Model>> {
+        self.0.to_vec()
+    }
 }
 
 /// Creates an unlisted model of a known provider, based on the provider's default model.
@@ -288,6 +359,26 @@ pub struct ModelScope {
 }
 
 impl ModelScope {
+    fn add_reference(&mut self, pattern: &str, found: &Reference, thinking: Option<ThinkingLevel>) {
+        match &found.matched {
+            Matched::One(model) => self.add(model, thinking),
+            Matched::Several { candidates, .. } => {
+                let mut providers: Vec<String> = Vec::new();
+                for model in candidates {
+                    self.add(model, thinking);
+                    if !providers.contains(&model.provider) {
+                        providers.push(model.provider.clone());
+                    }
+                }
+                providers.sort_by(|left, right| compare_ids(left, right));
+                self.warnings.push(ModelWarning::Ambiguous {
+                    pattern: pattern.to_owned(),
+                    providers,
+                });
+            }
+        }
+    }
+
     fn add(&mut self, model: &Arc<Model>, thinking: Option<ThinkingLevel>) {
         if !self.models.iter().any(|known| known.model.is_same(model)) {
             let model = Arc::clone(model);
@@ -296,21 +387,32 @@ impl ModelScope {
     }
 }
 
-/// Resolves a list of patterns.
+/// Resolves a list of patterns; empty ones are ignored. A pattern that several providers match
+/// equally adds the models of all of them.
 pub fn resolve_scope<'a>(
     patterns: impl IntoIterator<Item = &'a str>,
     models: &[Arc<Model>],
 ) -> ModelScope {
     let mut scope = ModelScope::default();
+    let pool = ModelSlice(models);
+    let providers = pool.provider_ids();
     for pattern in patterns {
-        if pattern.contains(['*', '?', '[']) {
-            add_matches(&mut scope, pattern, models);
+        let text = with_current_provider(pattern.trim(), &providers);
+        if text.is_empty() {
             continue;
         }
-        match parse_pattern(pattern, models, InvalidLevelPolicy::Warn) {
+        if text.contains(['*', '?', '[']) {
+            add_matches(&mut scope, &text, models);
+            continue;
+        }
+        let rules = MatchRules {
+            suffix: SuffixPolicy::Lenient,
+            fuzzy: true,
+        };
+        match reference::resolve(&text, rules, &pool) {
             Some(found) => {
-                scope.warnings.extend(found.warning);
-                scope.add(&found.model, found.thinking);
+                scope.warnings.extend(found.warning.clone());
+                scope.add_reference(pattern, &found, found.thinking);
             }
             None => scope.warnings.push(ModelWarning::NoMatch {
                 pattern: pattern.to_owned(),
@@ -326,8 +428,12 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
         Some((_, None, _)) | None => (pattern, None),
     };
     // IDs may contain brackets.
-    if let Some(model) = find_exact(text, models) {
-        scope.add(model, thinking);
+    let exact = MatchRules {
+        suffix: SuffixPolicy::Ignored,
+        fuzzy: false,
+    };
+    if let Some(found) = reference::resolve(text, exact, &ModelSlice(models)) {
+        scope.add_reference(pattern, &found, thinking);
         return;
     }
     let glob = Glob::new(text);
@@ -345,105 +451,10 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
     }
 }
 
-/// More colons than any real ID has; each is a possible start of the level suffix.
-const MAX_COLONS: usize = 16;
-
-/// How to treat a suffix that is not a thinking level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InvalidLevelPolicy {
-    NoMatch,
-    Warn,
-}
-
-/// Matches the whole pattern if possible, otherwise the pattern without its level suffix. IDs may
-/// contain colons.
-fn parse_pattern(
-    pattern: &str,
-    models: &[Arc<Model>],
-    invalid_levels: InvalidLevelPolicy,
-) -> Option<ResolvedModel> {
-    if pattern.matches(':').count() > MAX_COLONS {
-        return None;
-    }
-    if let Some(model) = match_model(pattern, models) {
-        return Some(ResolvedModel::without_suffix(Arc::clone(model)));
-    }
-    let (prefix, level, suffix) = split_level(pattern)?;
-    if level.is_none() && invalid_levels == InvalidLevelPolicy::NoMatch {
-        return None;
-    }
-    let mut found = parse_pattern(prefix, models, invalid_levels)?;
-    match level {
-        Some(_) if found.warning.is_some() => {}
-        Some(level) => found.thinking = Some(level),
-        None => {
-            found.thinking = None;
-            found.warning = Some(ModelWarning::BadLevel {
-                level: suffix.to_owned(),
-                pattern: pattern.to_owned(),
-            });
-        }
-    }
-    Some(found)
-}
-
 /// Splits at the last colon into prefix, parsed level and raw suffix.
 fn split_level(pattern: &str) -> Option<(&str, Option<ThinkingLevel>, &str)> {
     let (prefix, suffix) = pattern.rsplit_once(':')?;
     Some((prefix, ThinkingLevel::from_name(suffix), suffix))
-}
-
-fn match_model<'models>(
-    pattern: &str,
-    models: &'models [Arc<Model>],
-) -> Option<&'models Arc<Model>> {
-    if let Some(model) = find_exact(pattern, models) {
-        return Some(model);
-    }
-    let lower = pattern.to_lowercase();
-    let partial = models.iter().filter(|model| {
-        model.id.to_lowercase().contains(&lower) || model.name.to_lowercase().contains(&lower)
-    });
-    // Prefer aliases over dated versions, then the highest ID, then the first match.
-    partial.reduce(|best, model| {
-        let order = is_alias(&model.id)
-            .cmp(&is_alias(&best.id))
-            .then_with(|| compare_ids(&model.id, &best.id));
-        if order.is_gt() { model } else { best }
-    })
-}
-
-/// Finds the model that a reference names exactly: as `provider/id`, or as an ID that only one
-/// provider has.
-fn find_exact<'models>(
-    reference: &str,
-    models: &'models [Arc<Model>],
-) -> Option<&'models Arc<Model>> {
-    let reference = reference.trim();
-    if reference.is_empty() {
-        return None;
-    }
-    let only = |mut matches: Box<dyn Iterator<Item = &'models Arc<Model>> + '_>| {
-        let first = matches.next()?;
-        Some(matches.next().is_none().then_some(first))
-    };
-    let (provider, id) = reference.split_once('/').unwrap_or_default();
-    let (provider, id) = (provider.trim(), id.trim());
-    let provider_models = models
-        .iter()
-        .filter(|model| eq_ignore_case(&model.provider, provider) && eq_ignore_case(&model.id, id));
-    if let Some(found) = only(Box::new(provider_models)) {
-        return found;
-    }
-    let by_id = models
-        .iter()
-        .filter(|model| eq_ignore_case(&model.id, reference));
-    only(Box::new(by_id)).flatten()
-}
-
-fn is_exact(model: &Model, pattern: &str) -> bool {
-    eq_ignore_case(&model.id, pattern)
-        || strip_provider(pattern, &model.provider).is_some_and(|id| eq_ignore_case(&model.id, id))
 }
 
 fn strip_provider<'a>(pattern: &'a str, provider: &str) -> Option<&'a str> {
@@ -458,22 +469,4 @@ fn eq_ignore_case(left: &str, right: &str) -> bool {
 
 fn full_id(model: &Model) -> String {
     format!("{}/{}", model.provider, model.id)
-}
-
-/// Returns whether an ID is an alias, that is, does not end in a date such as `-20250929`.
-fn is_alias(id: &str) -> bool {
-    let is_date =
-        |suffix: &str| suffix.len() == 8 && suffix.bytes().all(|byte| byte.is_ascii_digit());
-    !id.rsplit_once('-')
-        .is_some_and(|(_, suffix)| is_date(suffix))
-}
-
-impl ResolvedModel {
-    fn without_suffix(model: Arc<Model>) -> Self {
-        Self {
-            model,
-            thinking: None,
-            warning: None,
-        }
-    }
 }

@@ -28,6 +28,23 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// Returns the sampling parameters of OpenAI-compatible requests: the model's, those of the
+    /// thinking level, then the caller's.
+    pub(crate) fn sampling_params(&self) -> JsonObject {
+        let level = self.model.clamp_thinking_level(self.options.reasoning);
+        let by_level = self.model.sampling_params_by_thinking_level.as_ref();
+        let layers = [
+            self.model.sampling_params.as_ref(),
+            by_level.and_then(|levels| levels.get(&level)),
+            self.options.sampling_params.as_ref(),
+        ];
+        let mut all = JsonObject::new();
+        for layer in layers.into_iter().flatten() {
+            all.extend(layer.clone());
+        }
+        all
+    }
+
     /// Returns the environment with this request's variables applied.
     pub fn environment(&self) -> Env {
         self.env.with_overrides(&self.options.env)

@@ -107,19 +107,19 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .at("https://api.anthropic.com")
         .keys("Anthropic API key", KeySource::Anthropic)
         .has_oauth(),
-    provider("openai", "OpenAI", "gpt-5.5")
+    provider("openai", "OpenAI", "gpt-6.1-sol")
         .at("https://api.openai.com/v1")
         .key("OpenAI API key", &["OPENAI_API_KEY"]),
-    provider("azure-openai-responses", "Azure OpenAI", "gpt-5.4")
+    provider("azure", "Azure", "gpt-5.4")
         .key("Azure OpenAI API key", &["AZURE_OPENAI_API_KEY"]),
-    provider("openai-codex", "OpenAI Codex", "gpt-5.5")
+    provider("openai-codex", "OpenAI Codex (legacy)", "gpt-6.1-sol")
         .at("https://chatgpt.com/backend-api")
         .has_oauth(),
     provider("radius", "Radius", "balanced")
         .at("https://radius.pi.dev/v1")
         .key("Radius API key", &["RADIUS_API_KEY"])
         .has_oauth(),
-    provider("nvidia", "NVIDIA", "nvidia/nemotron-3-super-120b-a12b")
+    provider("nvidia", "NVIDIA", "nvidia/nemotron-3.5-super-vl-120b-a12b")
         .at("https://integrate.api.nvidia.com/v1")
         .key("NVIDIA API key", &["NVIDIA_API_KEY"]),
     provider("deepseek", "DeepSeek", "deepseek-v4-pro")
@@ -130,7 +130,7 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .key("Gemini API key", &["GEMINI_API_KEY"]),
     provider("google-vertex", "Google Vertex AI", "gemini-3.1-pro-preview")
         .keys("Google Cloud credentials", KeySource::Vertex),
-    provider("github-copilot", "GitHub Copilot", "gpt-5.4")
+    provider("github-copilot", "GitHub Copilot", "gpt-6.1-sol")
         .at("https://api.individual.githubcopilot.com")
         .key("GitHub Copilot token", &["COPILOT_GITHUB_TOKEN"])
         .has_oauth(),
@@ -175,10 +175,10 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("huggingface", "Hugging Face", "moonshotai/Kimi-K2.6")
         .at("https://router.huggingface.co/v1")
         .key("Hugging Face token", &["HF_TOKEN"]),
-    provider("fireworks", "Fireworks", "accounts/fireworks/models/kimi-k2p6")
+    provider("fireworks", "Fireworks", "accounts/fireworks/models/kimi-k3")
         .at("https://api.fireworks.ai/inference")
         .key("Fireworks API key", &["FIREWORKS_API_KEY"]),
-    provider("together", "Together", "moonshotai/Kimi-K2.6")
+    provider("together", "Together", "moonshotai/Kimi-K3")
         .at("https://api.together.ai/v1")
         .key("Together API key", &["TOGETHER_API_KEY"]),
     provider("baseten", "Baseten", "zai-org/GLM-5.2")
@@ -186,10 +186,10 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .key("Baseten API key", &["BASETEN_API_KEY"]),
     provider("opencode", "OpenCode Zen", "kimi-k2.6")
         .key("OpenCode API key", &["OPENCODE_API_KEY"]),
-    provider("opencode-go", "OpenCode Go", "kimi-k2.6")
+    provider("opencode-go", "OpenCode Go", "kimi-k3")
         .key("OpenCode API key", &["OPENCODE_API_KEY"]),
     provider("kimi-coding", "Kimi For Coding", "kimi-for-coding")
-        .at("https://api.kimi.com/coding")
+        .at("https://api.kimi.com/coding/v1")
         .key("Kimi API key", &["KIMI_API_KEY"])
         .has_oauth(),
     provider("meta", "Meta", "muse-spark-1.3")
@@ -209,16 +209,16 @@ const PROVIDERS: [ProviderInfo; 41] = [
     provider("qwen-token-plan-individual", "Qwen Token Plan Individual", "qwen3.8-max")
         .at("https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1")
         .key("Qwen Token Plan Individual API key", &["QWEN_TOKEN_PLAN_API_KEY"]),
-    provider("xiaomi", "Xiaomi", "mimo-v2.5-pro")
+    provider("xiaomi", "Xiaomi", "mimo-v2.6-pro")
         .at("https://api.xiaomimimo.com/v1")
         .key("Xiaomi API key", &["XIAOMI_API_KEY"]),
-    provider("xiaomi-token-plan-cn", "Xiaomi Token Plan CN", "mimo-v2.5-pro")
+    provider("xiaomi-token-plan-cn", "Xiaomi Token Plan CN", "mimo-v2.6-pro")
         .at("https://token-plan-cn.xiaomimimo.com/v1")
         .key("Xiaomi Token Plan CN API key", &["XIAOMI_TOKEN_PLAN_CN_API_KEY"]),
-    provider("xiaomi-token-plan-ams", "Xiaomi Token Plan AMS", "mimo-v2.5-pro")
+    provider("xiaomi-token-plan-ams", "Xiaomi Token Plan AMS", "mimo-v2.6-pro")
         .at("https://token-plan-ams.xiaomimimo.com/v1")
         .key("Xiaomi Token Plan AMS API key", &["XIAOMI_TOKEN_PLAN_AMS_API_KEY"]),
-    provider("xiaomi-token-plan-sgp", "Xiaomi Token Plan SGP", "mimo-v2.5-pro")
+    provider("xiaomi-token-plan-sgp", "Xiaomi Token Plan SGP", "mimo-v2.6-pro")
         .at("https://token-plan-sgp.xiaomimimo.com/v1")
         .key("Xiaomi Token Plan SGP API key", &["XIAOMI_TOKEN_PLAN_SGP_API_KEY"]),
 ];

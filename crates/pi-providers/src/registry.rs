@@ -13,6 +13,7 @@ mod dispatch;
 mod faux;
 mod layered;
 mod llama;
+mod openrouter;
 mod overlay;
 mod provider;
 mod radius;
@@ -29,7 +30,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pi_auth::{Authenticator, Credential, CredentialStore, InMemoryCredentialStore};
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::{AuthStatus, Model};
+use pi_protocol::{AuthStatus, Model, provider_id};
 
 pub use attribution::Telemetry;
 pub use compose::ConfigError;
@@ -196,13 +197,12 @@ impl Models {
         active.collect()
     }
 
-    /// Returns a provider with all its layers applied.
+    /// Returns a provider with all its layers applied. A former ID finds the renamed provider.
     pub fn provider(&self, id: &str) -> Option<Arc<dyn Provider>> {
         let state = self.state();
-        state
-            .entries
-            .iter()
-            .find(|entry| entry.id == id)?
+        let find = |id: &str| state.entries.iter().find(|entry| entry.id == id);
+        find(id)
+            .or_else(|| find(provider_id::current(id)))?
             .active
             .clone()
     }

@@ -103,7 +103,7 @@ mod tests {
             api::ANTHROPIC_MESSAGES,
             json!({"contextWindow": window, "maxTokens": model_limit}),
         );
-        let messages = json!([{"role": "user", "content": "x".repeat(4000)}]);
+        let messages = json!([{"role": "user", "content": "x".repeat(3500)}]);
         let options = StreamOptions {
             max_tokens: requested,
             reasoning: ThinkingLevel::Medium,

@@ -6,6 +6,7 @@
 //! passing it as a [`WireApi`] to [`crate::ModelsOptions`].
 
 pub(crate) mod anthropic_messages;
+mod azure;
 pub(crate) mod azure_responses;
 pub(crate) mod chat_stream;
 pub(crate) mod codex_responses;

@@ -32,8 +32,10 @@ pub fn model(provider: &str, id: &str) -> Arc<Model> {
         context_window: 200_000,
         max_tokens: 32_000,
         sampling_params: None,
+        sampling_params_by_thinking_level: None,
         headers: None,
         compat: None,
+        kind: None,
         extra: serde_json::Map::new(),
     })
 }

@@ -14,7 +14,7 @@ use pi_env::Env;
 use pi_protocol::AuthKind;
 use pi_providers::{
     ModelQuery, Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
-    resolve_model,
+    UnlistedModels, resolve_model,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
@@ -270,7 +270,8 @@ async fn model_provider(request: &AuthRequest, models: &Models) -> Result<String
         ModelQuery {
             provider: request.provider.as_deref(),
             pattern: request.model.as_deref().unwrap_or_default(),
-            thinking: None,
+            unlisted: UnlistedModels::Rejected,
+            ..ModelQuery::default()
         },
         models,
     )?;

@@ -1,9 +1,9 @@
 //! Generates the model catalog that pi-providers embeds: one file per provider, one record per line, sorted keys, so that an
 //! update is a readable diff.
 //!
-//! Two sources are supported. Provider files (API -> ID -> record) are complete and replace the catalog. A models.dev
-//! document has prices, context windows and capabilities, but not the API quirks of a service; [`models_dev`] takes
-//! those from the existing catalog.
+//! Two sources are supported. Provider files (API -> `type:ID` -> record) are complete and replace the catalogs of all
+//! types. A models.dev document has prices, context windows and capabilities of chat models, but not the API quirks of a
+//! service; [`models_dev`] takes those from the existing catalog.
 
 mod models_dev;
 mod provider_files;
@@ -15,12 +15,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use pi_fs::NewFileMode;
+use pi_protocol::ModelKind;
 use serde_json::{Value, json};
 
 use record::ModelRecord;
 
 /// Records by provider, each list sorted by API and ID.
 type Catalog = BTreeMap<String, Vec<ModelRecord>>;
+
+/// The catalogs of a source, by what their models are for.
+type Catalogs = BTreeMap<ModelKind, Catalog>;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModelsOptions {
@@ -52,7 +56,7 @@ impl ModelsOptions {
 
 #[derive(Debug, PartialEq)]
 struct CatalogSource {
-    catalog: Catalog,
+    catalogs: Catalogs,
     generated_at: Option<String>,
 }
 
@@ -67,9 +71,10 @@ fn generate(options: &ModelsOptions, data: &Path) -> Result<String> {
         provider_files::read(&options.from)?
     } else {
         let document = read_json(&options.from)?;
+        let updated = models_dev::update(current, &document)
+            .with_context(|| format!("in {}", options.from.display()))?;
         CatalogSource {
-            catalog: models_dev::update(current, &document)
-                .with_context(|| format!("in {}", options.from.display()))?,
+            catalogs: Catalogs::from([(ModelKind::Chat, updated)]),
             generated_at: None,
         }
     };
@@ -82,12 +87,20 @@ fn generate(options: &ModelsOptions, data: &Path) -> Result<String> {
         generated_at.parse::<jiff::Timestamp>().is_ok(),
         "`{generated_at}` is not an RFC 3339 time"
     );
-    write_catalog(data, &source.catalog, &generated_at)?;
-    Ok(format!(
-        "{} models of {} providers, as of {generated_at}",
-        source.catalog.values().map(Vec::len).sum::<usize>(),
-        source.catalog.len()
-    ))
+    write_catalogs(data, &source.catalogs, &generated_at)?;
+    let counts: Vec<String> = source
+        .catalogs
+        .iter()
+        .map(|(kind, catalog)| {
+            let models = catalog.values().map(Vec::len).sum::<usize>();
+            format!(
+                "{models} {} models of {} providers",
+                kind.name(),
+                catalog.len()
+            )
+        })
+        .collect();
+    Ok(format!("{}, as of {generated_at}", counts.join(", ")))
 }
 
 fn read_json(path: &Path) -> Result<Value> {
@@ -133,21 +146,31 @@ fn read_catalog(models: &Path) -> Result<Catalog> {
     Ok(catalog)
 }
 
-fn write_catalog(data: &Path, catalog: &Catalog, generated_at: &str) -> Result<()> {
+fn write_catalogs(data: &Path, catalogs: &Catalogs, generated_at: &str) -> Result<()> {
     // Render, and so validate, everything before writing anything.
-    let mut files = Vec::with_capacity(catalog.len());
-    for (provider, records) in catalog {
-        files.push((provider, record::render(provider, records)?));
-    }
-    let models = data.join("models");
-    fs::create_dir_all(&models).with_context(|| format!("cannot create {}", models.display()))?;
-    for (provider, text) in files {
-        write_file(&models.join(format!("{provider}.json")), &text)?;
-    }
-    for (provider, path) in json_files(&models)? {
-        if !catalog.contains_key(&provider) {
-            fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    let mut files = Vec::new();
+    for (kind, catalog) in catalogs {
+        for (provider, records) in catalog {
+            let text = record::render(*kind, provider, records)?;
+            files.push((record::directory(*kind), provider, text));
         }
+    }
+    for (kind, catalog) in catalogs {
+        let directory = data.join(record::directory(*kind));
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        for (provider, path) in json_files(&directory)? {
+            if !catalog.contains_key(&provider) {
+                fs::remove_file(&path)
+                    .with_context(|| format!("cannot remove {}", path.display()))?;
+            }
+        }
+    }
+    for (directory, provider, text) in files {
+        write_file(
+            &data.join(directory).join(format!("{provider}.json")),
+            &text,
+        )?;
     }
     let about = json!({ "generatedAt": generated_at });
     write_file(

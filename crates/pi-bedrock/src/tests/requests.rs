@@ -76,7 +76,7 @@ async fn full_conversation_as_hand_off() {
     assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     messages:
       {"role":"user","content":[{"text":"look at this"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}]}
-      {"role":"assistant","content":[{"text":"two reads"},{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
+      {"role":"assistant","content":[{"text":"Reading."},{"toolUse":{"toolUseId":"call_1_fc_1","name":"read","input":{"path":"a"}}},{"toolUse":{"toolUseId":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}}]}
       {"role":"user","content":[{"toolResult":{"toolUseId":"call_1_fc_1","content":[{"text":"A"},{"image":{"source":{"bytes":"PNG"},"format":"png"}}],"status":"success"}},{"toolResult":{"toolUseId":"call_2_fc_2","content":[{"text":"no such file"}],"status":"error"}},{"text":"and now?"},{"text":"go on"}]}
       {"role":"assistant","content":[{"toolUse":{"toolUseId":"call_3_fc_3","name":"read","input":{"path":"c"}}}]}
       {"role":"user","content":[{"toolResult":{"toolUseId":"call_3_fc_3","content":[{"text":"No result: this call was interrupted, and the tool may not have run."}],"status":"error"}},{"text":"never mind the file"}]}

@@ -39,6 +39,7 @@ const MODEL: Shape = Fields(&[
     optional("contextWindow", &Number),
     optional("maxTokens", &Number),
     optional("samplingParams", &Map(&Any)),
+    optional("samplingParamsByThinkingLevel", &SAMPLING_LEVELS),
     optional("headers", &HEADERS),
     optional("compat", &COMPAT),
 ]);
@@ -54,6 +55,7 @@ const OVERRIDE: Shape = Fields(&[
     optional("contextWindow", &Number),
     optional("maxTokens", &Number),
     optional("samplingParams", &Map(&Any)),
+    optional("samplingParamsByThinkingLevel", &SAMPLING_LEVELS),
     optional("headers", &HEADERS),
     optional("compat", &COMPAT),
 ]);
@@ -70,6 +72,16 @@ const THINKING_LEVELS: Shape = Fields(&[
     optional("high", &THINKING_VALUE),
     optional("xhigh", &THINKING_VALUE),
     optional("max", &THINKING_VALUE),
+]);
+
+const SAMPLING_LEVELS: Shape = Fields(&[
+    optional("off", &Map(&Any)),
+    optional("minimal", &Map(&Any)),
+    optional("low", &Map(&Any)),
+    optional("medium", &Map(&Any)),
+    optional("high", &Map(&Any)),
+    optional("xhigh", &Map(&Any)),
+    optional("max", &Map(&Any)),
 ]);
 
 const COUNT: Shape = Integer(1, u64::MAX);

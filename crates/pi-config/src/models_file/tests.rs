@@ -38,6 +38,23 @@ fn comments_and_trailing_commas_are_allowed() {
 }
 
 #[test]
+fn former_provider_id_is_read_as_the_current_one() {
+    let ids = |text: &str| -> Vec<(String, Value)> { parse_text(text).unwrap() };
+    let entry = json!({"baseUrl": "https://old.test"});
+    assert_eq!(
+        ids(r#"{"providers": {"azure-openai-responses": {"baseUrl": "https://old.test"}}}"#),
+        [("azure".to_owned(), entry)]
+    );
+    let both = ids(r#"{"providers": {
+        "azure-openai-responses": {"baseUrl": "https://old.test"},
+        "azure": {"baseUrl": "https://new.test"}}}"#);
+    assert_eq!(
+        both,
+        [("azure".to_owned(), json!({"baseUrl": "https://new.test"}))]
+    );
+}
+
+#[test]
 fn invalid_json_is_reported_with_position() {
     for (text, expected) in [
         ("{ nope", "1:3: invalid JSON: "),

@@ -16,6 +16,31 @@ fn credential(value: serde_json::Value) -> Credential {
 }
 
 #[tokio::test]
+async fn entry_of_a_former_provider_id_is_used() {
+    let home = TempHome::new();
+    let auth = AuthFile::new(home.path().join("auth.json"));
+    let former = "azure-openai-responses";
+    auth.put(former, Credential::api_key("old")).await.unwrap();
+    assert_eq!(
+        auth.read("azure").await.unwrap(),
+        Some(Credential::api_key("old"))
+    );
+    let listed = auth.list().await.unwrap();
+    assert_eq!(listed[0].provider, "azure");
+    assert!(auth.read_all().await.unwrap().contains_key("azure"));
+
+    auth.put("azure", Credential::api_key("new")).await.unwrap();
+    assert_eq!(
+        auth.read("azure").await.unwrap(),
+        Some(Credential::api_key("new"))
+    );
+    assert_eq!(auth.list().await.unwrap().len(), 1);
+    auth.delete("azure").await.unwrap();
+    assert_eq!(auth.read("azure").await.unwrap(), None);
+    assert_eq!(home.read("auth.json"), "{}");
+}
+
+#[tokio::test]
 async fn entries_match_the_typescript_format() {
     let home = TempHome::new();
     let auth = AuthFile::new(home.path().join("agent/auth.json"));

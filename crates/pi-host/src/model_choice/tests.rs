@@ -182,6 +182,12 @@ async fn an_unknown_model_is_an_error_and_an_unmatched_scope_a_warning() {
         unknown,
         Err(ModelChoiceError::Query(ModelQueryError::NotFound(_)))
     ));
+    let provider_alone = ModelFlags {
+        provider: Some("one".to_owned()),
+        ..ModelFlags::default()
+    };
+    let refused = choose_model(&models, &settings, &provider_alone, None).await;
+    assert_eq!(refused, Err(ModelChoiceError::ProviderWithoutModel));
     let key = ModelFlags {
         api_key: Some("k".into()),
         ..ModelFlags::default()

@@ -99,7 +99,7 @@ impl StartError {
             Self::Choice(SessionChoiceError::Path(_) | SessionChoiceError::Session(_))
             | Self::BlankName
             | Self::Model {
-                source: ModelChoiceError::KeyWithoutModel,
+                source: ModelChoiceError::KeyWithoutModel | ModelChoiceError::ProviderWithoutModel,
                 ..
             }
             | Self::Session(_)

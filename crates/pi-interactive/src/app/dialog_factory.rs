@@ -106,10 +106,11 @@ impl DialogFactory<'_> {
 
     fn model_dialog(&self, search: String) -> DialogContents {
         let snapshot = self.session.snapshot();
-        let default = snapshot.settings.default_provider.clone();
+        let default = snapshot.settings.default_model();
+        let default = default.map(|(provider, id)| (provider.to_owned(), id.to_owned()));
         let options = ModelDialogOptions {
             current: snapshot.model,
-            default: default.zip(snapshot.settings.default_model.clone()),
+            default,
             available: self.session.workspace().models.available(),
             scoped: snapshot.scoped_models,
             search,

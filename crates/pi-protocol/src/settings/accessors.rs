@@ -8,6 +8,7 @@ use super::{
     ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart, Settings,
     TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
+use crate::provider_id;
 use crate::queue::QueueMode;
 use crate::request_choice::TransportPreference;
 use crate::retry::RetryPolicy;
@@ -33,9 +34,17 @@ impl Settings {
 
     /// Returns the thinking level configured for one model.
     pub fn model_thinking_level(&self, provider: &str, model: &str) -> Option<ThinkingLevel> {
-        self.model_thinking_levels
-            .get(&format!("{provider}/{model}"))
-            .copied()
+        let level_of = |provider: &str| {
+            let levels = &self.model_thinking_levels;
+            levels.get(&format!("{provider}/{model}")).copied()
+        };
+        level_of(provider).or_else(|| level_of(provider_id::former(provider)?))
+    }
+
+    /// Returns provider and ID of the default model.
+    pub fn default_model(&self) -> Option<(&str, &str)> {
+        let provider = provider_id::current(self.default_provider.as_deref()?);
+        Some((provider, self.default_model.as_deref()?))
     }
 
     pub fn hide_thinking_block(&self) -> bool {

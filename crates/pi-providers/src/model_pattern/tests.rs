@@ -63,6 +63,7 @@ fn pool(authenticated: &[&'static str]) -> TestPool {
         "zai/glm-5",
         "zai/glm-5.3",
         "acme/[draft]-one",
+        "azure/gpt-5.4",
     ];
     TestPool {
         models: models.into_iter().map(model).collect(),
@@ -171,8 +172,26 @@ fn command_line_resolves_to_a_model() {
         (
             "anthropic/claude-sonnet-4.5",
             None,
-            &[],
+            &["openrouter"],
             "openrouter/anthropic/claude-sonnet-4.5",
+        ),
+        // With several providers, only those with credentials match by part; the same ID at
+        // several of them is ambiguous.
+        ("glm", None, &["zai"], "zai/glm-5.3"),
+        (
+            "gpt-5.",
+            None,
+            &["github-copilot"],
+            "github-copilot/gpt-5.5",
+        ),
+        ("T-5.5", None, &["openai"], "openai/gpt-5.5-mini"),
+        // A former provider ID.
+        ("azure-openai-responses/gpt-5.4", None, &[], "azure/gpt-5.4"),
+        (
+            "gpt-5.4",
+            Some("azure-openai-responses"),
+            &[],
+            "azure/gpt-5.4",
         ),
         // An unlisted model.
         (
@@ -210,7 +229,7 @@ fn command_line_resolves_to_a_model() {
         let query = ModelQuery {
             provider: *provider,
             pattern,
-            thinking: None,
+            ..ModelQuery::default()
         };
         let result = resolve_model(query, &pool(authenticated));
         assert_eq!(describe(result), *expected, "{provider:?} {pattern}");
@@ -223,6 +242,7 @@ fn unlisted_model_is_based_on_the_default_model() {
         provider: Some("zai"),
         pattern,
         thinking,
+        ..ModelQuery::default()
     };
     let mut pool = pool(&[]);
     let default_model = Model {
@@ -252,6 +272,38 @@ fn unlisted_model_is_based_on_the_default_model() {
             (id, reasoning)
         );
     }
+}
+
+#[test]
+fn inline_key_does_not_choose_a_provider() {
+    let query = |pattern| ModelQuery {
+        pattern,
+        has_inline_key: true,
+        ..ModelQuery::default()
+    };
+    let pool = pool(&["openai", "openrouter"]);
+    assert_eq!(
+        describe(resolve_model(query("gpt-5.5"), &pool)),
+        "\"gpt-5.5\" is ambiguous: github-copilot/gpt-5.5, openai/gpt-5.5. None of these providers \
+         has a credential. Use --provider or provider/model to choose one"
+    );
+    assert_eq!(
+        describe(resolve_model(query("zai/glm-5"), &pool)),
+        "zai/glm-5"
+    );
+}
+
+#[test]
+fn unlisted_models_can_be_rejected() {
+    let query = ModelQuery {
+        pattern: "zai/glm-9",
+        unlisted: UnlistedModels::Rejected,
+        ..ModelQuery::default()
+    };
+    assert_eq!(
+        resolve_model(query, &pool(&[])),
+        Err(ModelQueryError::NotFound("zai/glm-9".to_owned()))
+    );
 }
 
 #[test]
@@ -311,6 +363,15 @@ fn scope_resolves_a_list_of_patterns() {
             ],
             &[],
         ),
+        // A model of several providers, and empty entries.
+        (
+            &["gpt-5.5", "", " "],
+            &["openai/gpt-5.5", "github-copilot/gpt-5.5"],
+            &[
+                "\"gpt-5.5\" matches several providers: github-copilot, openai. Use provider/model to choose one",
+            ],
+        ),
+        (&["azure-openai-responses/gpt-5.4"], &["azure/gpt-5.4"], &[]),
         // Brackets that are part of an ID.
         (&["[draft]-one:low"], &["acme/[draft]-one :low"], &[]),
         (

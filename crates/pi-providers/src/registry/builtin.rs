@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::dispatch::WireApis;
 use super::overlay::ModelOverlay;
 use super::provider::{ModelList, Provider, RefreshContext};
-use super::remote_catalog;
+use super::{openrouter, remote_catalog};
 use crate::options::ModelRequest;
 use crate::providers::ProviderInfo;
 use crate::stream::AssistantStream;
@@ -71,7 +71,11 @@ impl Provider for BuiltinProvider {
         &'a self,
         context: &'a RefreshContext,
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
-        remote_catalog::refresh(self.info.id, &self.catalog_server, &self.overlay, context).boxed()
+        let server = &self.catalog_server;
+        match self.info.id {
+            openrouter::PROVIDER => openrouter::refresh(server, &self.overlay, context).boxed(),
+            id => remote_catalog::refresh(id, server, &self.overlay, context).boxed(),
+        }
     }
 
     fn stream(&self, request: ModelRequest) -> AssistantStream {

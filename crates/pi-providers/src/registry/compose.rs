@@ -185,9 +185,11 @@ impl ModelConfig {
             context_window: self.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
             max_tokens: self.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             sampling_params: self.sampling_params.clone(),
+            sampling_params_by_thinking_level: self.sampling_params_by_thinking_level.clone(),
             // Configured headers are templates; each request resolves them.
             headers: None,
             compat,
+            kind: None,
             extra: JsonObject::new(),
         })
     }
@@ -264,6 +266,12 @@ impl ModelOverride {
         if let Some(parameters) = &self.sampling_params {
             let all = model.sampling_params.get_or_insert_default();
             all.extend(parameters.clone());
+        }
+        for (level, parameters) in self.sampling_params_by_thinking_level.iter().flatten() {
+            let levels = model
+                .sampling_params_by_thinking_level
+                .get_or_insert_default();
+            levels.entry(*level).or_default().extend(parameters.clone());
         }
         merge_compat(&mut model.compat, self.compat.as_ref());
     }

@@ -73,6 +73,9 @@ pub struct ModelConfig {
     pub max_tokens: Option<u64>,
     /// Sampling parameters for every request.
     pub sampling_params: Option<JsonObject>,
+    /// Sampling parameters by thinking level, merged over `sampling_params`.
+    #[serde(deserialize_with = "known_levels")]
+    pub sampling_params_by_thinking_level: Option<BTreeMap<ThinkingLevel, JsonObject>>,
     /// Headers for every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
     /// Deviations from the wire API, merged over the provider's.
@@ -104,6 +107,9 @@ pub struct ModelOverride {
     pub max_tokens: Option<u64>,
     /// Sampling parameters; merged by name.
     pub sampling_params: Option<JsonObject>,
+    /// Sampling parameters by thinking level; merged by level and name.
+    #[serde(deserialize_with = "known_levels")]
+    pub sampling_params_by_thinking_level: Option<BTreeMap<ThinkingLevel, JsonObject>>,
     /// Additional headers for every request.
     pub headers: Option<BTreeMap<String, ValueTemplate>>,
     /// Deviations from the wire API; merged by flag.
@@ -166,14 +172,14 @@ impl ProviderConfig {
 }
 
 /// Reads a map of thinking levels, skipping unknown levels.
-fn known_levels<'de, D: Deserializer<'de>>(
+fn known_levels<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
-) -> Result<Option<BTreeMap<ThinkingLevel, Option<String>>>, D::Error> {
-    let names = Option::<BTreeMap<String, Option<String>>>::deserialize(deserializer)?;
-    Ok(names.map(|names| {
-        names
+) -> Result<Option<BTreeMap<ThinkingLevel, T>>, D::Error> {
+    let values = Option::<BTreeMap<String, T>>::deserialize(deserializer)?;
+    Ok(values.map(|values| {
+        values
             .into_iter()
-            .filter_map(|(level, name)| Some((ThinkingLevel::from_name(&level)?, name)))
+            .filter_map(|(level, value)| Some((ThinkingLevel::from_name(&level)?, value)))
             .collect()
     }))
 }

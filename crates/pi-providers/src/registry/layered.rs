@@ -97,7 +97,15 @@ impl LayeredProvider {
 
     async fn fetch_models(&self, context: &RefreshContext) -> Result<(), ProviderError> {
         if let Some(base) = &self.base {
-            base.refresh(context).await?;
+            let layers = [self.extension_config(), self.file.as_deref()];
+            let context = RefreshContext {
+                base_url: layers
+                    .into_iter()
+                    .flatten()
+                    .find_map(|layer| layer.base_url.clone()),
+                ..context.clone()
+            };
+            base.refresh(&context).await?;
         }
         let driver = self.extension.as_ref().and_then(|it| it.driver.as_ref());
         let Some(driver) = driver else { return Ok(()) };

@@ -50,7 +50,15 @@ impl ModelOverlay {
         *self.merged.write().unwrap_or_else(PoisonError::into_inner) = merged;
     }
 
-    fn merge(&self, fetched: Vec<Model>) -> ModelList {
+    /// Replaces the whole list; an empty one restores the built-in models.
+    pub(super) fn replace(&self, mut models: Vec<Model>) {
+        models.iter_mut().for_each(strip_client_identity);
+        let models = (!models.is_empty()).then(|| models.into_iter().map(Arc::new).collect());
+        *self.merged.write().unwrap_or_else(PoisonError::into_inner) = models;
+    }
+
+    /// Returns the built-in models with fetched ones merged over them.
+    pub(super) fn merge(&self, fetched: Vec<Model>) -> ModelList {
         let mut models = (self.built_in)(self.catalog).to_vec();
         let mut indices: HashMap<String, usize> = models
             .iter()

@@ -82,6 +82,8 @@ pub struct RefreshContext {
     pub api_key: Option<SecretString>,
     /// HTTP client; `None` if network access is not allowed.
     pub network: Option<HttpClient>,
+    /// The provider's base URL, if configuration changes it.
+    pub base_url: Option<String>,
     /// Whether to fetch even if the last response is recent.
     pub force: bool,
     pub env: Env,

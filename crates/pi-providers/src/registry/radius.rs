@@ -1,5 +1,5 @@
 //! A Radius gateway: the public one, or one configured in `models.json`. Its model list comes from
-//! `/v1/config`.
+//! `/v1/config` and replaces the built-in one, since the owner of an account can disable models.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl RadiusProvider {
             Some(stored) => {
                 let ours = |model: &Model| model.provider == self.id;
                 self.overlay
-                    .publish(stored.models.into_iter().filter(ours).collect());
+                    .replace(stored.models.into_iter().filter(ours).collect());
             }
             // Earlier versions stored the gateway's response with the tokens.
             None => {
@@ -105,7 +105,7 @@ impl RadiusProvider {
             .into_iter()
             .filter_map(|record| gateway_model(&self.id, &config.base_url, record))
             .collect();
-        self.overlay.publish(models.clone());
+        self.overlay.replace(models.clone());
         let entry = StoredModels {
             models,
             checked_at: Some(context.env.now_ms()),

@@ -130,6 +130,7 @@ impl Models {
             credential: credential.as_ref().ok().cloned().flatten(),
             api_key: None,
             network: None,
+            base_url: None,
             force: options.force,
             env: shared.env.clone(),
             cancel: options.cancel.clone(),

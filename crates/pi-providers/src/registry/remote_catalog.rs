@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pi_http::retry::http_date_ms;
 use pi_http::{HttpClient, read_body, send_error, user_agent};
-use pi_protocol::{ErrorClass, Model, ProviderError};
+use pi_protocol::{ErrorClass, Model, ModelKind, ProviderError};
 use serde_json::Value;
 
 use super::overlay::ModelOverlay;
@@ -37,12 +37,12 @@ pub(super) async fn refresh(
     if !context.force && is_recent(stored.as_ref(), context.env.now_ms()) {
         return Ok(());
     }
-    let url = format!("{server}/api/models/providers/{provider}");
     // Send no ETag without stored models: a 304 response would leave the list empty.
     let validator = stored
         .as_ref()
         .filter(|stored| !stored.models.is_empty())
         .and_then(|stored| stored.etag.clone());
+    let url = catalog_url(server, provider);
     let response = get(http, &url, validator.as_deref(), None, context).await?;
     let checked_at = Some(context.env.now_ms());
     let stored = stored.unwrap_or_default();
@@ -65,23 +65,20 @@ pub(super) async fn refresh(
         }
         200..=299 => {
             let entry = StoredModels {
-                models: parse(provider, &response.body)?,
                 checked_at,
                 last_modified: Some(response.last_modified.unwrap_or(0)),
                 etag: response.etag,
+                ..parse(provider, &response.body)?
             };
             overlay.publish(newer_models(provider, Some(&entry), bundled_at));
             (entry, Ok(()))
         }
         status => {
-            let error = ProviderError::network(format!(
-                "cannot fetch the model catalog of {provider}: HTTP {status}"
-            ));
             let checked = StoredModels {
                 checked_at,
                 ..stored
             };
-            (checked, Err(error.with_status(status)))
+            (checked, Err(failed(provider, status)))
         }
     };
     context
@@ -123,8 +120,46 @@ fn newer_models(provider: &str, stored: Option<&StoredModels>, bundled_at: i64) 
         .collect()
 }
 
+/// Returns the address of a provider's catalog with models of all kinds.
+fn catalog_url(server: &str, provider: &str) -> String {
+    let kinds = ModelKind::ALL.map(ModelKind::name).join(",");
+    format!("{server}/api/models/providers/{provider}?types={kinds}")
+}
+
+/// Fetches the models that are newer than the embedded catalog, without the store; empty if the
+/// server does not know the provider.
+pub(super) async fn fetch_newer(
+    provider: &str,
+    server: &str,
+    http: &HttpClient,
+    context: &RefreshContext,
+) -> Result<StoredModels, ProviderError> {
+    let response = get(http, &catalog_url(server, provider), None, None, context).await?;
+    match response.status {
+        404 | 501 => Ok(StoredModels::default()),
+        200..=299 => {
+            let is_newer = response.last_modified.unwrap_or(0) > crate::catalog::generated_at();
+            let fetched = parse(provider, &response.body)?;
+            Ok(if is_newer {
+                fetched
+            } else {
+                StoredModels::default()
+            })
+        }
+        status => Err(failed(provider, status)),
+    }
+}
+
+fn failed(provider: &str, status: u16) -> ProviderError {
+    ProviderError::network(format!(
+        "cannot fetch the model catalog of {provider}: HTTP {status}"
+    ))
+    .with_status(status)
+}
+
 /// Parses a catalog: a list of records, an object with such a list, or an object of records.
-fn parse(provider: &str, body: &[u8]) -> Result<Vec<Model>, ProviderError> {
+/// Records of unknown kinds are dropped.
+fn parse(provider: &str, body: &[u8]) -> Result<StoredModels, ProviderError> {
     let unreadable = |reason: &str| {
         ProviderError::protocol(format!(
             "cannot parse the model catalog of {provider}: {reason}"
@@ -140,15 +175,18 @@ fn parse(provider: &str, body: &[u8]) -> Result<Vec<Model>, ProviderError> {
         Value::Object(records) => records.into_iter().map(|(_, record)| record).collect(),
         _ => return Err(unreadable("not a list of models")),
     };
-    let models = records.into_iter().filter_map(|mut record| {
-        record
-            .as_object_mut()?
-            .insert("provider".to_owned(), provider.into());
-        serde_json::from_value(record)
-            .inspect_err(|error| tracing::debug!(provider, %error, "skipped an invalid model"))
-            .ok()
+    let is_known = |record: &Value| match record.get("type") {
+        None => true,
+        Some(kind) => ModelKind::ALL.iter().any(|known| kind == known.name()),
+    };
+    let records = records.into_iter().filter_map(|mut record| {
+        let fields = record
+            .as_object_mut()
+            .filter(|fields| fields.contains_key("id"))?;
+        fields.insert("provider".to_owned(), provider.into());
+        is_known(&record).then_some(record)
     });
-    Ok(models.collect())
+    Ok(StoredModels::from_records(records.collect()))
 }
 
 pub(super) struct FetchedDocument {
@@ -156,6 +194,27 @@ pub(super) struct FetchedDocument {
     pub(super) body: Vec<u8>,
     last_modified: Option<i64>,
     etag: Option<String>,
+}
+
+/// Fetches a document with a key, in one attempt.
+pub(super) async fn get_within(
+    timeout: Duration,
+    http: &HttpClient,
+    url: &str,
+    bearer: &str,
+    context: &RefreshContext,
+) -> Result<FetchedDocument, ProviderError> {
+    let response = get_once(http, url, None, Some(bearer), context);
+    tokio::time::timeout(timeout, response)
+        .await
+        .unwrap_or_else(|_| Err(no_response(url, timeout)))
+}
+
+fn no_response(url: &str, timeout: Duration) -> ProviderError {
+    ProviderError::network(format!(
+        "{url} did not respond within {} s",
+        timeout.as_secs()
+    ))
 }
 
 /// Fetches a document, retrying on transient failures.
@@ -173,12 +232,7 @@ pub(super) async fn get(
             get_once(http, url, validator, bearer, context),
         )
         .await
-        .unwrap_or_else(|_| {
-            Err(ProviderError::network(format!(
-                "{url} did not respond within {} s",
-                ATTEMPT_TIMEOUT.as_secs()
-            )))
-        });
+        .unwrap_or_else(|_| Err(no_response(url, ATTEMPT_TIMEOUT)));
         let is_transient = match &response {
             Ok(response) => TRANSIENT_STATUSES.contains(&response.status),
             Err(error) => error.class == ErrorClass::Network,

@@ -6,24 +6,79 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_protocol::Model;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A provider's fetched catalog.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(from = "StoredEntry", into = "StoredEntry")]
 pub struct StoredModels {
-    #[serde(deserialize_with = "readable_models")]
+    /// The chat models that this version can parse.
     pub models: Vec<Model>,
+    /// The other records, kept for programs that share the store.
+    pub other_models: Vec<Value>,
     /// When the service was last queried, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<i64>,
     /// When the service last changed the catalog; 0 if it does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<i64>,
     /// The service's `ETag`, including quotes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
+}
+
+impl StoredModels {
+    /// Separates the chat models from records of other kinds.
+    pub(super) fn from_records(records: Vec<Value>) -> Self {
+        let mut stored = Self::default();
+        for record in records {
+            match Model::deserialize(&record) {
+                Ok(model) if model.is_chat() => stored.models.push(model),
+                Ok(_) | Err(_) => stored.other_models.push(record),
+            }
+        }
+        stored
+    }
+}
+
+/// The JSON form of [`StoredModels`].
+#[derive(Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredEntry {
+    models: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checked_at: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_modified: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    etag: Option<String>,
+}
+
+impl From<StoredEntry> for StoredModels {
+    fn from(entry: StoredEntry) -> Self {
+        Self {
+            checked_at: entry.checked_at,
+            last_modified: entry.last_modified,
+            etag: entry.etag,
+            ..Self::from_records(entry.models)
+        }
+    }
+}
+
+impl From<StoredModels> for StoredEntry {
+    fn from(stored: StoredModels) -> Self {
+        let chat = stored.models.iter().filter_map(|model| {
+            serde_json::to_value(model)
+                .inspect_err(
+                    |error| tracing::warn!(model = model.id, %error, "cannot store a model"),
+                )
+                .ok()
+        });
+        Self {
+            models: chat.chain(stored.other_models).collect(),
+            checked_at: stored.checked_at,
+            last_modified: stored.last_modified,
+            etag: stored.etag,
+        }
+    }
 }
 
 /// Why a catalog could not be read or stored.
@@ -111,13 +166,4 @@ impl ModelsStore for InMemoryModelsStore {
         entries.insert(provider.to_owned(), entry);
         std::future::ready(Ok(())).boxed()
     }
-}
-
-/// Reads models, skipping those that this version cannot parse.
-fn readable_models<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Model>, D::Error> {
-    let records = Vec::<Value>::deserialize(deserializer)?;
-    Ok(records
-        .into_iter()
-        .filter_map(|record| serde_json::from_value(record).ok())
-        .collect())
 }

@@ -1,11 +1,12 @@
 //! Adapts the content blocks of an assistant message for replay.
 //!
 //! A signature is only valid for the model that issued it. That model gets its blocks back
-//! unchanged; for any other, thinking becomes plain text and every signature is dropped.
+//! unchanged; for any other, thinking and every signature are dropped. Readable thinking is dropped,
+//! too: sent as text, the other model would take it for a part of the visible response.
 
 use std::borrow::Cow;
 
-use pi_protocol::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
+use pi_protocol::{AssistantBlock, ThinkingContent, ToolCall};
 
 /// The model that a block is replayed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,10 @@ pub(super) fn replay_block(
     recipient: Recipient,
 ) -> Option<Cow<'_, AssistantBlock>> {
     match (block, recipient) {
-        (AssistantBlock::Thinking(thinking), _) => replay_thinking(block, thinking, recipient),
+        (AssistantBlock::Thinking(_), Recipient::OtherModel) => None,
+        (AssistantBlock::Thinking(thinking), Recipient::SameModel) => {
+            is_replayable(thinking).then_some(Cow::Borrowed(block))
+        }
         // A blank text only carried its signature, and services reject it.
         (AssistantBlock::Text(text), Recipient::OtherModel) if text.text.trim().is_empty() => None,
         (AssistantBlock::Text(text), Recipient::OtherModel) if text.text_signature.is_some() => {
@@ -41,27 +45,13 @@ pub(super) fn replay_block(
     }
 }
 
-fn replay_thinking<'block>(
-    block: &'block AssistantBlock,
-    thinking: &ThinkingContent,
-    recipient: Recipient,
-) -> Option<Cow<'block, AssistantBlock>> {
-    let has_text = !thinking.thinking.trim().is_empty();
-    match recipient {
-        Recipient::SameModel => {
-            // Encrypted reasoning has a signature and no text.
-            let has_signature = thinking
-                .thinking_signature
-                .as_deref()
-                .is_some_and(|signature| !signature.is_empty());
-            (thinking.is_redacted() || has_signature || has_text).then_some(Cow::Borrowed(block))
-        }
-        Recipient::OtherModel => (!thinking.is_redacted() && has_text).then(|| {
-            Cow::Owned(AssistantBlock::Text(TextContent::new(
-                thinking.thinking.as_str(),
-            )))
-        }),
-    }
+/// Returns whether a block has anything to replay: encrypted reasoning has a signature and no text.
+fn is_replayable(thinking: &ThinkingContent) -> bool {
+    let has_signature = thinking
+        .thinking_signature
+        .as_deref()
+        .is_some_and(|signature| !signature.is_empty());
+    thinking.is_redacted() || has_signature || !thinking.thinking.trim().is_empty()
 }
 
 #[cfg(test)]
@@ -86,11 +76,7 @@ mod tests {
         let blank = json!({"type": "text", "text": "\n", "textSignature": "s"});
         let unknown = json!({"type": "video", "data": "x"});
         let cases: [(&Value, Option<&Value>, Option<&Value>); 9] = [
-            (
-                &thinking("why"),
-                Some(&thinking("why")),
-                Some(&json!({"type": "text", "text": "why"})),
-            ),
+            (&thinking("why"), Some(&thinking("why")), None),
             (&thinking(" \n"), None, None),
             (&signed, Some(&signed), None),
             (&unsigned, None, None),

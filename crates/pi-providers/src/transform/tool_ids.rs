@@ -13,12 +13,7 @@ const COMPLETIONS_LIMIT: usize = 40;
 const COMPLETIONS_HASH_LENGTH: usize = 8;
 
 /// Providers whose Responses endpoints accept `call|item` IDs of any Responses dialect.
-const RESPONSES_PROVIDERS: [&str; 4] = [
-    "openai",
-    "openai-codex",
-    "opencode",
-    "azure-openai-responses",
-];
+const RESPONSES_PROVIDERS: [&str; 4] = ["openai", "openai-codex", "opencode", "azure"];
 
 /// Anthropic's Messages API: letters, digits, `_` and `-`, at most 64.
 pub(crate) fn anthropic(id: &str) -> String {

@@ -50,8 +50,8 @@ mod beta {
     pub(super) const EFFORT_IN_HISTORY: &str = "mid-conversation-output-config-2026-07-01";
     /// Drops thinking that no longer matches its prefix.
     pub(super) const THINKING_BINDING: &str = "thinking-binding-controls-2026-08-01";
-    /// Adds and removes tools within the conversation.
-    pub(super) const TOOL_CHANGES: &str = "mid-conversation-tool-changes-2026-07-01";
+    /// Adds and removes tools within the conversation, with their definitions.
+    pub(super) const INLINE_TOOLS: &str = "inline-tools-2026-09-15";
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -177,7 +177,7 @@ fn betas(
         (compat.effort_in_history, beta::THINKING_BINDING),
         (
             request::changes_tools_in_place(request, compat),
-            beta::TOOL_CHANGES,
+            beta::INLINE_TOOLS,
         ),
     ];
     betas

@@ -40,6 +40,12 @@ use super::{
 };
 use crate::options::ModelRequest;
 
+const OPENAI: &str = "openai";
+const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
+
+/// The effort of requests that have the actual one in their input.
+const FIXED_EFFORT: &str = "medium";
+
 /// xAI returns encrypted reasoning on request even if reasoning was not enabled.
 const ALWAYS_REASONING_PROVIDER: &str = "xai";
 
@@ -73,6 +79,7 @@ impl HttpProtocol for OpenAiResponses {
         let tier = request.options.text_option("serviceTier");
         Box::new(ResponsesDecoder::new(ReaderSettings {
             pricing: TierPricing::new(&request.model, tier, TierRule::AsReported),
+            effort: effort_updates(request, &compat),
             unknown_status: UnknownStatus::Fails,
             ..ReaderSettings::for_request(request, &compat)
         }))
@@ -85,24 +92,41 @@ impl HttpProtocol for OpenAiResponses {
 
 fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, ProviderError> {
     let model = &request.model;
-    let conversation = EncodedConversation::for_request(request, compat, RULES)?;
+    let chatgpt = is_chatgpt_sign_in(request);
+    let effort_updates = effort_updates(request, compat);
+    let conversation = EncodedConversation::with_effort_updates(
+        request,
+        compat,
+        RULES,
+        effort_updates.as_deref(),
+    )?;
     let mut body = JsonObject::new();
     body.insert("model".into(), model.id.clone().into());
     body.insert("input".into(), conversation.input.into());
     body.insert("stream".into(), true.into());
     request::add_cache_key(request, &mut body);
-    request::add_cache_retention(request, compat, &mut body);
+    if !chatgpt {
+        request::add_cache_retention(request, compat, &mut body);
+    }
     body.insert("store".into(), false.into());
-    if compat.max_output_tokens {
+    if compat.max_output_tokens && !chatgpt {
         request::add_output_limit(request, &mut body);
     }
-    request::add_temperature(request, &mut body);
+    if !chatgpt {
+        request::add_temperature(request, &mut body);
+    }
     request::add_service_tier(request, &mut body);
     EncodedConversation::add_tools(conversation.tools, &mut body);
     if let Some(choice) = request.options.tool_choice_value() {
         body.insert("tool_choice".into(), choice);
     }
-    let reasoning = ReasoningConfig::for_request(request);
+    let reasoning = match ReasoningConfig::for_request(request) {
+        ReasoningConfig::On { summary, .. } if effort_updates.is_some() => ReasoningConfig::On {
+            effort: FIXED_EFFORT.to_owned(),
+            summary,
+        },
+        reasoning => reasoning,
+    };
     match &reasoning {
         ReasoningConfig::On { .. } => {
             reasoning.add_to(&mut body);
@@ -117,6 +141,23 @@ fn body(request: &ModelRequest, compat: &ResponsesCompat) -> Result<Value, Provi
     }
     request::merge_sampling_params(request, &mut body);
     Ok(Value::Object(body))
+}
+
+/// Returns whether the key is a token of a ChatGPT sign-in: API keys of OpenAI start with `sk-`.
+/// Such requests must not have some of the fields.
+fn is_chatgpt_sign_in(request: &ModelRequest) -> bool {
+    request.model.provider == OPENAI
+        && request.model.base_url == OPENAI_BASE_URL
+        && request::api_key(request).is_some_and(|key| !key.expose_secret().starts_with("sk-"))
+}
+
+/// Returns the effort if it is sent as an item of the input. Its field in the request then never
+/// changes, so that the cached prompt survives a change of the effort.
+fn effort_updates(request: &ModelRequest, compat: &ResponsesCompat) -> Option<String> {
+    if !compat.effort_in_history || !request.model.reasoning || is_chatgpt_sign_in(request) {
+        return None;
+    }
+    request::effort(request)
 }
 
 fn headers(

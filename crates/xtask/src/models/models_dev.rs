@@ -22,8 +22,7 @@ use super::Catalog;
 use super::record::ModelRecord;
 
 /// Our provider IDs that differ from the document's.
-const RENAMED: [(&str, &str); 7] = [
-    ("azure-openai-responses", "azure"),
+const RENAMED: [(&str, &str); 6] = [
     ("fireworks", "fireworks-ai"),
     ("kimi-coding", "kimi-for-coding"),
     ("together", "togetherai"),

@@ -1,11 +1,30 @@
 //! A catalog record and its serialized form.
 
 use anyhow::{Context as _, Result, ensure};
-use pi_protocol::Model;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Model, ModelKind};
 use serde_json::Value;
 
-/// The fields of one model, without its provider, which is the file name.
+/// Returns what a source record is for, according to its `type`.
+pub(super) fn kind_of(record: &Value) -> Result<ModelKind> {
+    let name = record.get("type").and_then(Value::as_str);
+    ModelKind::ALL
+        .into_iter()
+        .find(|kind| Some(kind.name()) == name)
+        .with_context(|| format!("unknown type {}", name.unwrap_or("(none)")))
+}
+
+/// Returns the directory of a kind's files. pi-providers embeds the one of chat models.
+pub(super) fn directory(kind: ModelKind) -> &'static str {
+    match kind {
+        ModelKind::Chat => "models",
+        ModelKind::Image => "image-models",
+        ModelKind::Classifier => "classifier-models",
+    }
+}
+
+/// The fields of one model, without its provider, which is the file name, and its type, which is
+/// the directory.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ModelRecord(JsonObject);
 
@@ -15,6 +34,7 @@ impl ModelRecord {
             anyhow::bail!("a model is not an object: {value}");
         };
         fields.shift_remove("provider");
+        fields.shift_remove("type");
         drop_vendor_identity(&mut fields);
         fields.sort_keys();
         for value in fields.values_mut() {
@@ -38,7 +58,7 @@ impl ModelRecord {
         (self.text("api"), self.text("id"))
     }
 
-    /// Rejects records that pi-providers cannot parse or reach.
+    /// Rejects chat models that pi-providers cannot parse or reach.
     fn validate(&self, provider: &str) -> Result<()> {
         let mut fields = self.0.clone();
         fields.insert("provider".to_owned(), provider.into());
@@ -71,12 +91,14 @@ fn drop_vendor_identity(fields: &mut JsonObject) {
 }
 
 /// Serializes the records of a provider, one per line.
-pub(super) fn render(provider: &str, records: &[ModelRecord]) -> Result<String> {
+pub(super) fn render(kind: ModelKind, provider: &str, records: &[ModelRecord]) -> Result<String> {
     let mut lines = Vec::with_capacity(records.len());
     for record in records {
-        record
-            .validate(provider)
-            .with_context(|| format!("{provider}/{}", record.text("id")))?;
+        if kind == ModelKind::Chat {
+            record
+                .validate(provider)
+                .with_context(|| format!("{provider}/{}", record.text("id")))?;
+        }
         lines.push(pi_protocol::json::to_string(record.fields())?);
     }
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))

@@ -10,7 +10,7 @@ fn write(directory: &Path, name: &str, value: &Value) {
 
 fn record(id: &str, api: &str, fields: Value) -> Value {
     let mut record = json!({
-        "provider": "acme", "id": id, "name": id, "api": api, "baseUrl": "https://acme.test/v1",
+        "provider": "acme", "type": "chat", "id": id, "name": id, "api": api, "baseUrl": "https://acme.test/v1",
         "reasoning": false, "input": ["text"], "contextWindow": 1000, "maxTokens": 100,
         "cost": {"input": 0.30, "output": 2.0, "cacheRead": 0, "cacheWrite": 0},
     });
@@ -30,17 +30,21 @@ fn provider_files() -> TempDir {
         "acme.json",
         &json!({
             "openai-completions": {
-                "zeta": record("zeta", "openai-completions", json!({
+                "chat:zeta": record("zeta", "openai-completions", json!({
                     "headers": client,
                     "compat": {"supportsStore": false, "maxTokensField": "max_tokens"},
                     "thinkingLevelMap": {"off": null, "high": "strong"},
                 })),
-                "beta": record("beta", "openai-completions", json!({
+                "chat:beta": record("beta", "openai-completions", json!({
                     "headers": poll, "compat": {"supportsStore": false},
                 })),
             },
             "anthropic-messages": {
-                "omega": record("omega", "anthropic-messages", json!({})),
+                "chat:omega": record("omega", "anthropic-messages", json!({})),
+            },
+            "acme-images": {
+                "image:zeta": {"provider": "acme", "type": "image", "id": "zeta", "api": "acme-images",
+                    "output": ["image"]},
             },
         }),
     );
@@ -65,7 +69,7 @@ fn provider_files_become_sorted_lines_without_vendor_identity() {
     let report = generate(&options(source.path(), None), data.path()).unwrap();
     assert_eq!(
         report,
-        "3 models of 1 providers, as of 2026-01-02T03:04:05.678Z"
+        "3 chat models of 1 providers, 1 image models of 1 providers, as of 2026-01-02T03:04:05.678Z"
     );
     let text = fs::read_to_string(data.path().join("models/acme.json")).unwrap();
     assert_eq!(
@@ -76,6 +80,11 @@ fn provider_files_become_sorted_lines_without_vendor_identity() {
 {"api":"openai-completions","baseUrl":"https://acme.test/v1","compat":{"maxTokensField":"max_tokens","supportsStore":false},"contextWindow":1000,"cost":{"cacheRead":0,"cacheWrite":0,"input":0.3,"output":2},"id":"zeta","input":["text"],"maxTokens":100,"name":"zeta","reasoning":false,"thinkingLevelMap":{"high":"strong","off":null}}
 ]
 "#
+    );
+    let images = fs::read_to_string(data.path().join("image-models/acme.json")).unwrap();
+    assert_eq!(
+        images,
+        "[\n{\"api\":\"acme-images\",\"id\":\"zeta\",\"output\":[\"image\"]}\n]\n"
     );
     let about = fs::read_to_string(data.path().join("catalog.json")).unwrap();
     assert_eq!(about, "{\"generatedAt\":\"2026-01-02T03:04:05.678Z\"}\n");
@@ -137,7 +146,7 @@ fn invalid_sources_are_rejected() {
         format!("{:#}", generate(&dated, data.path()).unwrap_err())
     };
     let unknown_api = record("alpha", "telepathy", json!({}));
-    let text = message(&json!({"telepathy": {"alpha": unknown_api}}));
+    let text = message(&json!({"telepathy": {"chat:alpha": unknown_api}}));
     assert!(
         text.contains("acme/alpha: unknown API `telepathy`"),
         "{text}"
@@ -147,9 +156,10 @@ fn invalid_sources_are_rejected() {
         "openai-completions",
         json!({"baseUrl": "file:///tmp"}),
     );
-    let text = message(&json!({"openai-completions": {"alpha": local}}));
+    let text = message(&json!({"openai-completions": {"chat:alpha": local}}));
     assert!(text.contains("`file:///tmp` is not a base URL"), "{text}");
-    let text = message(&json!({"openai-completions": {"other": record("alpha", "x", json!({}))}}));
+    let text =
+        message(&json!({"openai-completions": {"chat:other": record("alpha", "x", json!({}))}}));
     assert!(text.contains("does not match its key"), "{text}");
     assert!(!data.path().join("models").exists());
 }
@@ -181,7 +191,7 @@ fn the_embedded_catalog_is_generator_output() {
         let path = data.join(format!("models/{provider}.json"));
         let text = fs::read_to_string(path).unwrap();
         assert!(
-            text == record::render(provider, records).unwrap(),
+            text == record::render(ModelKind::Chat, provider, records).unwrap(),
             "{provider}"
         );
         assert!(

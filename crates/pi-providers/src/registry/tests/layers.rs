@@ -10,7 +10,7 @@ use crate::catalog::builtin_models;
 fn built_in_models_are_unchanged_by_default() {
     let models = models_with_env(&[]);
     assert_eq!(models.providers().len(), 42);
-    assert_eq!(models.all().len(), 1495);
+    assert_eq!(models.all().len(), 1592);
     assert!(Arc::ptr_eq(
         &models.models("openai"),
         &builtin_models("openai")
@@ -75,6 +75,7 @@ fn configured_model_replaces_its_id_and_others_are_appended() {
                 .unwrap()
                 .clone(),
         ),
+        kind: None,
         ..Model::clone(old)
     };
     assert_eq!(*replaced, expected);
@@ -133,7 +134,7 @@ fn override_merges_set_fields_and_keeps_the_rest() {
 fn override_of_a_built_in_model_keeps_its_headers_and_other_models() {
     let models = models_with_env(&[]);
     let before = models.models("nvidia");
-    let id = "nvidia/nemotron-3-super-120b-a12b";
+    let id = "nvidia/nemotron-3.5-super-vl-120b-a12b";
     let changes = json!({"modelOverrides": {id: {"maxTokens": 1}}});
     models.register("nvidia", file(changes)).unwrap();
     let after = models.models("nvidia");
@@ -264,5 +265,5 @@ fn failing_provider_has_no_models() {
         .register("acme", Registration::Provider(Arc::new(broken)))
         .unwrap();
     assert!(models.models("acme").is_empty());
-    assert_eq!(models.all().len(), 1495);
+    assert_eq!(models.all().len(), 1592);
 }

@@ -93,7 +93,10 @@ async fn newer_catalog_is_merged_and_revalidated_after_the_interval() {
         ["x-kept"]
     );
     let request = server.wait_for_request(0).await;
-    assert_eq!(request.target, "/api/models/providers/groq");
+    assert_eq!(
+        request.target,
+        "/api/models/providers/groq?types=chat,image,classifier"
+    );
     assert!(request.header("user-agent").unwrap().starts_with("pi/"));
     assert_eq!(request.header("if-none-match"), None);
     let stored = test.stored("groq").await;
@@ -223,7 +226,7 @@ async fn failing_provider_does_not_affect_others() {
     assert_eq!(report.errors["openai"].message, "the disk is gone");
     assert!(!report.errors.contains_key("acme"));
     assert!(models.is_authenticated("openai"));
-    assert_eq!(models.all().len(), 1496);
+    assert_eq!(models.all().len(), 1593);
 }
 
 #[tokio::test]
@@ -266,7 +269,7 @@ async fn gateway_lists_its_models() {
 async fn oauth_credential_limits_available_models() {
     let models = models_with_env(&[("OPENAI_API_KEY", "k")]);
     let signed_in = json!({"type": "oauth", "access": "a", "refresh": "r", "expires": 9_999_999_999_999_i64,
-        "availableModelIds": ["gpt-5.4", "not-ours"]});
+        "availableModelIds": ["gpt-6.1-sol", "not-ours"]});
     let store = models.authenticator().store();
     let credential = Credential::from_value(signed_in).unwrap();
     store.put("github-copilot", credential).await.unwrap();
@@ -365,4 +368,63 @@ async fn refreshing_all_providers_reads_the_store_once() {
     assert!(!models.is_authenticated("openai"));
     assert!(models.model("groq", "brand-new").is_some());
     assert_eq!(store.reads.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn openrouter_lists_the_models_of_the_key() {
+    let known = "moonshotai/kimi-k2.6";
+    let body = json!({"data": [
+        {"id": known, "context_length": 1000, "top_provider": {"context_length": 900, "max_completion_tokens": 0},
+            "pricing": {"prompt": "0.000002", "completion": "-1", "overrides": [
+                {"min_prompt_tokens": 500, "prompt": "0.000004"},
+                {"min_prompt_tokens": 700, "utc_start": "1"}]}},
+        {"id": "not/in-the-catalog"}, 5,
+    ]});
+    let server = ScriptedServer::start([
+        ScriptedReply::full(404, &[], ""),
+        ScriptedReply::full(200, &[], body.to_string()),
+        ScriptedReply::full(404, &[], ""),
+        ScriptedReply::full(403, &[], ""),
+    ])
+    .await;
+    let test = refresh_test(&server, &[("OPENROUTER_API_KEY", "k")]);
+    let base_url = json!({"baseUrl": format!("{}/api/v1/", server.url())});
+    test.models.register("openrouter", file(base_url)).unwrap();
+    let all = test.models.models("openrouter");
+    let before = test.models.model("openrouter", known).unwrap();
+
+    let report = test.refresh("openrouter").await;
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    let request = server.wait_for_request(1).await;
+    assert_eq!(request.target, "/api/v1/models/user");
+    assert_eq!(request.header("authorization"), Some("Bearer k"));
+    let models = test.models.models("openrouter");
+    assert_eq!(ids(&models), [known]);
+    assert_eq!(models[0].context_window, 900);
+    assert_eq!(models[0].max_tokens, before.max_tokens);
+    assert_eq!(
+        serde_json::to_value(&models[0].cost).unwrap(),
+        json!({"input": 2.0, "output": 0.0, "cacheRead": 0.0, "cacheWrite": 0.0, "tiers": [
+            {"inputTokensAbove": 500, "input": 4.0, "output": 0.0, "cacheRead": 0.0, "cacheWrite": 0.0}]})
+    );
+    assert_eq!(test.stored("openrouter").await.models.len(), 1);
+
+    // A key that is rejected gets the whole catalog.
+    let report = test.refresh("openrouter").await;
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    assert_eq!(test.models.models("openrouter").len(), all.len());
+}
+
+#[test]
+fn records_of_other_kinds_stay_in_the_store() {
+    let image = json!({"id": "draw", "type": "image", "api": "x", "output": ["image"]});
+    let mut chat = record("talk", "Talk");
+    chat["provider"] = "groq".into();
+    let entry: StoredModels =
+        serde_json::from_value(json!({"models": [image, chat], "checkedAt": 5})).unwrap();
+    assert_eq!(entry.other_models, [image.clone()]);
+    let written = serde_json::to_value(&entry).unwrap();
+    assert_eq!(written["models"][1], image);
+    assert_eq!(written["models"][0]["id"], "talk");
+    assert_eq!(written["checkedAt"], 5);
 }

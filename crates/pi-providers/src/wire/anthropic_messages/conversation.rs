@@ -4,17 +4,21 @@ use std::borrow::Cow;
 
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, SystemMessage,
-    ThinkingContent, ToolResultMessage, api, join_text, transcript,
+    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, ProviderError,
+    SystemMessage, ThinkingContent, ToolResultMessage, api, join_text, transcript,
 };
 use serde::Serialize;
 
-use super::request::{CacheControl, OutputConfig};
+use super::compat::MessagesCompat;
+use super::request::{CacheControl, OutputConfig, WireTool, wire_tool};
 use crate::options::ModelRequest;
 use crate::transform::{self, tool_ids};
 
 /// Text of a tool result that contains only images; the service requires a text block.
 const ATTACHED_IMAGE: &str = "(see attached image)";
+
+/// Text of an error result in place of its images.
+const IMAGE_FOLLOWS: &str = "(image attached after the tool results)";
 
 /// The efforts that a history may contain.
 const EFFORTS: [&str; 5] = ["low", "medium", "high", "xhigh", "max"];
@@ -87,7 +91,7 @@ enum WireBlock<'request> {
         is_error: bool,
     },
     ToolAddition {
-        tool: ToolName<'request>,
+        tool: InlineTool<'request>,
     },
     ToolRemoval {
         tool: ToolName<'request>,
@@ -107,6 +111,13 @@ struct ToolName<'request> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'request str,
+}
+
+#[derive(Debug, Serialize)]
+struct InlineTool<'request> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    definition: WireTool<'request>,
 }
 
 /// Applies the hand-off rules for this API.
@@ -131,8 +142,8 @@ pub(super) struct ConversationConverter<'request> {
     pub cache: Option<CacheControl>,
     /// Thinking may be replayed without a signature.
     pub empty_signature: bool,
-    /// Tool changes are sent at their system message.
-    pub tool_changes: bool,
+    /// If set, tool changes are sent at their system message.
+    pub tool_changes: Option<&'request MessagesCompat>,
     /// The effort of this request, for models whose effort is part of the history.
     pub current_effort: Option<&'request str>,
 }
@@ -142,25 +153,33 @@ impl<'request> ConversationConverter<'request> {
     pub(super) fn convert(
         &self,
         transcript: &'request [Cow<'request, Message>],
-    ) -> Vec<WireMessage<'request>> {
+    ) -> Result<Vec<WireMessage<'request>>, ProviderError> {
         let mut messages: Vec<WireMessage<'request>> = Vec::with_capacity(transcript.len());
         // Tool results must directly follow their calls, so a system message is deferred until the
-        // next assistant message or the end.
+        // next assistant message that is sent, or the end.
         let mut deferred: Vec<WireMessage<'request>> = Vec::new();
         let mut follows_result = false;
+        let mut error_images: Vec<MarkedBlock<'request>> = Vec::new();
         for (index, message) in transcript.iter().enumerate() {
             let mut is_result = false;
+            if !matches!(message.as_ref(), Message::ToolResult(_)) {
+                append_blocks(&mut messages, &mut error_images);
+            }
             match message.as_ref() {
                 Message::System(_) if index == 0 => {}
-                Message::System(system) => deferred.extend(self.system(system)),
+                Message::System(system) => deferred.extend(self.system(system)?),
                 Message::User(user) => messages.extend(user_message(&user.content)),
                 Message::Assistant(message) => {
-                    messages.append(&mut deferred);
-                    messages.extend(self.assistant(message));
+                    let replayed = self.assistant(message);
+                    if !replayed.is_empty() {
+                        messages.append(&mut deferred);
+                    }
+                    messages.extend(replayed);
                 }
                 Message::ToolResult(result) => {
                     is_result = true;
                     let block = tool_result(result).into();
+                    error_images.extend(images_after_results(result));
                     match messages.last_mut() {
                         Some(WireMessage {
                             content: WireContent::Blocks(blocks),
@@ -172,33 +191,43 @@ impl<'request> ConversationConverter<'request> {
             }
             follows_result = is_result;
         }
+        append_blocks(&mut messages, &mut error_images);
         messages.append(&mut deferred);
         self.add_cache_marker(&mut messages);
         if let Some(effort) = self.current_effort {
             messages.push(WireMessage::effort(effort));
         }
-        messages
+        Ok(messages)
     }
 
-    fn system(&self, system: &'request SystemMessage) -> Option<WireMessage<'request>> {
-        let mut blocks = Vec::new();
+    fn system(
+        &self,
+        system: &'request SystemMessage,
+    ) -> Result<Option<WireMessage<'request>>, ProviderError> {
+        let mut blocks: Vec<MarkedBlock<'request>> = Vec::new();
         let text = transcript::system_update_text(system);
         if !text.is_empty() {
             blocks.push(WireBlock::Text { text: text.into() }.into());
         }
-        if self.tool_changes {
+        if let Some(compat) = self.tool_changes {
+            let added = system.tools_added.as_deref().unwrap_or_default();
+            // A new definition replaces the old one of the same name without a removal.
+            let is_redefined = |name: &str| added.iter().any(|tool| tool.name == name);
             let removed = system.tools_removed.iter().flatten();
+            let removed = removed.filter(|tool| !is_redefined(&tool.name));
             blocks.extend(removed.map(|tool| {
                 let tool = ToolName::new(&tool.name);
                 WireBlock::ToolRemoval { tool }.into()
             }));
-            let added = system.tools_added.iter().flatten();
-            blocks.extend(added.map(|tool| {
-                let tool = ToolName::new(&tool.name);
-                WireBlock::ToolAddition { tool }.into()
-            }));
+            for tool in added {
+                let tool = InlineTool {
+                    kind: "tool_definition",
+                    definition: wire_tool(tool, compat)?,
+                };
+                blocks.push(WireBlock::ToolAddition { tool }.into());
+            }
         }
-        (!blocks.is_empty()).then(|| WireMessage::new(MessageRole::System, blocks))
+        Ok((!blocks.is_empty()).then(|| WireMessage::new(MessageRole::System, blocks)))
     }
 
     /// Converts an assistant message, preceded by its effort if efforts are part of the history.
@@ -332,8 +361,62 @@ fn user_message(content: &MessageContent) -> Option<WireMessage<'_>> {
 fn tool_result(result: &ToolResultMessage) -> WireBlock<'_> {
     WireBlock::ToolResult {
         tool_use_id: &result.tool_call_id,
-        content: tool_result_content(&result.content),
+        content: if result.is_error {
+            error_content(&result.content)
+        } else {
+            tool_result_content(&result.content)
+        },
         is_error: result.is_error,
+    }
+}
+
+/// Converts an error result. The service accepts only text in it, so images follow the results.
+fn error_content(blocks: &[InputBlock]) -> WireContent<'_> {
+    let is_image = |block: &InputBlock| matches!(block, InputBlock::Image(_));
+    if !blocks.iter().any(is_image) {
+        return tool_result_content(blocks);
+    }
+    let mut texts: Vec<&str> = Vec::new();
+    for block in blocks {
+        match block {
+            InputBlock::Text(text) => texts.push(&text.text),
+            InputBlock::Image(_) if texts.last() != Some(&IMAGE_FOLLOWS) => {
+                texts.push(IMAGE_FOLLOWS);
+            }
+            InputBlock::Image(_) | InputBlock::Unknown(_) => {}
+        }
+    }
+    WireContent::Text(texts.join("\n").into())
+}
+
+/// Returns the images of an error result with a caption that names the call.
+fn images_after_results(result: &ToolResultMessage) -> Vec<MarkedBlock<'_>> {
+    let images = result.content.iter().filter_map(|block| match block {
+        InputBlock::Image(_) if result.is_error => input_block(block),
+        InputBlock::Image(_) | InputBlock::Text(_) | InputBlock::Unknown(_) => None,
+    });
+    let mut blocks: Vec<MarkedBlock<'_>> = images.collect();
+    if !blocks.is_empty() {
+        let text = format!(
+            "Images of the failed tool call {} ({}):",
+            result.tool_call_id, result.tool_name
+        );
+        blocks.insert(0, WireBlock::Text { text: text.into() }.into());
+    }
+    blocks
+}
+
+/// Appends blocks to the last message.
+fn append_blocks<'request>(
+    messages: &mut [WireMessage<'request>],
+    added: &mut Vec<MarkedBlock<'request>>,
+) {
+    if let Some(WireMessage {
+        content: WireContent::Blocks(blocks),
+        ..
+    }) = messages.last_mut()
+    {
+        blocks.append(added);
     }
 }
 

@@ -174,13 +174,7 @@ impl MessagesState {
             message.provider_thinking_level = effort;
         });
         let usage = usage.unwrap_or_default();
-        self.usage.cache_write_1h = Some(
-            usage
-                .cache_creation
-                .as_ref()
-                .and_then(|creation| creation.ephemeral_1h_input_tokens)
-                .unwrap_or(0),
-        );
+        self.usage.cache_write_1h = Some(0);
         self.update_usage(&usage, message);
     }
 
@@ -196,6 +190,12 @@ impl MessagesState {
         for (count, reported) in counts {
             *count = reported.unwrap_or(*count);
         }
+        // Vercel's gateway reports the lifetimes with every change, Anthropic only at the start.
+        let written_1h = reported
+            .cache_creation
+            .as_ref()
+            .and_then(|creation| creation.ephemeral_1h_input_tokens);
+        usage.cache_write_1h = written_1h.or(usage.cache_write_1h);
         let thinking = reported
             .output_tokens_details
             .as_ref()

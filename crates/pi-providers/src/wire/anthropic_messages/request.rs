@@ -16,6 +16,10 @@ use crate::wire::RequestBody;
 /// The default effort of models whose effort is part of the history.
 const DEFAULT_EFFORT: &str = "high";
 
+/// The effort of the request itself if the history has the actual ones. It is part of the cached
+/// prompt, so it never changes; it is the lowest, because an organization may reject higher ones.
+const BASELINE_EFFORT: &str = "low";
+
 /// A tool declared from the first request on if tools may change later. Once any tool is
 /// deferred, the service adds hidden text to the prompt; with this tool always present, that text is
 /// part of the cached prefix before the first real change.
@@ -78,7 +82,7 @@ struct SystemBlock {
 }
 
 #[derive(Debug, Serialize)]
-struct WireTool<'request> {
+pub(super) struct WireTool<'request> {
     name: &'request str,
     description: &'request str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,7 +136,11 @@ pub(super) enum MessagesThinking<'request> {
 impl<'request> MessagesThinking<'request> {
     pub(super) fn for_request(request: &'request ModelRequest, compat: &MessagesCompat) -> Self {
         let level = request.options.reasoning;
-        if compat.effort_in_history {
+        let turns_off = level == ThinkingLevel::Off
+            && request.model.reasoning
+            && request.model.mapped_thinking_level(level) != Some(None);
+        // The effort cannot change between turns while thinking is off.
+        if compat.effort_in_history && !turns_off {
             return Self::Adaptive(effort(request, level).unwrap_or(DEFAULT_EFFORT));
         }
         if !request.model.reasoning {
@@ -166,15 +174,12 @@ fn effort(request: &ModelRequest, level: ThinkingLevel) -> Option<&str> {
 
 /// Whether tool changes are sent at their system message.
 ///
-/// Changes refer to tools by name, so a name must be unambiguous; and the service requires at least
-/// one tool that is not deferred.
+/// The service requires at least one tool that is not deferred.
 pub(super) fn changes_tools_in_place(request: &ModelRequest, compat: &MessagesCompat) -> bool {
     let declares_tools = transcript::leading_system_message(&request.messages)
         .and_then(|message| message.tools_added.as_ref())
         .is_some_and(|tools| !tools.is_empty());
-    compat.later_tool_changes
-        && declares_tools
-        && !transcript::has_tool_redefinitions(&request.messages)
+    compat.later_tool_changes && declares_tools
 }
 
 pub(super) fn body(
@@ -198,14 +203,14 @@ pub(super) fn body(
         provider: &request.model.provider,
         cache,
         empty_signature: compat.empty_signature,
-        tool_changes: changes_tools_in_place(request, compat),
+        tool_changes: changes_tools_in_place(request, compat).then_some(compat),
         current_effort,
     };
     let declared = DeclaredTools::for_request(request, compat);
     let tools = declared.convert(compat, cache)?;
     let body = MessagesBody {
         model: &request.model.id,
-        messages: conversation.convert(&messages),
+        messages: conversation.convert(&messages)?,
         max_tokens: max_tokens(request, thinking),
         stream: true,
         system: prompt.map(|text| {
@@ -305,7 +310,7 @@ fn output_config(
 ) -> Option<OutputConfig<'_>> {
     match thinking {
         MessagesThinking::Adaptive(_) if effort_in_history => Some(OutputConfig {
-            effort: DEFAULT_EFFORT,
+            effort: BASELINE_EFFORT,
         }),
         MessagesThinking::Adaptive(effort) => Some(OutputConfig { effort }),
         MessagesThinking::Omitted | MessagesThinking::Off | MessagesThinking::Budget => None,
@@ -334,30 +339,26 @@ fn tool_choice(request: &ModelRequest) -> Option<Value> {
     })
 }
 
-/// The tools of a request: the active ones, and those added by a later message.
+/// The tool list of a request. With in-place changes, it has the initial tools and a placeholder, and
+/// never changes.
 struct DeclaredTools {
-    active: Vec<Tool>,
-    deferred: Option<Vec<Tool>>,
+    tools: Vec<Tool>,
+    has_placeholder: bool,
 }
 
 impl DeclaredTools {
     fn for_request(request: &ModelRequest, compat: &MessagesCompat) -> Self {
         if !changes_tools_in_place(request, compat) {
             return Self {
-                active: transcript::current_tools(&request.messages),
-                deferred: None,
+                tools: transcript::current_tools(&request.messages),
+                has_placeholder: false,
             };
         }
-        let active = transcript::leading_system_message(&request.messages)
-            .and_then(|message| message.tools_added.clone())
-            .unwrap_or_default();
-        let deferred = transcript::declared_tools(&request.messages)
-            .into_iter()
-            .filter(|tool| active.iter().all(|known| known.name != tool.name))
-            .collect();
         Self {
-            active,
-            deferred: Some(deferred),
+            tools: transcript::leading_system_message(&request.messages)
+                .and_then(|message| message.tools_added.clone())
+                .unwrap_or_default(),
+            has_placeholder: true,
         }
     }
 
@@ -367,40 +368,36 @@ impl DeclaredTools {
         cache: Option<CacheControl>,
     ) -> Result<Vec<WireTool<'_>>, ProviderError> {
         let mut tools = self
-            .active
+            .tools
             .iter()
             .map(|tool| wire_tool(tool, compat))
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(last) = tools.last_mut().filter(|_| compat.cache_on_tools) {
             last.cache_control = cache;
         }
-        let Some(deferred) = &self.deferred else {
-            return Ok(tools);
-        };
-        tools.push(WireTool {
-            name: DEFERRED_PLACEHOLDER,
-            description: "Placeholder that is never available. Do not call it.",
-            eager_input_streaming: None,
-            strict: None,
-            input_schema: json!({"type": "object", "properties": {}, "required": []}),
-            cache_control: None,
-            defer_loading: Some(true),
-        });
-        for tool in deferred {
+        if self.has_placeholder {
             tools.push(WireTool {
+                name: DEFERRED_PLACEHOLDER,
+                description: "Placeholder that is never available. Do not call it.",
+                eager_input_streaming: None,
+                strict: None,
+                input_schema: json!({"type": "object", "properties": {}, "required": []}),
+                cache_control: None,
                 defer_loading: Some(true),
-                ..wire_tool(tool, compat)?
             });
         }
         Ok(tools)
     }
 }
 
-fn wire_tool<'request>(
+pub(super) fn wire_tool<'request>(
     tool: &'request Tool,
     compat: &MessagesCompat,
 ) -> Result<WireTool<'request>, ProviderError> {
-    let strict = strict_parameters(tool, compat.strict_tools)?;
+    let strict = strict_parameters(
+        tool,
+        compat.strict_tools && accepts_strict(&tool.parameters),
+    )?;
     Ok(WireTool {
         name: &tool.name,
         description: &tool.description,
@@ -412,6 +409,57 @@ fn wire_tool<'request>(
         },
         cache_control: None,
         defer_loading: None,
+    })
+}
+
+/// Keywords that make the service reject a request with strict tools.
+const NON_STRICT_KEYWORDS: [&str; 11] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "maxItems",
+    "uniqueItems",
+    "minContains",
+    "maxContains",
+    "minProperties",
+    "maxProperties",
+];
+
+/// String formats that the service accepts in strict tools.
+const STRICT_FORMATS: [&str; 10] = [
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "uri",
+    "ipv4",
+    "ipv6",
+    "uuid",
+];
+
+/// Returns whether the service accepts a schema in strict mode. Only schemas are visited: the name
+/// of a property may equal a keyword.
+fn accepts_strict(schema: &Value) -> bool {
+    let Value::Object(schema) = schema else {
+        return true;
+    };
+    schema.iter().all(|(key, value)| match key.as_str() {
+        "properties" => value
+            .as_object()
+            .is_none_or(|properties| properties.values().all(accepts_strict)),
+        "items" => accepts_strict(value),
+        "anyOf" => value
+            .as_array()
+            .is_none_or(|alternatives| alternatives.iter().all(accepts_strict)),
+        "minItems" => matches!(value.as_u64(), Some(0 | 1)),
+        "format" => value
+            .as_str()
+            .is_some_and(|format| STRICT_FORMATS.contains(&format)),
+        keyword => !NON_STRICT_KEYWORDS.contains(&keyword),
     })
 }
 

@@ -134,10 +134,10 @@ fn deployments_are_resolved() {
     for (map, expected) in cases {
         let env = [("AZURE_OPENAI_DEPLOYMENT_NAME_MAP", map)];
         let mut request = azure_request(json!({}), json!([]), &env);
-        assert_eq!(deployment(&request), expected, "{map}");
+        assert_eq!(azure::deployment(&request), expected, "{map}");
         let option = ("azureDeploymentName".to_owned(), json!("asked"));
         request.options.provider_options.extend([option]);
-        assert_eq!(deployment(&request), "asked");
+        assert_eq!(azure::deployment(&request), "asked");
     }
 }
 
@@ -192,8 +192,7 @@ fn full_conversation_as_hand_off_to_another_provider() {
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
       {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"function_call","call_id":"call_1_fc_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","call_id":"call_2_fc_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
       {"type":"function_call_output","call_id":"call_1_fc_1","output":[{"type":"input_text","text":"A"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}

@@ -171,8 +171,7 @@ fn full_conversation_as_hand_off() {
     instructions: "You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"
     input:
       {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"function_call","id":"fc_lxmq3j1alksqn","call_id":"call_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","id":"fc_x08lfqt1kfj7","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
       {"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"A"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}

@@ -161,8 +161,13 @@ impl<'a> TurnBuilder<'a> {
             })
             .collect();
         let mut text = join_text(&message.content);
-        if text.is_empty() && !images.is_empty() {
-            IMAGE_ATTACHED.clone_into(&mut text);
+        if text.trim().is_empty() {
+            let notice = if images.is_empty() {
+                ""
+            } else {
+                IMAGE_ATTACHED
+            };
+            notice.clone_into(&mut text);
         }
         let mut response = FunctionResponse {
             name: &message.tool_name,

@@ -43,9 +43,19 @@ pub(super) fn supports_thinking_level(model: &Model) -> bool {
         "gemini-flash-latest" | "gemini-flash-lite-latest"
     ) || id.contains("gemma-4")
         || id.contains("gemma4")
+        || is_gemini_4_or_later(&id)
         || id
             .match_indices("gemini-3")
             .any(|(index, marker)| is_pro_or_flash(id.get(index + marker.len()..)))
+}
+
+fn is_gemini_4_or_later(id: &str) -> bool {
+    id.match_indices("gemini-").any(|(index, marker)| {
+        let version = id.get(index + marker.len()..).unwrap_or_default();
+        let digits = version.split(|character: char| !character.is_ascii_digit());
+        let generation: Option<u32> = digits.into_iter().next().and_then(|text| text.parse().ok());
+        generation.is_some_and(|generation| generation >= 4)
+    })
 }
 
 /// Parses the part after `gemini-3`: an optional minor version, then the size.
@@ -111,7 +121,8 @@ mod tests {
             ("Gemini-3.8-Flash", true, true, true, true),
             ("gemini-3.-flash", true, true, true, false),
             ("gemini-live-3-flash", true, true, true, false),
-            ("gemini-4-ultra", true, true, true, false),
+            ("gemini-4-argon", true, true, true, true),
+            ("google/gemini-12-pro", false, true, false, true),
             ("google/gemini-3-flash", false, true, false, true),
             ("gemini-flash-latest", false, true, false, true),
             ("gemini-flash-lite-latest", false, true, false, true),

@@ -125,13 +125,81 @@ fn declare(tools: &[Tool], api_is_strict: bool) -> Result<DeclaredFunctions<'_>,
         declarations.push(FunctionDeclaration {
             name: &tool.name,
             description: &tool.description,
-            parameters_json_schema: strict.map_or(Cow::Borrowed(&tool.parameters), Cow::Owned),
+            parameters_json_schema: const_as_enum(
+                strict.map_or(Cow::Borrowed(&tool.parameters), Cow::Owned),
+            ),
         });
     }
     Ok(DeclaredFunctions {
         declarations,
         any_strict,
     })
+}
+
+/// Keywords whose values are schemas by name.
+const SCHEMA_MAPS: [&str; 6] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
+
+/// Keywords whose value is a schema or a list of schemas.
+const SUBSCHEMAS: [&str; 16] = [
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+];
+
+/// Replaces `const` by an `enum` with one value: Gemini ignores the former.
+fn const_as_enum(schema: Cow<'_, Value>) -> Cow<'_, Value> {
+    if !pi_protocol::json::value_to_string(&schema).contains("\"const\"") {
+        return schema;
+    }
+    let mut schema = schema.into_owned();
+    replace_const(&mut schema);
+    Cow::Owned(schema)
+}
+
+fn replace_const(schema: &mut Value) {
+    let fields = match schema {
+        Value::Array(schemas) => {
+            schemas.iter_mut().for_each(replace_const);
+            return;
+        }
+        Value::Object(fields) => fields,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
+    };
+    for (keyword, value) in fields.iter_mut() {
+        if SUBSCHEMAS.contains(&keyword.as_str()) {
+            replace_const(value);
+        } else if SCHEMA_MAPS.contains(&keyword.as_str()) {
+            let schemas = value.as_object_mut().into_iter();
+            schemas
+                .flat_map(|schemas| schemas.values_mut())
+                .for_each(replace_const);
+        }
+    }
+    let is_replaced = |value: &Value| value.is_string() || value.is_number();
+    if !fields.contains_key("enum") && fields.get("const").is_some_and(is_replaced) {
+        let value = fields.shift_remove("const").unwrap_or_default();
+        fields.insert("enum".to_owned(), Value::Array(vec![value]));
+    }
 }
 
 /// Returns the calling mode: `none` or `any` win, then strict schemas, then `auto`.

@@ -288,7 +288,7 @@ fn full_conversation_as_hand_off() {
     assert_eq!(handed[0], handed[1]);
     assert_snapshot!(handed[0], @r#"
     {"parts":[{"text":"look at this"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"role":"user"}
-    {"parts":[{"text":"two reads"},{"text":"Reading."},{"functionCall":{"name":"read","args":{"path":"a"},"id":"call_1_fc_1"}},{"functionCall":{"name":"read","args":{"path":"b","limit":2},"id":"call_2_fc_2"}}],"role":"model"}
+    {"parts":[{"text":"Reading."},{"functionCall":{"name":"read","args":{"path":"a"},"id":"call_1_fc_1"}},{"functionCall":{"name":"read","args":{"path":"b","limit":2},"id":"call_2_fc_2"}}],"role":"model"}
     {"parts":[{"functionResponse":{"name":"read","response":{"output":"A"},"parts":[{"inlineData":{"mimeType":"image/png","data":"PNG"}}],"id":"call_1_fc_1"}},{"functionResponse":{"name":"read","response":{"error":"no such file"},"id":"call_2_fc_2"}}],"role":"user"}
     {"parts":[{"text":"and now?"}],"role":"user"}
     {"parts":[{"text":"go on"}],"role":"user"}

@@ -137,7 +137,14 @@ impl MistralState {
                     "content_filter" => ErrorClass::Refused,
                     _ => ErrorClass::Protocol,
                 };
-                let text = format!("The service ended the response with finish_reason: {reason}");
+                // The retry rules only know the message; a failure of the server is transient.
+                let detail = if reason == "error" {
+                    " (server error)"
+                } else {
+                    ""
+                };
+                let text =
+                    format!("The service ended the response with finish_reason: {reason}{detail}");
                 (StopReason::Error, Err(ProviderError::new(class, text)))
             }
         };
@@ -147,9 +154,9 @@ impl MistralState {
 
     fn handle_item(&mut self, item: &ContentItem<'_>, message: &mut MessageBuilder) {
         match (item, self.open) {
-            (ContentItem::Thinking(text), _) if text.is_empty() => {}
+            (ContentItem::Text(text) | ContentItem::Thinking(text), _) if text.is_empty() => {}
             (ContentItem::Text(text), Some(OpenBlock::Text(block))) => {
-                message.append_text_or_empty(block, text);
+                message.append_text(block, text);
             }
             (ContentItem::Thinking(text), Some(OpenBlock::Thinking(block))) => {
                 message.append_thinking(block, text);
@@ -157,7 +164,7 @@ impl MistralState {
             (ContentItem::Text(text), _) => {
                 self.close_open_block(message);
                 let block = message.open_text();
-                message.append_text_or_empty(block, text);
+                message.append_text(block, text);
                 self.open = Some(OpenBlock::Text(block));
             }
             (ContentItem::Thinking(text), _) => {

@@ -112,27 +112,24 @@ fn thinking(request: &ModelRequest) -> Option<(&'static str, Value)> {
             return Some((field, value.clone()));
         }
     }
-    if options.reasoning == ThinkingLevel::Off || !model.reasoning {
+    if !model.reasoning {
         return None;
     }
-    let level = model.clamp_thinking_level(options.reasoning);
-    if level == ThinkingLevel::Off {
-        return None;
+    let level = match options.reasoning {
+        ThinkingLevel::Off => ThinkingLevel::Off,
+        level => model.clamp_thinking_level(level),
+    };
+    // A model with a level map accepts an effort; the others use the prompt mode.
+    if model.thinking_level_map.is_none() {
+        let is_on = level != ThinkingLevel::Off;
+        return is_on.then(|| ("prompt_mode", "reasoning".into()));
     }
-    if !supports_effort(&model.id) {
-        return Some(("prompt_mode", "reasoning".into()));
-    }
-    // There are only two efforts, none and high, unless the model maps others.
     let effort = model.mapped_thinking_level(level).flatten();
-    Some(("reasoning_effort", effort.unwrap_or("high").into()))
-}
-
-/// Whether a model accepts an effort; the others use the prompt mode.
-fn supports_effort(model: &str) -> bool {
-    matches!(
-        model,
-        "mistral-small-2603" | "mistral-small-latest" | "zai-glm-5-2"
-    ) || model.starts_with("mistral-medium-")
+    let effort = match level {
+        ThinkingLevel::Off => effort?,
+        _ => effort.unwrap_or("high"),
+    };
+    Some(("reasoning_effort", effort.into()))
 }
 
 fn function_tool(tool: &Tool) -> Result<Value, ProviderError> {

@@ -77,10 +77,8 @@ fn text_is_a_string_or_a_list() {
     insta::assert_snapshot!(decoded(fixture!("text")), @r#"
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
-    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_delta","contentIndex":0,"delta":"Hällo "}
     {"type":"text_delta","contentIndex":0,"delta":"Wörld 😀"}
-    {"type":"text_delta","contentIndex":0,"delta":""}
     {"type":"text_end","contentIndex":0,"content":"Hällo Wörld 😀"}
     {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":"Hällo Wörld 😀"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
@@ -90,25 +88,21 @@ fn text_is_a_string_or_a_list() {
 fn thinking_and_text_keep_their_order() {
     insta::assert_snapshot!(decoded(fixture!("thinking")), @r#"
     {"type":"start"}
-    {"type":"text_start","contentIndex":0}
-    {"type":"text_delta","contentIndex":0,"delta":""}
-    {"type":"text_end","contentIndex":0,"content":""}
-    {"type":"thinking_start","contentIndex":1}
-    {"type":"thinking_delta","contentIndex":1,"delta":"let me"}
-    {"type":"thinking_delta","contentIndex":1,"delta":" see"}
-    {"type":"thinking_end","contentIndex":1,"content":"let me see"}
-    {"type":"text_start","contentIndex":2}
-    {"type":"text_delta","contentIndex":2,"delta":"Done."}
-    {"type":"text_delta","contentIndex":2,"delta":"!"}
-    {"type":"text_end","contentIndex":2,"content":"Done.!"}
-    {"type":"thinking_start","contentIndex":3}
-    {"type":"thinking_delta","contentIndex":3,"delta":"again"}
-    {"type":"thinking_end","contentIndex":3,"content":"again"}
-    {"type":"text_start","contentIndex":4}
-    {"type":"text_delta","contentIndex":4,"delta":"End"}
-    {"type":"text_delta","contentIndex":4,"delta":""}
-    {"type":"text_end","contentIndex":4,"content":"End"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"text","text":""},{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
+    {"type":"thinking_start","contentIndex":0}
+    {"type":"thinking_delta","contentIndex":0,"delta":"let me"}
+    {"type":"thinking_delta","contentIndex":0,"delta":" see"}
+    {"type":"thinking_end","contentIndex":0,"content":"let me see"}
+    {"type":"text_start","contentIndex":1}
+    {"type":"text_delta","contentIndex":1,"delta":"Done."}
+    {"type":"text_delta","contentIndex":1,"delta":"!"}
+    {"type":"text_end","contentIndex":1,"content":"Done.!"}
+    {"type":"thinking_start","contentIndex":2}
+    {"type":"thinking_delta","contentIndex":2,"delta":"again"}
+    {"type":"thinking_end","contentIndex":2,"content":"again"}
+    {"type":"text_start","contentIndex":3}
+    {"type":"text_delta","contentIndex":3,"delta":"End"}
+    {"type":"text_end","contentIndex":3,"content":"End"}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"let me see"},{"type":"text","text":"Done.!"},{"type":"thinking","thinking":"again"},{"type":"text","text":"End"}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"stop","rawStopReason":"stop","timestamp":1700000000000}}
     "#);
 }
 
@@ -123,11 +117,8 @@ fn tool_calls_arrive_in_fragments() {
     {"type":"toolcall_delta","contentIndex":1,"delta":""}
     {"type":"toolcall_delta","contentIndex":1,"delta":"{\"pa"}
     {"type":"toolcall_delta","contentIndex":1,"delta":"th\":\"a\"}"}
-    {"type":"text_start","contentIndex":2}
-    {"type":"text_delta","contentIndex":2,"delta":""}
-    {"type":"text_end","contentIndex":2,"content":""}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}},{"type":"text","text":""}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"text","text":"Reading."},{"type":"toolCall","id":"AbCdEf123","name":"read","arguments":{"path":"a"}}],"api":"mistral-conversations","provider":"mock","model":"alpha","responseId":"cmpl-1","usage":{"input":20,"output":30,"cacheRead":100,"cacheWrite":0,"totalTokens":150,"cost":{"input":0.00006,"output":0.00045,"cacheRead":0.000029999999999999997,"cacheWrite":0,"total":0.00054,"totalFromProvider":false}},"stopReason":"toolUse","rawStopReason":"tool_calls","timestamp":1700000000000}}
     "#);
 }
 
@@ -330,7 +321,7 @@ fn full_conversation_as_hand_off() {
     messages:
       {"role":"system","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image_url","image_url":"data:image/png;base64,PNG"}]}
-      {"role":"assistant","prefix":false,"content":[{"type":"text","text":"two reads"},{"type":"text","text":"Reading."}],"tool_calls":[{"id":"198dty0p9","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"3mm42617e","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
+      {"role":"assistant","prefix":false,"content":[{"type":"text","text":"Reading."}],"tool_calls":[{"id":"198dty0p9","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"3mm42617e","type":"function","index":0,"function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","tool_call_id":"198dty0p9","name":"read","content":[{"type":"text","text":"A"},{"type":"image_url","image_url":"data:image/png;base64,PNG"}]}
       {"role":"tool","tool_call_id":"3mm42617e","name":"read","content":[{"type":"text","text":"Error: no such file"}]}
       {"role":"user","content":"and now?"}
@@ -365,7 +356,12 @@ fn thinking_uses_effort_or_prompt_mode() {
     let mode = || json!({"prompt_mode": "reasoning"});
     let rows = [
         ("mistral-small-2603", json!({}), Low, effort("high")),
-        ("mistral-small-latest", json!({}), High, effort("high")),
+        (
+            "mistral-small-latest",
+            json!({"off": "none"}),
+            Off,
+            effort("none"),
+        ),
         (
             "mistral-medium-3-5",
             json!({"low": "some"}),
@@ -380,10 +376,9 @@ fn thinking_uses_effort_or_prompt_mode() {
         ),
         ("mistral-small-latest", json!({}), Off, json!({})),
         ("mistral-small-latest", json!({"off": null}), Off, json!({})),
-        ("magistral-medium-latest", json!({}), Low, mode()),
-        ("magistral-medium-latest", json!({}), High, mode()),
-        ("magistral-medium-latest", json!({}), Off, json!({})),
-        ("mistral-small-2506", json!({}), High, mode()),
+        ("magistral-medium-latest", json!(null), Low, mode()),
+        ("magistral-medium-latest", json!(null), High, mode()),
+        ("magistral-medium-latest", json!(null), Off, json!({})),
     ];
     for (id, map, level, expected) in rows {
         let options = StreamOptions {

@@ -6,6 +6,7 @@
 
 use pi_protocol::Model;
 use pi_protocol::json::JsonObject;
+use pi_protocol::transcript::InPlaceTools;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Number;
@@ -143,9 +144,13 @@ impl CompletionsCompat {
         }
     }
 
-    /// Whether tools can be added at a later system message.
-    pub(super) fn supports_tools_in_place(&self) -> bool {
-        self.supports_later_system_messages && self.supports_later_tools
+    /// Returns what later system messages can do to tools.
+    pub(super) fn in_place_tools(&self) -> InPlaceTools {
+        if self.supports_later_system_messages && self.supports_later_tools {
+            InPlaceTools::Additions
+        } else {
+            InPlaceTools::Unsupported
+        }
     }
 }
 

@@ -182,21 +182,22 @@ impl CompletionsState {
         delta: &ChunkDelta<'_>,
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
-        let text = delta.content.and_then(chat_stream::text);
-        self.append_text(text.as_deref(), message);
-        // A refusal is shown to the user like text.
-        self.append_text(delta.refusal.as_deref(), message);
+        // Some proxies send reasoning and text in one chunk; the reasoning precedes the text.
         if let Some((field, text)) = delta.thinking() {
             let block = self.thinking_block(reasoning_field(&self.model, field), message);
             message.append_thinking(block, &text);
-        }
-        for call in delta.tool_calls.iter().flatten() {
-            self.handle_call(call, message)?;
         }
         if let Some(details) = delta.reasoning_details
             && self.details.push(details)
         {
             self.thinking_block("", message);
+        }
+        let text = delta.content.and_then(chat_stream::text);
+        self.append_text(text.as_deref(), message);
+        // A refusal is shown to the user like text.
+        self.append_text(delta.refusal.as_deref(), message);
+        for call in delta.tool_calls.iter().flatten() {
+            self.handle_call(call, message)?;
         }
         Ok(())
     }

@@ -145,8 +145,9 @@ pub(super) struct ChatWriter<'request> {
     model: &'request Model,
     compat: &'request CompletionsCompat,
     inputs: &'request GrammarInputs,
-    /// Whether later system messages declare their tools themselves.
-    tools_in_place: bool,
+    /// How many of the first system messages the request's tool list covers; later ones declare
+    /// their tools themselves.
+    covered_system_messages: usize,
     messages: Vec<ChatMessage>,
     /// Images of the tool results since the last other message.
     tool_images: Vec<ContentPart>,
@@ -157,13 +158,13 @@ impl<'request> ChatWriter<'request> {
         model: &'request Model,
         compat: &'request CompletionsCompat,
         inputs: &'request GrammarInputs,
-        tools_in_place: bool,
+        covered_system_messages: usize,
     ) -> Self {
         Self {
             model,
             compat,
             inputs,
-            tools_in_place,
+            covered_system_messages,
             messages: Vec::new(),
             tool_images: Vec::new(),
         }
@@ -174,15 +175,23 @@ impl<'request> ChatWriter<'request> {
         mut self,
         transcript: &[Cow<'_, Message>],
     ) -> Result<Vec<ChatMessage>, ProviderError> {
+        let mut systems = 0;
         for (index, message) in transcript.iter().enumerate() {
             if !matches!(**message, Message::ToolResult(_)) {
                 self.push_tool_images();
             }
             match &**message {
-                Message::System(message) if index == 0 => {
-                    self.push_instructions(transcript::system_text(message));
+                Message::System(message) => {
+                    if systems >= self.covered_system_messages {
+                        self.push_added_tools(message)?;
+                    }
+                    systems += 1;
+                    self.push_instructions(if index == 0 {
+                        transcript::system_text(message)
+                    } else {
+                        transcript::system_update_text(message)
+                    });
                 }
-                Message::System(message) => self.push_update(message)?,
                 Message::User(message) => self.push_user(message),
                 Message::Assistant(message) => self.push_assistant(message),
                 Message::ToolResult(message) => self.push_tool_result(message),
@@ -208,9 +217,9 @@ impl<'request> ChatWriter<'request> {
         });
     }
 
-    fn push_update(&mut self, message: &SystemMessage) -> Result<(), ProviderError> {
+    fn push_added_tools(&mut self, message: &SystemMessage) -> Result<(), ProviderError> {
         let added: &[Tool] = message.tools_added.as_deref().unwrap_or_default();
-        if self.tools_in_place && !added.is_empty() {
+        if !added.is_empty() {
             let tools: Result<Vec<ChatTool>, ProviderError> = added
                 .iter()
                 .map(|tool| ChatTool::declare(tool, self.compat))
@@ -220,7 +229,6 @@ impl<'request> ChatWriter<'request> {
                 tools: tools?,
             }));
         }
-        self.push_instructions(transcript::system_update_text(message));
         Ok(())
     }
 
@@ -332,7 +340,7 @@ impl<'request> ChatWriter<'request> {
     fn push_tool_result(&mut self, message: &ToolResultMessage) {
         let images: Vec<ContentPart> = message.content.iter().filter_map(as_image).collect();
         let mut text = join_text(&message.content);
-        if text.is_empty() {
+        if text.trim().is_empty() {
             let notice = if images.is_empty() {
                 NO_OUTPUT
             } else {

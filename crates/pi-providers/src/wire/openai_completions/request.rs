@@ -15,16 +15,17 @@ use super::{cache, headers};
 use crate::options::ModelRequest;
 use crate::token_limits;
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange, to_json_value};
+use crate::wire::{BodyEncoding, HttpExchange, azure, to_json_value};
 
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
     let compat = CompletionsCompat::for_model(&request.model);
     let retention = request.cache_retention();
+    let base_url = match request.model.provider.as_str() {
+        azure::PROVIDER => azure::base_url(request)?.into(),
+        _ => request.model.base_url.clone(),
+    };
     Ok(HttpExchange {
-        url: format!(
-            "{}/chat/completions",
-            request.model.base_url.trim_end_matches('/')
-        ),
+        url: format!("{}/chat/completions", base_url.trim_end_matches('/')),
         headers: headers::build(request, &compat, retention)?,
         body: Value::Object(body(request, &compat, retention)?).into(),
         encoding: BodyEncoding::Json,
@@ -38,20 +39,24 @@ fn body(
 ) -> Result<JsonObject, ProviderError> {
     let (model, options) = (&*request.model, &request.options);
     let output_limit = token_limits::output_limit(request);
-    let transcript_tools =
-        RequestTools::resolve(&request.messages, compat.supports_tools_in_place());
+    let transcript_tools = RequestTools::resolve(&request.messages, compat.in_place_tools());
     let mut declared: Vec<ChatTool> = transcript_tools
         .tools
         .iter()
         .map(|tool| ChatTool::declare(tool, compat))
         .collect::<Result<_, _>>()?;
     let inputs = tools::grammar_inputs(&request.messages, compat)?;
-    let mut messages = ChatWriter::new(model, compat, &inputs, transcript_tools.additions_in_place)
+    let covered = transcript_tools.covered_system_messages;
+    let mut messages = ChatWriter::new(model, compat, &inputs, covered)
         .write(&hand_off_messages(request, compat))?;
     cache::mark(&mut messages, &mut declared, compat, retention);
 
     let mut body = JsonObject::new();
-    body.insert("model".into(), model.id.clone().into());
+    let served_as = match model.provider.as_str() {
+        azure::PROVIDER => azure::deployment(request),
+        _ => model.id.clone(),
+    };
+    body.insert("model".into(), served_as.into());
     body.insert("messages".into(), to_json_value(&messages)?);
     body.insert("stream".into(), true.into());
     cache::add_cache_key(&mut body, request, compat, retention);
@@ -72,8 +77,7 @@ fn body(
     ThinkingFields::for_request(request, output_limit).write(&mut body, compat);
     write_routing(&mut body, compat);
     // Last, so that they override everything above.
-    body.extend(model.sampling_params.clone().unwrap_or_default());
-    body.extend(options.sampling_params.clone().unwrap_or_default());
+    body.extend(request.sampling_params());
     Ok(body)
 }
 

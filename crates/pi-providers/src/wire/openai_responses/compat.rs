@@ -4,6 +4,7 @@
 //! API.
 
 use pi_protocol::Model;
+use pi_protocol::transcript::InPlaceTools;
 use serde_json::Value;
 
 /// The capabilities of a service.
@@ -26,6 +27,8 @@ pub(crate) struct ResponsesCompat {
     /// The cache is controlled by `prompt_cache_options`.
     pub explicit_prompt_cache: bool,
     pub max_output_tokens: bool,
+    /// The effort may change between turns, and the history records it.
+    pub effort_in_history: bool,
 }
 
 /// Headers that identify the session of a request.
@@ -66,12 +69,26 @@ impl ResponsesCompat {
             tool_search: flag("supportsToolSearch", false),
             explicit_prompt_cache: flag("supportsExplicitPromptCacheMode", false),
             max_output_tokens: flag("supportsMaxOutputTokens", true),
+            effort_in_history: flag("supportsMidConvoEffort", false),
         }
     }
 
-    /// Whether tools declared by a later system message can be sent there.
-    pub(crate) fn adds_tools_in_place(&self) -> bool {
-        self.later_system_messages && (self.additional_tools || self.tool_search)
+    /// Returns what later system messages can do to tools.
+    pub(crate) fn in_place_tools(&self) -> InPlaceTools {
+        match self {
+            Self {
+                later_system_messages: false,
+                ..
+            } => InPlaceTools::Unsupported,
+            Self {
+                additional_tools: true,
+                ..
+            } => InPlaceTools::Changes,
+            Self {
+                tool_search: true, ..
+            } => InPlaceTools::Additions,
+            _ => InPlaceTools::Unsupported,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use pi_protocol::json::to_string;
 use pi_protocol::tool_call_id::short_hash;
+use pi_protocol::transcript::InPlaceTools;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, ImageContent, InputBlock, Message, MessageContent, Model,
     ProviderError, SystemMessage, TextContent, Tool, ToolCall, ToolResultMessage, transcript,
@@ -42,8 +43,19 @@ pub(crate) struct InputBuilder<'request> {
     /// The grammar tools of the transcript.
     pub grammar_properties: &'request GrammarProperties,
     pub leading_prompt: LeadingPrompt,
-    /// Whether later tool declarations are sent at their system message.
-    pub additions_in_place: bool,
+    /// How many of the first system messages the request's tool list covers; later ones declare
+    /// their tools in place.
+    pub covered_system_messages: usize,
+    /// The effort of this request, if efforts are sent as items.
+    pub effort_updates: Option<&'request str>,
+}
+
+/// The tools that the items so far have declared and withdrawn.
+#[derive(Default)]
+struct DeclaredSoFar<'a> {
+    has_tools: bool,
+    /// Announced as removed, and not declared again since.
+    unavailable: Vec<&'a str>,
 }
 
 /// An input item. Items without a `type` are plain messages.
@@ -88,6 +100,9 @@ enum InputItem<'a> {
         role: &'static str,
         tools: Vec<Value>,
     },
+    ConfigurationUpdate {
+        reasoning: EffortUpdate<'a>,
+    },
     ToolSearchCall {
         call_id: &'a str,
         execution: &'static str,
@@ -101,12 +116,20 @@ enum InputItem<'a> {
         tools: Vec<Value>,
     },
     #[serde(untagged)]
-    Instructions { role: &'static str, content: String },
+    Instructions {
+        role: &'static str,
+        content: String,
+    },
     #[serde(untagged)]
     User {
         role: &'static str,
         content: Vec<InputPart<'a>>,
     },
+}
+
+#[derive(Serialize)]
+struct EffortUpdate<'a> {
+    effort: &'a str,
 }
 
 #[derive(Serialize)]
@@ -148,17 +171,28 @@ impl InputBuilder<'_> {
         let mut items = Vec::with_capacity(messages.len());
         // Generated IDs count the sent messages, without the leading system message.
         let mut number = 0;
+        let mut systems = 0;
+        let mut declared = DeclaredSoFar::default();
         for (index, message) in messages.iter().enumerate() {
             let items_before = items.len();
             match message.as_ref() {
-                Message::System(system) if index == 0 => {
-                    self.push_prompt(system, &mut items)?;
-                    continue;
+                Message::System(system) => {
+                    let in_place = systems >= self.covered_system_messages;
+                    systems += 1;
+                    let changes = in_place.then_some(&mut declared);
+                    if index == 0 {
+                        self.push_prompt(system, changes, &mut items)?;
+                        continue;
+                    }
+                    self.push_update(system, number, changes, &mut items)?;
                 }
-                Message::System(system) => self.push_update(system, number, &mut items)?,
                 Message::User(user) => push_user(&user.content, &mut items)?,
                 Message::Assistant(message) => {
-                    items.extend(self.assistant_items(message, number)?);
+                    let replayed = self.assistant_items(message, number)?;
+                    if !replayed.is_empty() {
+                        self.push_effort_of(message, &mut items)?;
+                    }
+                    items.extend(replayed);
                 }
                 Message::ToolResult(result) => items.push(self.tool_output(result)?),
             }
@@ -166,7 +200,25 @@ impl InputBuilder<'_> {
                 number += 1;
             }
         }
+        if let Some(effort) = self.effort_updates {
+            items.push(effort_item(effort)?);
+        }
         Ok(items)
+    }
+
+    /// Pushes the effort that a message was created with.
+    fn push_effort_of(
+        &self,
+        message: &AssistantMessage,
+        items: &mut Vec<Value>,
+    ) -> Result<(), ProviderError> {
+        if self.effort_updates.is_some()
+            && is_same_model(message, self.model)
+            && let Some(effort) = message.provider_thinking_level.as_deref()
+        {
+            items.push(effort_item(effort)?);
+        }
+        Ok(())
     }
 
     /// Converts an assistant message to the items that replay it.
@@ -204,30 +256,40 @@ impl InputBuilder<'_> {
         }
     }
 
-    fn push_prompt(
+    fn push_prompt<'a>(
         &self,
-        system: &SystemMessage,
+        system: &'a SystemMessage,
+        changes: Option<&mut DeclaredSoFar<'a>>,
         items: &mut Vec<Value>,
     ) -> Result<(), ProviderError> {
+        if let Some(declared) = changes {
+            self.push_added_tools(system, 0, declared, items)?;
+        }
         match self.leading_prompt {
             LeadingPrompt::Input => self.push_instructions(transcript::system_text(system), items),
             LeadingPrompt::RequestField => Ok(()),
         }
     }
 
-    fn push_update(
+    fn push_update<'a>(
         &self,
-        system: &SystemMessage,
+        system: &'a SystemMessage,
         number: usize,
+        changes: Option<&mut DeclaredSoFar<'a>>,
         items: &mut Vec<Value>,
     ) -> Result<(), ProviderError> {
-        if let Some(tools) = system.tools_added.as_deref()
-            && self.additions_in_place
-            && !tools.is_empty()
-        {
-            self.push_added_tools(tools, number, items)?;
+        let mut parts = vec![transcript::system_update_text(system)];
+        if let Some(declared) = changes {
+            self.push_added_tools(system, number, declared, items)?;
+            let removed = removed_tools(system);
+            if !removed.is_empty() {
+                parts.push(removal_notice(&removed));
+            }
+            // After this message's additions, whose notice precedes the one of the removal.
+            declared.unavailable.extend(removed);
         }
-        self.push_instructions(transcript::system_update_text(system), items)
+        parts.retain(|part| !part.is_empty());
+        self.push_instructions(parts.join("\n\n"), items)
     }
 
     fn push_instructions(&self, text: String, items: &mut Vec<Value>) -> Result<(), ProviderError> {
@@ -240,13 +302,24 @@ impl InputBuilder<'_> {
         Ok(())
     }
 
-    fn push_added_tools(
+    fn push_added_tools<'a>(
         &self,
-        tools: &[Tool],
+        system: &'a SystemMessage,
         number: usize,
+        declared: &mut DeclaredSoFar<'a>,
         items: &mut Vec<Value>,
     ) -> Result<(), ProviderError> {
-        if self.compat.additional_tools {
+        let tools: &[Tool] = system.tools_added.as_deref().unwrap_or_default();
+        let is_added = |name: &str| tools.iter().any(|tool| tool.name == name);
+        declared.unavailable.retain(|name| !is_added(name));
+        if tools.is_empty() {
+            return Ok(());
+        }
+        if self.compat.in_place_tools() == InPlaceTools::Changes {
+            if declared.has_tools {
+                self.push_instructions(incremental_notice(&declared.unavailable), items)?;
+            }
+            declared.has_tools = true;
             items.push(to_json_value(&InputItem::AdditionalTools {
                 role: "developer",
                 tools: self.tools.declare(tools, DeclaredIn::List)?,
@@ -278,18 +351,18 @@ impl InputBuilder<'_> {
         let same_service = message.provider == self.model.provider && message.api == self.model.api;
         let same_model = is_same_model(message, self.model);
         let namespace = call.namespace.as_deref().filter(|_| same_model);
+        // The service pairs item IDs with the reasoning of the model that created them. Another model
+        // of the same service has no such reasoning, so its calls are sent without item ID.
+        let from_other_model = same_service && !same_model;
         if let Some(property) = self.grammar_properties.get(&call.name) {
             return InputItem::CustomToolCall {
-                id: item_id.filter(|id| id.starts_with(CUSTOM_ITEM_PREFIX)),
+                id: item_id.filter(|id| id.starts_with(CUSTOM_ITEM_PREFIX) && !from_other_model),
                 call_id,
                 name: &call.name,
                 input: raw_input(call, property),
                 namespace,
             };
         }
-        // The service pairs item IDs with the reasoning of the model that created them. Another model
-        // of the same service has no such reasoning, so its calls are sent without item ID.
-        let from_other_model = same_service && !same_model;
         InputItem::FunctionCall {
             id: item_id.filter(|id| id.starts_with(FUNCTION_ITEM_PREFIX) && !from_other_model),
             call_id,
@@ -315,19 +388,54 @@ impl InputBuilder<'_> {
         let text = pi_protocol::join_text(content);
         let images: Vec<&ImageContent> = content.iter().filter_map(as_image).collect();
         if images.is_empty() || !self.model.accepts_images() {
-            return CallOutput::Text(match (text.is_empty(), images.is_empty()) {
+            return CallOutput::Text(match (text.trim().is_empty(), images.is_empty()) {
                 (false, _) => text,
                 (true, false) => "(see attached image)".to_owned(),
                 (true, true) => "(no tool output)".to_owned(),
             });
         }
-        let text = (!text.is_empty()).then_some(InputPart::InputText { text: text.into() });
+        let text = (!text.trim().is_empty()).then_some(InputPart::InputText { text: text.into() });
         CallOutput::Parts(
             text.into_iter()
                 .chain(images.into_iter().map(image_part))
                 .collect(),
         )
     }
+}
+
+/// Returns the tools that a message removes without declaring them again.
+fn removed_tools(system: &SystemMessage) -> Vec<&str> {
+    let added = system.tools_added.as_deref().unwrap_or_default();
+    let removed = system.tools_removed.iter().flatten();
+    removed
+        .map(|tool| tool.name.as_str())
+        .filter(|name| added.iter().all(|tool| tool.name != *name))
+        .collect()
+}
+
+fn removal_notice(names: &[&str]) -> String {
+    format!(
+        "These tools have been removed and must not be called:\n- {}",
+        names.join("\n- ")
+    )
+}
+
+/// Explains that a declaration adds to the earlier ones: after a removal, models take the last one
+/// for the complete list.
+fn incremental_notice(unavailable: &[&str]) -> String {
+    let notice = "The next tool list adds to the earlier ones. Tools declared before remain available, \
+        except for those that were removed; a tool that is declared again replaces its earlier \
+        definition and is available.";
+    if unavailable.is_empty() {
+        return notice.to_owned();
+    }
+    format!("{notice}\nNot available: {}", unavailable.join(", "))
+}
+
+fn effort_item(effort: &str) -> Result<Value, ProviderError> {
+    to_json_value(&InputItem::ConfigurationUpdate {
+        reasoning: EffortUpdate { effort },
+    })
 }
 
 fn push_user(content: &MessageContent, items: &mut Vec<Value>) -> Result<(), ProviderError> {

@@ -45,7 +45,7 @@ impl TierPricing {
         };
         let requested = self.requested.as_deref();
         let tier = match (reported_tier, requested) {
-            (Some("default"), Some(requested @ ("flex" | "priority")))
+            (Some("default"), Some(requested @ ("flex" | "priority" | "fast")))
                 if self.rule == TierRule::RequestedIfDefault =>
             {
                 Some(requested)
@@ -54,7 +54,7 @@ impl TierPricing {
         };
         match tier {
             Some("flex") => 0.5,
-            Some("priority") => priority_factor,
+            Some("priority" | "fast") => priority_factor,
             Some(_) | None => 1.0,
         }
     }
@@ -116,6 +116,7 @@ mod tests {
             ("alpha", None, Some("flex"), AsReported, 0.5),
             ("alpha", Some("priority"), None, AsReported, 2.0),
             ("gpt-5.5", Some("priority"), None, AsReported, 2.5),
+            ("alpha", Some("fast"), None, AsReported, 2.0),
             ("alpha", Some("priority"), Some("default"), AsReported, 1.0),
             (
                 "alpha",

@@ -2,7 +2,7 @@
 //! server-sent events in [`super::decode`], WebSocket messages in Codex.
 
 use pi_protocol::json::value_to_string;
-use pi_protocol::{MessageBuilder, ProviderError, ToolCall};
+use pi_protocol::{MessageBuilder, ProviderError, StopReason, ToolCall};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -28,6 +28,8 @@ pub(crate) struct ReaderSettings {
     pub grammar_properties: GrammarProperties,
     pub pricing: TierPricing,
     pub unknown_status: UnknownStatus,
+    /// The effort to record in the message, if the history has efforts.
+    pub effort: Option<String>,
 }
 
 impl ReaderSettings {
@@ -84,12 +86,32 @@ impl EventReader {
         self.error_code.as_deref()
     }
 
+    /// Rejects a response whose calls would be executed although one was cut off.
+    fn check_calls_are_complete(&self, message: &MessageBuilder) -> Result<(), ProviderError> {
+        let runs_calls = message.read(|message| message.stop_reason == StopReason::ToolUse);
+        let has_open_call = self.open_items.iter().any(|item| {
+            matches!(
+                item.kind,
+                ItemKind::FunctionCall | ItemKind::CustomToolCall(_)
+            )
+        });
+        if runs_calls && has_open_call {
+            return Err(ProviderError::protocol(
+                "The response ended with an incomplete tool call",
+            ));
+        }
+        Ok(())
+    }
+
     /// Processes one event as JSON text.
     pub(crate) fn handle_event(
         &mut self,
         text: &str,
         message: &mut MessageBuilder,
     ) -> Result<DecodeStatus, ProviderError> {
+        if let Some(effort) = self.settings.effort.take() {
+            message.update(|message| message.provider_thinking_level = Some(effort));
+        }
         let event = StreamEvent::scan(text).map_err(|cause| error::invalid_event(&cause))?;
         match event.kind.as_ref() {
             "response.output_text.delta" | "response.refusal.delta" => {
@@ -130,6 +152,7 @@ impl EventReader {
                 let response = response.unwrap_or_default();
                 completion::restore_encrypted_reasoning(&response, &self.reasoning, message);
                 completion::complete_response(&response, &self.settings, message)?;
+                self.check_calls_are_complete(message)?;
                 self.complete = true;
                 return Ok(DecodeStatus::Complete);
             }

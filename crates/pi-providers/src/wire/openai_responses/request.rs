@@ -60,10 +60,21 @@ impl EncodedConversation {
         compat: &ResponsesCompat,
         rules: ServiceRules,
     ) -> Result<Self, ProviderError> {
-        let request_tools = RequestTools::resolve(&request.messages, compat.adds_tools_in_place());
+        Self::with_effort_updates(request, compat, rules, None)
+    }
+
+    /// Like [`Self::for_request`], with the effort of the request as an item of the input.
+    pub(crate) fn with_effort_updates(
+        request: &ModelRequest,
+        compat: &ResponsesCompat,
+        rules: ServiceRules,
+        effort_updates: Option<&str>,
+    ) -> Result<Self, ProviderError> {
+        let request_tools = RequestTools::resolve(&request.messages, compat.in_place_tools());
         let properties = grammar_properties(&request.messages, compat)?;
         let builder = InputBuilder {
-            additions_in_place: request_tools.additions_in_place,
+            covered_system_messages: request_tools.covered_system_messages,
+            effort_updates,
             ..input_builder(request, compat, rules, &properties)
         };
         Ok(Self {
@@ -94,7 +105,8 @@ pub(crate) fn input_builder<'request>(
         tools: ToolDialect::new(compat, rules.default_strict),
         grammar_properties,
         leading_prompt: rules.leading_prompt,
-        additions_in_place: false,
+        covered_system_messages: usize::MAX,
+        effort_updates: None,
     }
 }
 
@@ -133,7 +145,7 @@ impl ReasoningConfig {
 }
 
 /// Returns the model's name for the requested effort, `None` if reasoning is off.
-fn effort(request: &ModelRequest) -> Option<String> {
+pub(crate) fn effort(request: &ModelRequest) -> Option<String> {
     let model = &request.model;
     let level = match request.options.text_option("reasoningEffort") {
         Some("none") => return None,
@@ -178,13 +190,7 @@ pub(crate) fn add_service_tier(request: &ModelRequest, body: &mut JsonObject) {
 
 /// Merges sampling parameters last, so that they override everything else.
 pub(crate) fn merge_sampling_params(request: &ModelRequest, body: &mut JsonObject) {
-    let layers = [
-        request.model.sampling_params.as_ref(),
-        request.options.sampling_params.as_ref(),
-    ];
-    for (name, value) in layers.into_iter().flatten().flatten() {
-        body.insert(name.clone(), value.clone());
-    }
+    body.extend(request.sampling_params());
 }
 
 /// Returns the session ID unless caching is off.

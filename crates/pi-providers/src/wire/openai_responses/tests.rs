@@ -321,6 +321,7 @@ fn full_conversation_as_own_history() {
     assert_snapshot!(body, @r#"
     model: "alpha"
     input:
+      {"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false},"strict":true},{"type":"custom","name":"patch","description":"Applies a patch.","format":{"type":"grammar","syntax":"lark","definition":"start: /.+/"}}]}
       {"role":"developer","content":"You are precise.\n\n<cwd>/tmp</cwd>"}
       {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1"}
@@ -328,6 +329,7 @@ fn full_conversation_as_own_history() {
       {"type":"function_call","id":"fc_2","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
       {"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"A"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
       {"type":"function_call_output","call_id":"call_2","output":"no such file"}
+      {"role":"developer","content":"The next tool list adds to the earlier ones. Tools declared before remain available, except for those that were removed; a tool that is declared again replaces its earlier definition and is available."}
       {"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"write","description":"Writes a file.","parameters":{"type":"object","properties":{}},"strict":false}]}
       {"role":"developer","content":"Be brief from here.\n\nThe system prompt section \"cwd\" is replaced by:\n\n<cwd>/home</cwd>"}
       {"role":"user","content":[{"type":"input_text","text":"and now?"}]}
@@ -339,9 +341,6 @@ fn full_conversation_as_own_history() {
     prompt_cache_key: "session-1"
     store: false
     max_output_tokens: 8192
-    tools:
-      {"type":"function","name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"},"limit":{"anyOf":[{"type":"number"},{"type":"null"}]}},"required":["path","limit"],"additionalProperties":false},"strict":true}
-      {"type":"custom","name":"patch","description":"Applies a patch.","format":{"type":"grammar","syntax":"lark","definition":"start: /.+/"}}
     reasoning: {"effort":"low","summary":"auto"}
     include: ["reasoning.encrypted_content"]
     "#);
@@ -356,8 +355,7 @@ fn full_conversation_as_hand_off() {
     input:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
       {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"function_call","id":"fc_lxmq3j1alksqn","call_id":"call_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","id":"fc_x08lfqt1kfj7","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
       {"type":"function_call_output","call_id":"call_1","output":[{"type":"input_text","text":"A"},{"type":"input_image","detail":"auto","image_url":"data:image/png;base64,<png>"}]}
@@ -393,8 +391,7 @@ fn full_conversation_from_another_model_for_a_text_model() {
     input:
       {"role":"system","content":"You are precise.\n\n<cwd>/tmp</cwd>"}
       {"role":"user","content":[{"type":"input_text","text":"look at this"},{"type":"input_text","text":"[image omitted: this model does not support images]"}]}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"two reads","annotations":[]}],"status":"completed","id":"msg_pi_1"}
-      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1_1"}
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Reading.","annotations":[]}],"status":"completed","id":"msg_pi_1"}
       {"type":"function_call","call_id":"call_1","name":"read","arguments":"{\"path\":\"a\"}"}
       {"type":"function_call","call_id":"call_2","name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}
       {"type":"function_call_output","call_id":"call_1","output":"A\n[tool image omitted: this model does not support images]"}

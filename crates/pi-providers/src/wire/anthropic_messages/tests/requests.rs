@@ -85,7 +85,7 @@ async fn full_conversation_as_hand_off() {
     model: "alpha"
     messages:
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}]}
-      {"role":"assistant","content":[{"type":"text","text":"two reads"},{"type":"text","text":"Reading."},{"type":"tool_use","id":"call_1_fc_1","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}]}
+      {"role":"assistant","content":[{"type":"text","text":"Reading."},{"type":"tool_use","id":"call_1_fc_1","name":"read","input":{"path":"a"}},{"type":"tool_use","id":"call_2_fc_2","name":"read","input":{"path":"b","limit":2}}]}
       {"role":"user","content":[{"type":"tool_result","tool_use_id":"call_1_fc_1","content":[{"type":"text","text":"A"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"PNG"}}],"is_error":false},{"type":"tool_result","tool_use_id":"call_2_fc_2","content":"no such file","is_error":true}]}
       {"role":"user","content":"and now?"}
       {"role":"user","content":"go on"}
@@ -122,7 +122,7 @@ async fn prompt_and_tool_changes_are_sent_in_the_conversation() {
     let exchange = exchange(&request(compat, messages, options())).await;
     assert_eq!(
         exchange.headers["anthropic-beta"].as_deref(),
-        Some("mid-conversation-tool-changes-2026-07-01")
+        Some("inline-tools-2026-09-15")
     );
     assert_snapshot!(outline(&exchange.body.into_value()), @r##"
     model: "alpha"
@@ -130,7 +130,7 @@ async fn prompt_and_tool_changes_are_sent_in_the_conversation() {
       {"role":"user","content":"hi"}
       {"role":"assistant","content":[{"type":"text","text":"hello"}]}
       {"role":"user","content":"go"}
-      {"role":"system","content":[{"type":"text","text":"Be long."},{"type":"tool_removal","tool":{"type":"tool_reference","name":"read"}},{"type":"tool_addition","tool":{"type":"tool_reference","name":"write"},"cache_control":{"type":"ephemeral"}}]}
+      {"role":"system","content":[{"type":"text","text":"Be long."},{"type":"tool_removal","tool":{"type":"tool_reference","name":"read"}},{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"name":"write","description":"Writes.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]}}},"cache_control":{"type":"ephemeral"}}]}
     max_tokens: 8192
     stream: true
     system:
@@ -138,13 +138,12 @@ async fn prompt_and_tool_changes_are_sent_in_the_conversation() {
     tools:
       {"name":"read","description":"Reads.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"cache_control":{"type":"ephemeral"}}
       {"name":"__pi_deferred_placeholder__","description":"Placeholder that is never available. Do not call it.","input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
-      {"name":"write","description":"Writes.","eager_input_streaming":true,"input_schema":{"type":"object","properties":{},"required":[]},"defer_loading":true}
     thinking: {"type":"disabled"}
     "##);
 }
 
 #[tokio::test]
-async fn a_redefined_tool_is_declared_once() {
+async fn a_redefined_tool_is_replaced_in_place() {
     let compat = json!({"compat": {"supportsMidConvoSystemMessages": true,
         "supportsMidConvoToolChanges": true}});
     let tool = |description: &str| {
@@ -157,11 +156,14 @@ async fn a_redefined_tool_is_declared_once() {
         {"role": "system", "content": "", "toolsAdded": [tool("Reads well.")], "timestamp": NOW}
     ]);
     let exchange = exchange(&request(compat, messages, options())).await;
-    assert_eq!(exchange.headers.get("anthropic-beta"), None);
     let body = exchange.body.into_value();
-    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
-    assert_eq!(body["tools"][0]["description"], "Reads well.");
-    assert_eq!(body["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(body["tools"][0]["description"], "Reads.");
+    let changes = body["messages"][1]["content"].as_array().unwrap();
+    assert_eq!(changes.len(), 1, "no removal: {changes:?}");
+    assert_eq!(
+        changes[0]["tool"]["definition"]["description"],
+        "Reads well."
+    );
 }
 
 #[tokio::test]
@@ -204,8 +206,84 @@ async fn the_effort_can_be_part_of_the_history() {
     max_tokens: 8192
     stream: true
     thinking: {"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}}
-    output_config: {"effort":"high"}
+    output_config: {"effort":"low"}
     "##);
+}
+
+#[tokio::test]
+async fn effort_is_not_part_of_the_history_while_thinking_is_off() {
+    let model = json!({"compat": {"supportsMidConvoEffort": true, "forceAdaptiveThinking": true}});
+    let messages = json!([{"role": "user", "content": "1", "timestamp": NOW}]);
+    let body = exchange(&request(model, messages, options()))
+        .await
+        .body
+        .into_value();
+    assert_eq!(body["thinking"], json!({"type": "disabled"}));
+    assert_eq!(body.get("output_config"), None);
+    assert_eq!(body["messages"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn images_of_an_error_follow_the_results() {
+    let image = json!({"type": "image", "data": "PNG", "mimeType": "image/png"});
+    let result = |id: &str, is_error: bool| {
+        json!({"role": "toolResult", "toolCallId": id, "toolName": "shot", "isError": is_error,
+            "content": [{"type": "text", "text": id}, image], "timestamp": NOW})
+    };
+    let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "shot", "arguments": {}});
+    let messages = json!([
+        {"role": "assistant", "content": [call("a"), call("b")], "stopReason": "toolUse",
+            "timestamp": NOW},
+        result("a", true),
+        result("b", false),
+    ]);
+    let body = exchange(&request(json!({}), messages, options()))
+        .await
+        .body
+        .into_value();
+    let blocks = body["messages"][1]["content"].as_array().unwrap();
+    let kinds: Vec<&str> = blocks
+        .iter()
+        .map(|block| block["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["tool_result", "tool_result", "text", "image"]);
+    assert_eq!(
+        blocks[0]["content"],
+        "a\n(image attached after the tool results)"
+    );
+    assert_eq!(blocks[1]["content"][1]["type"], "image");
+    assert_eq!(
+        blocks[2]["text"],
+        "Images of the failed tool call a (shot):"
+    );
+}
+
+#[tokio::test]
+async fn a_schema_that_the_service_rejects_is_not_strict() {
+    let tool = |name: &str, property: Value| {
+        json!({"name": name, "description": "", "parameters": {"type": "object",
+            "properties": {"minimum": property}, "required": ["minimum"]},
+            "constrainedSampling": {"type": "json_schema", "strict": "prefer"}})
+    };
+    let messages = json!([{"role": "system", "content": "", "timestamp": NOW, "toolsAdded": [
+        tool("plain", json!({"type": "string", "format": "date"})),
+        tool("bounded", json!({"type": "number", "minimum": 1})),
+        tool("listed", json!({"type": "array", "items": {"type": "string"}, "minItems": 2})),
+        tool("formatted", json!({"type": "string", "format": "color"})),
+    ]}]);
+    let model = json!({"compat": {"supportsStrictTools": true}});
+    let body = exchange(&request(model, messages, options()))
+        .await
+        .body
+        .into_value();
+    let strict: Vec<&str> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|tool| tool.get("strict").is_some())
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(strict, ["plain"]);
 }
 
 #[tokio::test]

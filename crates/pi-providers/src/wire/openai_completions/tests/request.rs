@@ -65,7 +65,7 @@ fn full_conversation_as_hand_off() {
     messages:
       {"role":"developer","content":"You are precise.\n\nBe brief from here.\n\n<cwd>/home</cwd>"}
       {"role":"user","content":[{"type":"text","text":"look at this"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
-      {"role":"assistant","content":"two readsReading.","tool_calls":[{"id":"call_1_fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2_fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
+      {"role":"assistant","content":"Reading.","tool_calls":[{"id":"call_1_fc_1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}},{"id":"call_2_fc_2","type":"function","function":{"name":"read","arguments":"{\"path\":\"b\",\"limit\":2}"}}]}
       {"role":"tool","content":"A","tool_call_id":"call_1_fc_1"}
       {"role":"tool","content":"no such file","tool_call_id":"call_2_fc_2"}
       {"role":"user","content":[{"type":"text","text":"Tool result images:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,PNG"}}]}
