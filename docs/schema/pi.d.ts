@@ -49,6 +49,8 @@ export type AgentEvent = {
   toolName: string;
   /** The arguments as sent by the model. */
   args: unknown;
+  /** The call of the tool that made this call; absent if the model made it. */
+  parentToolCallId?: string | null;
 } | {
   type: "tool_execution_update";
   toolCallId: string;
@@ -56,12 +58,16 @@ export type AgentEvent = {
   /** The arguments as sent by the model. */
   args: unknown;
   partialResult: ToolOutput;
+  parentToolCallId?: string | null;
 } | {
   type: "tool_execution_end";
   toolCallId: string;
   toolName: string;
   result: ToolOutput;
   isError: boolean;
+  /** How long the tool ran; absent if it did not run. */
+  durationMs?: number | null;
+  parentToolCallId?: string | null;
 };
 
 /** Any transcript message: the four model roles, the application's roles, and unknown ones. */
@@ -138,6 +144,13 @@ export type AssistantMessage = {
   endTurn?: boolean | null;
   /** Milliseconds since the Unix epoch. */
   timestamp: number;
+  /**
+   * Time from the start of the request to the end of the response; absent if the response is not
+   * from this request.
+   */
+  durationMs?: number | null;
+  /** The thinking level of the request. A name, so that levels of later versions can be read. */
+  thinkingLevel?: string | null;
   [key: string]: unknown;
 };
 
@@ -429,6 +442,11 @@ export type Cost = {
   cacheRead: number;
   cacheWrite: number;
   total: number;
+  /**
+   * Whether `total` is what the provider billed instead of computed from the catalog; absent if
+   * nothing was computed.
+   */
+  totalFromProvider?: boolean | null;
   [key: string]: unknown;
 };
 
@@ -660,10 +678,14 @@ export type Model = {
   maxTokens: number;
   /** Sampling parameters merged into every request to OpenAI-compatible APIs. */
   samplingParams?: Record<string, unknown> | null;
+  /** Sampling parameters by thinking level, merged over `sampling_params`. */
+  samplingParamsByThinkingLevel?: Record<string, Record<string, unknown>> | null;
   /** Headers for every request. */
   headers?: Record<string, string> | null;
   /** Deviations from the wire API, by their names in `models.json`. */
   compat?: Record<string, unknown> | null;
+  /** What the model is for; chat if absent. */
+  type?: ModelKind | null;
   [key: string]: unknown;
 };
 
@@ -682,6 +704,35 @@ export type ModelCost = {
   cacheWrite: number;
   /** Rates for long prompts. */
   tiers?: Array<CostTier>;
+};
+
+/** What a model is for. */
+export type ModelKind = "chat" | "image" | "classifier";
+
+/** One call that a tool made. */
+export type NestedCall = {
+  /** The ID of the call that made it, a slash, and its number. */
+  id: string;
+  name: string;
+  status: NestedCallStatus;
+  /** Absent if they are too large to record. */
+  arguments?: Record<string, unknown> | null;
+  /** Size of the arguments that are not recorded, as JSON. */
+  argumentsBytes?: number | null;
+  /** Absent if the call did not end. */
+  durationMs?: number | null;
+  /** The beginning of the error text of a failed call. */
+  error?: string | null;
+};
+
+/** How a nested call ended. */
+export type NestedCallStatus = "ok" | "error" | "unfinished";
+
+/** The calls that a tool made itself. They are neither calls nor results of the transcript. */
+export type NestedCalls = {
+  calls: Array<NestedCall>;
+  /** Whether every call ended and is recorded with its arguments. */
+  complete: boolean;
 };
 
 /** Prompt-cache lifetimes in seconds. */
@@ -774,6 +825,8 @@ export type SessionEvent = {
   willRetry: boolean;
 } | {
   type: "agent_settled";
+  /** Whether the run was aborted. */
+  aborted: boolean;
 } | {
   type: "queue_update";
   steering: Array<string>;
@@ -1032,6 +1085,10 @@ export type ToolOutput = {
   content: Array<InputBlock>;
   /** Data for the application; not sent to the model. */
   details?: unknown;
+  /** The result as data, for programs that call the tool; neither stored nor sent to the model. */
+  structuredContent?: unknown;
+  /** Whether the tool failed and still has a result of its own making. */
+  isError?: boolean | null;
   /** Tokens used by the tool itself. */
   usage?: Usage | null;
   /**
@@ -1059,8 +1116,12 @@ export type ToolResultMessage = {
   usage?: Usage | null;
   /** Whether the tool failed. */
   isError: boolean;
+  /** How long the tool ran; absent if it did not run. */
+  durationMs?: number | null;
   /** Milliseconds since the Unix epoch. */
   timestamp: number;
+  /** The calls that the tool made itself; never sent to the model. */
+  nestedCalls?: NestedCalls | null;
   [key: string]: unknown;
 };
 
