@@ -19,6 +19,7 @@ pub(crate) mod mistral;
 pub(crate) mod openai_completions;
 pub(crate) mod openai_error;
 pub(crate) mod openai_responses;
+mod openrouter;
 pub(crate) mod pi_messages;
 #[cfg(any(test, feature = "test-support"))]
 #[expect(

@@ -4,6 +4,8 @@ use pi_protocol::{Model, ModelCost};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::wire::openrouter;
+
 /// The compat flags of the Messages API with defaults applied.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MessagesCompat {
@@ -11,6 +13,8 @@ pub(super) struct MessagesCompat {
     pub eager_tool_input: bool,
     /// Cache markers accept a TTL of one hour.
     pub long_cache: bool,
+    /// Usage reports say what the response cost.
+    pub billed_cost: bool,
     /// The header that identifies the session of a request.
     pub affinity_header: Option<&'static str>,
     pub cache_on_tools: bool,
@@ -48,12 +52,12 @@ impl MessagesCompat {
                 .and_then(Value::as_bool)
                 .unwrap_or(default)
         };
-        let is_openrouter =
-            model.provider == "openrouter" || model.base_url.contains("openrouter.ai");
+        let is_openrouter = openrouter::is_openrouter(model);
         let later_system_messages = flag("supportsMidConvoSystemMessages", false);
         Self {
             eager_tool_input: flag("supportsEagerToolInputStreaming", true),
             long_cache: flag("supportsLongCacheRetention", true),
+            billed_cost: is_openrouter,
             affinity_header: flag("sendSessionAffinityHeaders", is_openrouter)
                 .then(|| affinity_header(model, is_openrouter)),
             cache_on_tools: flag("supportsCacheControlOnTools", true),

@@ -17,6 +17,7 @@ use super::events::{
 };
 use super::request::MessagesThinking;
 use crate::options::ModelRequest;
+use crate::wire::openrouter::BilledCost;
 use crate::wire::{DecodeStatus, Decoder, http_error};
 
 /// Text of a thinking block whose content the provider withholds.
@@ -203,6 +204,11 @@ impl MessagesState {
         usage.reasoning = thinking.or(usage.reasoning);
         usage.total_tokens = usage.prompt_tokens().saturating_add(usage.output);
         message.set_usage(usage.clone());
+        if self.compat.billed_cost
+            && let Some(billed) = BilledCost::from_fields(&reported.other_fields)
+        {
+            message.update(|message| billed.apply(&mut message.usage.cost));
+        }
     }
 
     fn block_start(

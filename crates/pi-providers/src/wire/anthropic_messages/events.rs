@@ -48,6 +48,8 @@ pub(super) struct WireUsage {
     pub(super) cache_creation_input_tokens: Option<u64>,
     pub(super) cache_creation: Option<CacheCreation>,
     pub(super) output_tokens_details: Option<OutputDetails>,
+    #[serde(flatten)]
+    pub(super) other_fields: JsonObject,
 }
 
 #[derive(Debug, Deserialize)]

@@ -21,6 +21,7 @@ use super::tools::{self, GrammarInputs};
 use crate::constrained_sampling::GrammarInput;
 use crate::options::ModelRequest;
 use crate::wire::chat_stream::{self, DONE, ToolCallTracker};
+use crate::wire::openrouter::{self, BilledCost};
 use crate::wire::{DecodeStatus, Decoder, openai_error};
 
 /// The argument of a custom call whose tool is not declared.
@@ -136,8 +137,15 @@ impl CompletionsState {
         self.record_ids(&chunk, message);
         let choice = chunk.choices.and_then(|choices| choices.into_iter().next());
         let choice_usage = choice.as_ref().and_then(|choice| choice.usage);
-        if let Some(usage) = chunk.usage.or(choice_usage).and_then(chunk::usage) {
+        if let Some(report) = chunk.usage.or(choice_usage)
+            && let Some(usage) = chunk::usage(report)
+        {
             message.set_usage(usage);
+            if openrouter::is_openrouter(&self.model)
+                && let Some(billed) = BilledCost::from_report(report)
+            {
+                message.update(|message| billed.apply(&mut message.usage.cost));
+            }
         }
         match choice {
             Some(choice) => self.handle_choice(&choice, message),

@@ -7,6 +7,8 @@ use pi_protocol::Model;
 use pi_protocol::transcript::InPlaceTools;
 use serde_json::Value;
 
+use crate::wire::openrouter;
+
 /// The capabilities of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponsesCompat {
@@ -101,9 +103,7 @@ impl SessionAffinity {
             Some("openai") => Self::SessionAndRequest,
             Some("openrouter") => Self::ExtendedSession,
             Some(_) => Self::Request,
-            None if model.provider == "openrouter" || model.base_url.contains("openrouter.ai") => {
-                Self::ExtendedSession
-            }
+            None if openrouter::is_openrouter(model) => Self::ExtendedSession,
             None => Self::SessionAndRequest,
         }
     }
