@@ -346,6 +346,7 @@ fn scope_resolves_a_list_of_patterns() {
             &[
                 "openai/gpt-5.5 :low",
                 "github-copilot/gpt-5.5 :low",
+                "azure/gpt-5.4 :low",
                 "anthropic/claude-opus-4-8 :high",
                 "openai/gpt-5.5-mini",
                 "openai/o1-20240101",

@@ -442,6 +442,7 @@ fn own_messages_are_replayed_item_by_item() {
     assert_snapshot!(body_lines(&prepared(&OpenAiResponses, &request).body.into_value()), @r#"
     model: "alpha"
     input:
+      {"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"patch","description":"","format":{"type":"grammar","syntax":"regex","definition":"a+"}}]}
       {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","annotations":[]}],"status":"completed","id":"msg_1","phase":"commentary"}
       {"type":"message","role":"assistant","content":[{"type":"output_text","text":"b","annotations":[]}],"status":"completed","id":"msg_uy8uo3qjyx4c"}
@@ -456,8 +457,6 @@ fn own_messages_are_replayed_item_by_item() {
     prompt_cache_key: "session-1"
     store: false
     max_output_tokens: 8192
-    tools:
-      {"type":"custom","name":"patch","description":"","format":{"type":"grammar","syntax":"regex","definition":"a+"}}
     reasoning: {"effort":"low","summary":"auto"}
     include: ["reasoning.encrypted_content"]
     "#);

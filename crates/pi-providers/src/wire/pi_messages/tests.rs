@@ -54,7 +54,7 @@ fn text_and_thinking_keep_their_signatures() {
     {"type":"text_delta","contentIndex":2,"delta":"Grüße"}
     {"type":"text_delta","contentIndex":2,"delta":" 😀"}
     {"type":"text_end","contentIndex":2,"content":"Grüße 😀","contentSignature":"ts"}
-    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"},{"type":"thinking","thinking":"","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"Grüße 😀","textSignature":"ts"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r1","providerThinkingLevel":"high","diagnostics":[{"type":"pi_messages_rewrite","timestamp":1700000000000,"details":{"policyId":"p","policyVersion":2,"changed":true,"tokenCountChange":-5,"messageCountChange":0,"systemPromptChanged":false}}],"usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75,"totalFromProvider":false}},"stopReason":"stop","timestamp":1700000000000}}
+    {"type":"done","reason":"stop","message":{"content":[{"type":"thinking","thinking":"hm","thinkingSignature":"c2ln"},{"type":"thinking","thinking":"","thinkingSignature":"b3BhcXVl","redacted":true},{"type":"text","text":"Grüße 😀","textSignature":"ts"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r1","providerThinkingLevel":"high","diagnostics":[{"type":"pi_messages_rewrite","timestamp":1700000000000,"details":{"policyId":"p","policyVersion":2,"changed":true,"tokenCountChange":-5,"messageCountChange":0,"systemPromptChanged":false}}],"usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75}},"stopReason":"stop","timestamp":1700000000000}}
     "##);
 }
 
@@ -69,7 +69,7 @@ fn calls_can_be_interleaved() {
     {"type":"toolcall_delta","contentIndex":0,"delta":"\"a\"}"}
     {"type":"toolcall_end","contentIndex":1,"toolCall":{"type":"toolCall","id":"b","name":"read","arguments":{"path":"b"},"thoughtSignature":"th"}}
     {"type":"toolcall_end","contentIndex":0,"toolCall":{"type":"toolCall","id":"a","name":"read","arguments":{"path":"a"}}}
-    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"a","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"b","name":"read","arguments":{"path":"b"},"thoughtSignature":"th"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r2","usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75,"totalFromProvider":false}},"stopReason":"toolUse","timestamp":1700000000000}}
+    {"type":"done","reason":"toolUse","message":{"content":[{"type":"toolCall","id":"a","name":"read","arguments":{"path":"a"}},{"type":"toolCall","id":"b","name":"read","arguments":{"path":"b"},"thoughtSignature":"th"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r2","usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75}},"stopReason":"toolUse","timestamp":1700000000000}}
     "##);
 }
 
@@ -79,7 +79,7 @@ fn comments_names_and_end_markers_are_skipped() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"a"}
-    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"a"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0,"totalFromProvider":false}},"stopReason":"length","timestamp":1700000000000}}
+    {"type":"done","reason":"length","message":{"content":[{"type":"text","text":"a"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r","usage":{"input":1,"output":2,"cacheRead":0,"cacheWrite":0,"totalTokens":3,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"length","timestamp":1700000000000}}
     "##);
 }
 
@@ -89,7 +89,7 @@ fn an_error_event_keeps_the_partial_message() {
     {"type":"start"}
     {"type":"text_start","contentIndex":0}
     {"type":"text_delta","contentIndex":0,"delta":"par"}
-    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r3","diagnostics":[{"type":"pi_messages_rewrite","timestamp":1700000000000,"details":{"policyId":"p"}}],"usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75,"totalFromProvider":false}},"stopReason":"error","errorMessage":"upstream is overloaded","timestamp":1700000000000}}
+    {"type":"error","reason":"error","error":{"content":[{"type":"text","text":"par"}],"api":"pi-messages","provider":"mock","model":"alpha","responseId":"r3","diagnostics":[{"type":"pi_messages_rewrite","timestamp":1700000000000,"details":{"policyId":"p"}}],"usage":{"input":10,"output":5,"cacheRead":1,"cacheWrite":2,"reasoning":3,"totalTokens":18,"cost":{"input":0.5,"output":0.25,"cacheRead":0,"cacheWrite":0,"total":0.75}},"stopReason":"error","errorMessage":"upstream is overloaded","timestamp":1700000000000}}
     "##);
 }
 
