@@ -282,7 +282,9 @@ mod tests {
                 "either": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"],
                     "properties": {"a": {"type": "boolean"}}}]},
                 "literal": {"anyOf": [{"const": "x"}, {"const": 3}]},
-                "again": {"$ref": "#/properties/size"}}});
+                "again": {"$ref": "#/properties/size"},
+                "notes": {"type": "object", "additionalProperties": false,
+                    "patternProperties": {"^n": {"type": "integer"}}}}});
         for (given, expected) in [
             (json!({}), vec!["kind: missing", "size: missing"]),
             (
@@ -316,6 +318,13 @@ mod tests {
                     "either.a: missing",
                     r#"literal: expected one of "x", 3"#,
                     "again: expected >= 1",
+                ],
+            ),
+            (
+                json!({"kind": "rose", "size": 3, "notes": {"n1": "4", "n2": "z", "m": 1}}),
+                vec![
+                    "notes.n2: expected integer, got string",
+                    "notes.m: unknown field",
                 ],
             ),
         ] {

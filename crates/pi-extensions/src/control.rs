@@ -273,6 +273,8 @@ pub struct ToolRegistration {
     pub snippet: Option<String>,
     /// Rules for its use.
     pub guidelines: Vec<String>,
+    /// Whether the tool is active as soon as it is registered.
+    pub is_default_active: bool,
 }
 
 /// A tool of a session.

@@ -36,6 +36,7 @@ pub(crate) struct ToolData {
     pub prompt_snippet: Option<String>,
     pub prompt_guidelines: Option<Vec<String>>,
     pub execution_mode: Option<pi_core::ExecutionMode>,
+    pub default_active: Option<bool>,
     pub constrained_sampling: Option<Value>,
     pub prepares_arguments: bool,
     pub render_shell: Option<String>,

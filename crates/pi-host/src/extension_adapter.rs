@@ -50,5 +50,6 @@ fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {
         origin,
         snippet: tool.snippet,
         guidelines: tool.guidelines,
+        is_default_active: tool.is_default_active,
     }
 }

@@ -312,11 +312,11 @@ impl Toolset {
         self.filter_known(changed(tools, &self.selection.changes))
     }
 
-    /// Returns the names of tools that are not built in.
+    /// Returns the names of tools that are not built in and active by default.
     fn non_builtin_names(&self) -> impl Iterator<Item = &str> {
         self.tools
             .iter()
-            .filter(|tool| tool.origin != ToolOrigin::Builtin)
+            .filter(|tool| tool.origin != ToolOrigin::Builtin && tool.is_default_active)
             .map(RegisteredTool::name)
     }
 

@@ -177,7 +177,7 @@ fn same_origin_redirects(attempt: redirect::Attempt<'_>) -> redirect::Action {
 /// The `User-Agent` of all requests.
 pub fn user_agent() -> String {
     format!(
-        "pi/{} ({}; {})",
+        "pi/{} ({}; rust; {})",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::OS,
         std::env::consts::ARCH

@@ -93,5 +93,6 @@ fn builtin(tool: impl Tool + 'static, prompt: ToolPrompt) -> RegisteredTool {
         origin: ToolOrigin::Builtin,
         snippet: Some(prompt.snippet.to_owned()),
         guidelines: prompt.guidelines.iter().map(|&it| it.to_owned()).collect(),
+        is_default_active: true,
     }
 }

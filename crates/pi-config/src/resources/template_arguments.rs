@@ -7,24 +7,29 @@
 const MAX_EXPANDED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Splits arguments at whitespace. Single and double quotes group words and are removed; there
-/// are no escapes, and empty arguments are dropped.
+/// are no escapes. An empty argument must be quoted.
 pub(crate) fn split_arguments(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut current = String::new();
     let mut quote = None;
+    let mut is_quoted = false;
     for character in text.chars() {
         match quote {
             Some(open) if character == open => quote = None,
-            None if character == '"' || character == '\'' => quote = Some(character),
+            None if character == '"' || character == '\'' => {
+                quote = Some(character);
+                is_quoted = true;
+            }
             None if character.is_whitespace() => {
-                if !current.is_empty() {
+                if is_quoted || !current.is_empty() {
                     arguments.push(std::mem::take(&mut current));
                 }
+                is_quoted = false;
             }
             Some(_) | None => current.push(character),
         }
     }
-    if !current.is_empty() {
+    if is_quoted || !current.is_empty() {
         arguments.push(current);
     }
     arguments
@@ -178,7 +183,7 @@ mod tests {
             ),
             ("a\"b c\"d", vec!["ab cd"]),
             ("\"it's\" '\"'", vec!["it's", "\""]),
-            ("'' \"\" x", vec!["x"]),
+            ("'' \"\" x", vec!["", "", "x"]),
             ("\"open ended", vec!["open ended"]),
             (r"a\ b", vec![r"a\", "b"]),
         ] {

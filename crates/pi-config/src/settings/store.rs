@@ -172,6 +172,11 @@ impl SettingsStore {
         Arc::clone(&self.state().merged)
     }
 
+    /// Returns the effective settings as written in the files, including keys that are unknown here.
+    pub fn effective_object(&self) -> Map<String, Value> {
+        self.state().effective_object()
+    }
+
     /// Returns the unmerged settings of one scope, as needed for resource lists.
     pub fn scope(&self, scope: ConfigScope) -> Arc<Settings> {
         let state = self.state();
@@ -344,17 +349,21 @@ impl StoreState {
 
     /// Recomputes the effective settings.
     fn recompute(&mut self) {
-        let overrides = lock(&self.overrides.0);
-        if self.project.object.is_empty() && overrides.is_empty() {
-            self.merged = Arc::clone(&self.user.settings);
-            return;
-        }
+        let is_user_only = self.project.object.is_empty() && lock(&self.overrides.0).is_empty();
+        self.merged = if is_user_only {
+            Arc::clone(&self.user.settings)
+        } else {
+            Arc::new(decode::deserialize_valid(&self.effective_object()))
+        };
+    }
+
+    fn effective_object(&self) -> Map<String, Value> {
         let mut project = self.project.object.clone();
         project.retain(|key, _| !USER_ONLY.contains(&key.as_str()));
         let mut merged = self.user.object.clone();
         merge::merge_layer(&mut merged, &project);
-        merge::merge_layer(&mut merged, &overrides);
-        self.merged = Arc::new(decode::deserialize_valid(&merged));
+        merge::merge_layer(&mut merged, &lock(&self.overrides.0));
+        merged
     }
 
     fn report(&mut self, scope: ConfigScope, file: &Path, decoded: &DecodedSettings) {

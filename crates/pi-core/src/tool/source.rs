@@ -33,6 +33,8 @@ pub struct RegisteredTool {
     pub snippet: Option<String>,
     /// Rules for its use.
     pub guidelines: Vec<String>,
+    /// Whether the tool is active without being named by flags, settings or the session.
+    pub is_default_active: bool,
 }
 
 impl RegisteredTool {
@@ -43,6 +45,7 @@ impl RegisteredTool {
             origin: ToolOrigin::Program,
             snippet: None,
             guidelines: Vec::new(),
+            is_default_active: true,
         }
     }
 

@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::faults::pattern_schemas;
+
 pub(super) fn coerce(value: Value, schema: &Value) -> Value {
     let mut value = value;
     for nested in subschemas(schema, "allOf") {
@@ -186,7 +188,10 @@ fn coerce_fields(fields: Map<String, Value>, schema: &Value) -> Map<String, Valu
         .into_iter()
         .filter_map(|(name, value)| {
             let own = properties.and_then(|properties| properties.get(&name));
-            let Some(schema) = own.or(additional) else {
+            let by_pattern = schema
+                .as_object()
+                .and_then(|node| pattern_schemas(node, &name).into_iter().next());
+            let Some(schema) = own.or(by_pattern).or(additional) else {
                 return Some((name, value));
             };
             let is_absent = value.is_null()

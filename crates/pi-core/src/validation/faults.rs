@@ -116,13 +116,17 @@ impl<'schema> FaultWalk<'schema, '_> {
                 self.check_at(name, schema, value, depth);
             }
         }
-        let has_patterns = node.contains_key("patternProperties");
         let is_named =
             |name: &str| properties.is_some_and(|properties| properties.contains_key(name));
-        for (name, value) in fields.iter().filter(|(name, _)| !is_named(name)) {
+        for (name, value) in fields {
+            let by_pattern = pattern_schemas(node, name);
+            for schema in &by_pattern {
+                self.check_at(name, schema, value, depth);
+            }
+            if is_named(name) || !by_pattern.is_empty() {
+                continue;
+            }
             match node.get("additionalProperties") {
-                // Names that match a pattern are left to the validator.
-                Some(_) if has_patterns => {}
                 Some(Value::Bool(false)) => self.report_at(name, "unknown field"),
                 Some(schema) => self.check_at(name, schema, value, depth),
                 None => {}
@@ -234,6 +238,17 @@ impl<'schema> FaultWalk<'schema, '_> {
     fn resolve(&self, reference: &str) -> Option<&'schema Value> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
+}
+
+/// Returns the schemas whose pattern matches a field name.
+pub(super) fn pattern_schemas<'schema>(
+    node: &'schema Map<String, Value>,
+    name: &str,
+) -> Vec<&'schema Value> {
+    let patterns = node.get("patternProperties").and_then(Value::as_object);
+    let matching = patterns.into_iter().flatten();
+    let matching = matching.filter(|(pattern, _)| scalars::is_met("pattern", pattern, name));
+    matching.map(|(_, schema)| schema).collect()
 }
 
 fn list<'schema>(node: &'schema Map<String, Value>, keyword: &str) -> &'schema [Value] {

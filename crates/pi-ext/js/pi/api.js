@@ -112,6 +112,9 @@ export function createApi(extension) {
     getCommands() {
       return call("program.commands");
     },
+    getSettings() {
+      return call("utility.loadSettings", {});
+    },
     setModel(model) {
       return request("model.set", { provider: model.provider, id: model.id });
     },

@@ -116,6 +116,7 @@ export function describeTool(tool) {
     promptSnippet: tool.promptSnippet,
     promptGuidelines: tool.promptGuidelines,
     executionMode: tool.executionMode,
+    defaultActive: tool.defaultActive,
     constrainedSampling: tool.constrainedSampling,
     renderShell: tool.renderShell,
     preparesArguments: typeof tool.prepareArguments === "function",

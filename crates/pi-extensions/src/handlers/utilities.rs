@@ -18,7 +18,7 @@ use super::{Caller, SummaryJob};
 use crate::bridge::{ExtensionBridge, host_error};
 use crate::calls::{
     BranchSummaryText, CompactionSummary, ContextFile, LoadedResources, Pending,
-    PromptTemplateInfo, ResizedImage, ResourceProblem, SkillInfo, TextDiff, UtilityCalls, to_json,
+    PromptTemplateInfo, ResizedImage, ResourceProblem, SkillInfo, TextDiff, UtilityCalls,
 };
 use crate::events::{DiscoveredPath, DiscoveredResources};
 
@@ -129,7 +129,7 @@ impl UtilityCalls for Caller<'_> {
         agent_dir: Option<PathBuf>,
     ) -> Result<Value, HostError> {
         let settings = self.bridge.settings(cwd, agent_dir);
-        to_json(settings.settings().as_ref())
+        Ok(Value::Object(settings.effective_object()))
     }
 
     fn summarize_compaction(

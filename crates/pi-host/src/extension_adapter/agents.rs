@@ -65,6 +65,7 @@ impl ProgramServices for RuntimeServices {
             tool: known.tool,
             snippet: known.snippet,
             guidelines: known.guidelines,
+            is_default_active: known.is_default_active,
         })
     }
 }

@@ -114,6 +114,7 @@ pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
         origin: ToolOrigin::Program,
         snippet: None,
         guidelines: Vec::new(),
+        is_default_active: true,
     });
     tools.collect()
 }

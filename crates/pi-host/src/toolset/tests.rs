@@ -56,6 +56,45 @@ fn names(list: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_tool_that_is_inactive_by_default_is_activated_by_name() {
+    let active = |selection: ToolSelection, mentioned: &[&str]| {
+        let lazy = RegisteredTool {
+            is_default_active: false,
+            ..custom("lazy")
+        };
+        let set = Toolset::new(ToolsetOptions {
+            selection,
+            default_tools: Some(names("read")),
+            sources: vec![source([lazy, custom("mine")])],
+            ..ToolsetOptions::new("/project")
+        });
+        let declared = mentioned.iter().map(|&name| name.to_owned()).collect();
+        let mentioned = mentioned.iter().map(|&name| name.to_owned()).collect();
+        (
+            set.default_active().join(","),
+            set.active_after_resume(declared, &mentioned).join(","),
+        )
+    };
+    let changes = |entries| {
+        let mut selection = ToolSelection::default();
+        selection.set_list(names(entries)).unwrap();
+        selection
+    };
+    assert_eq!(
+        active(ToolSelection::default(), &["read"]),
+        ("read,mine".to_owned(), "read,mine".to_owned())
+    );
+    assert_eq!(
+        active(changes("+lazy"), &["read", "lazy"]),
+        ("read,lazy,mine".to_owned(), "read,lazy,mine".to_owned())
+    );
+    assert_eq!(
+        active(changes("la*"), &[]),
+        ("lazy".to_owned(), "lazy".to_owned())
+    );
+}
+
+#[test]
 fn flags_decide_what_exists_and_what_is_active() {
     let all = "read,bash,edit,write,grep,find,ls,mine";
     for (allow, exclude, defaults, existing, active) in [

@@ -25,7 +25,7 @@ const OPENCODE: Attribution = Attribution {
     headers: &[("x-opencode-client", "pi")],
 };
 
-const ATTRIBUTIONS: [Attribution; 4] = [
+const ATTRIBUTIONS: [Attribution; 3] = [
     Attribution {
         providers: &["openrouter"],
         hosts: &["openrouter.ai"],
@@ -39,11 +39,6 @@ const ATTRIBUTIONS: [Attribution; 4] = [
         providers: &["nvidia"],
         hosts: &["integrate.api.nvidia.com"],
         headers: &[("x-billing-invoke-origin", "Pi")],
-    },
-    Attribution {
-        providers: &["cloudflare-workers-ai", "cloudflare-ai-gateway"],
-        hosts: &["api.cloudflare.com", "gateway.ai.cloudflare.com"],
-        headers: &[("user-agent", "pi-coding-agent")],
     },
     OPENCODE,
 ];

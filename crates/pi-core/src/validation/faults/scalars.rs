@@ -88,7 +88,7 @@ fn text_faults(node: &Map<String, Value>, text: &str, faults: &mut Vec<String>) 
 }
 
 /// Whether a text meets one keyword; an invalid pattern and an unknown format are met.
-fn is_met(keyword: &str, expected: &str, text: &str) -> bool {
+pub(super) fn is_met(keyword: &str, expected: &str, text: &str) -> bool {
     let schema = json!({ keyword: expected });
     super::super::compile(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
 }

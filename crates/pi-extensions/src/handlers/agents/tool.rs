@@ -32,6 +32,7 @@ pub(super) fn registered(callback: &JobCallback, data: &ToolData) -> ToolRegistr
         tool: Arc::new(tool),
         snippet: data.prompt_snippet.clone(),
         guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
+        is_default_active: data.default_active.unwrap_or(true),
     }
 }
 

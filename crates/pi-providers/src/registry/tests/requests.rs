@@ -221,10 +221,7 @@ async fn attribution_headers_require_telemetry() {
             "https://integrate.api.nvidia.com/v1",
             vec!["x-billing-invoke-origin=Pi"],
         ),
-        (
-            "https://api.cloudflare.com/client",
-            vec!["user-agent=pi-coding-agent"],
-        ),
+        ("https://api.cloudflare.com/client", vec![]),
         (
             "https://opencode.ai/zen",
             vec!["x-opencode-client=pi", "x-opencode-session=s1"],
