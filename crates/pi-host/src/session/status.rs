@@ -108,11 +108,15 @@ impl AgentSession {
         self.0.control.activity().is_compacting
     }
 
-    /// Returns whether no run, compaction or move is in progress; true while `agent_settled` is
-    /// published.
+    /// Returns whether no run, compaction or move is starting or in progress; true while
+    /// `agent_settled` is published.
     pub fn is_idle(&self) -> bool {
         let activity = self.0.control.activity();
-        activity.kind != ActivityKind::Running && !activity.is_compacting
+        let is_run = matches!(
+            activity.kind,
+            ActivityKind::Preparing | ActivityKind::Running
+        );
+        !is_run && !activity.is_compacting
     }
 
     /// Returns the path of the session file; it may not exist yet.
