@@ -57,7 +57,7 @@ impl CredentialStore for AuthFile {
 
     fn read_all(&self) -> BoxFuture<'_, Result<AllCredentials, AuthError>> {
         async move {
-            let entries = with_current_ids(self.0.entries().await?);
+            let entries = with_current_ids(&self.0.entries().await?);
             let read = |(provider, entry): (String, Value)| {
                 let credential = read_entry(self.path(), &provider, Some(entry)).transpose()?;
                 Some((provider, credential))
@@ -70,7 +70,7 @@ impl CredentialStore for AuthFile {
     fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>> {
         async move {
             let mut list = Vec::new();
-            for (provider, entry) in with_current_ids(self.0.entries().await?) {
+            for (provider, entry) in with_current_ids(&self.0.entries().await?) {
                 // A kind of credential stored by a newer version is not an error.
                 match Credential::from_value(entry) {
                     Ok(credential) => list.push(CredentialInfo {
@@ -116,7 +116,7 @@ impl CredentialStore for AuthFile {
 }
 
 /// Renames the entries stored under a former provider ID, unless the current one has an entry too.
-fn with_current_ids(entries: Map<String, Value>) -> Map<String, Value> {
+fn with_current_ids(entries: &Map<String, Value>) -> Map<String, Value> {
     let is_shadowed = |provider: &str| {
         let current = provider_id::current(provider);
         current != provider && entries.contains_key(current)

@@ -38,6 +38,7 @@ mod live_message;
 mod llama;
 mod message;
 mod model;
+mod model_glob;
 mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
@@ -99,6 +100,7 @@ pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost, ModelKind,
     PromptCacheLifetimes, TokenRates, api,
 };
+pub use model_glob::ModelGlob;
 pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};

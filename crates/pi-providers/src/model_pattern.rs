@@ -5,7 +5,6 @@
 //! and is lenient: invalid patterns produce warnings.
 
 mod collation;
-mod glob;
 mod reference;
 #[cfg(test)]
 mod tests;
@@ -14,12 +13,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use pi_protocol::{Model, ScopedModel, ThinkingLevel, provider_id};
+use pi_protocol::{Model, ModelGlob, ScopedModel, ThinkingLevel, provider_id};
 
 use crate::providers::builtin_provider;
 use crate::registry::Models;
 pub use collation::compare_ids;
-use glob::Glob;
 use reference::{MatchRules, Matched, Reference, SuffixPolicy};
 
 /// The models to search. Access is per provider, so naming a provider loads no other.
@@ -436,7 +434,7 @@ fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
         scope.add_reference(pattern, &found, thinking);
         return;
     }
-    let glob = Glob::new(text);
+    let glob = ModelGlob::new(text);
     let mut found = false;
     for model in models {
         if glob.matches(&full_id(model)) || glob.matches(&model.id) {

@@ -404,53 +404,6 @@ fn scope_resolves_a_list_of_patterns() {
 }
 
 #[test]
-fn globs_match_like_shells() {
-    for (pattern, text, expected) in [
-        ("a*c", "abc", true),
-        ("a*c", "a/c", false),
-        ("a**c", "abbc", true),
-        ("a/**", "a/b/c", true),
-        ("**", "a/b/c", true),
-        ("a/**/c", "a/c", true),
-        ("?", "", false),
-        ("[!x]y", "ay", true),
-        ("[^x]y", "xy", false),
-        ("[a-c]", "B", true),
-        ("[]]", "]", true),
-        ("[a-]", "-", true),
-        ("[ab", "[ab", true),
-        ("{a,b{c,d}}e", "bde", true),
-        ("{a,b{c,d}}e", "be", false),
-        ("{a}", "{a}", true),
-        ("\\*", "*", true),
-        ("\\*", "a", false),
-        ("!*a*", "bcd", true),
-        ("!*a*", "bad", false),
-        ("*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
-        ("", "", true),
-    ] {
-        assert_eq!(
-            Glob::new(pattern).matches(text),
-            expected,
-            "{pattern} on {text}"
-        );
-    }
-}
-
-#[test]
-fn pathological_patterns_are_fast() {
-    let braces = "{a,b}".repeat(40);
-    assert!(!Glob::new(&format!("{braces}*")).matches(&"a".repeat(40)));
-    assert!(!Glob::new(&format!("!{braces}")).matches("a"), "too much");
-    assert!(Glob::new(&format!("{}*", "{a,b}".repeat(8))).matches("abababab"));
-    let (deep, path) = ("**/".repeat(40) + "x", "a/".repeat(40) + "y");
-    assert!(!Glob::new(&deep).matches(&path));
-    assert!(Glob::new(&deep).matches(&(path + "/x")));
-    let (models, warnings) = scoped(&[&":".repeat(100_000)]);
-    assert_eq!((models.len(), warnings.len()), (0, 1));
-}
-
-#[test]
 fn ids_are_in_natural_order() {
     let mut ids = [
         "gpt-5",
@@ -476,4 +429,10 @@ fn ids_are_in_natural_order() {
             "gpt-50"
         ]
     );
+}
+
+#[test]
+fn a_long_pattern_matches_nothing() {
+    let (models, warnings) = scoped(&[&":".repeat(100_000)]);
+    assert_eq!((models.len(), warnings.len()), (0, 1));
 }

@@ -22,7 +22,9 @@ pub(super) fn replay_block(
     recipient: Recipient,
 ) -> Option<Cow<'_, AssistantBlock>> {
     match (block, recipient) {
-        (AssistantBlock::Thinking(_), Recipient::OtherModel) => None,
+        (AssistantBlock::Thinking(_), Recipient::OtherModel) | (AssistantBlock::Unknown(_), _) => {
+            None
+        }
         (AssistantBlock::Thinking(thinking), Recipient::SameModel) => {
             is_replayable(thinking).then_some(Cow::Borrowed(block))
         }
@@ -41,7 +43,6 @@ pub(super) fn replay_block(
             })))
         }
         (AssistantBlock::Text(_) | AssistantBlock::ToolCall(_), _) => Some(Cow::Borrowed(block)),
-        (AssistantBlock::Unknown(_), _) => None,
     }
 }
 

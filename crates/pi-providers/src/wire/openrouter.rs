@@ -24,9 +24,12 @@ pub(super) struct BilledCost {
 #[derive(Debug, Default, Clone, PartialEq, Deserialize)]
 #[serde(default)]
 struct UpstreamCost {
-    upstream_inference_cost: Option<f64>,
-    upstream_inference_prompt_cost: Option<f64>,
-    upstream_inference_completions_cost: Option<f64>,
+    #[serde(rename = "upstream_inference_cost")]
+    total: Option<f64>,
+    #[serde(rename = "upstream_inference_prompt_cost")]
+    prompt: Option<f64>,
+    #[serde(rename = "upstream_inference_completions_cost")]
+    completion: Option<f64>,
 }
 
 impl BilledCost {
@@ -54,12 +57,9 @@ impl BilledCost {
             return Some(own);
         }
         let details = self.cost_details.as_ref()?;
-        let upstream = match details.upstream_inference_cost {
+        let upstream = match details.total {
             Some(cost) => valid_price(Some(cost))?,
-            None => {
-                valid_price(details.upstream_inference_prompt_cost)?
-                    + valid_price(details.upstream_inference_completions_cost)?
-            }
+            None => valid_price(details.prompt)? + valid_price(details.completion)?,
         };
         Some(own + upstream)
     }

@@ -93,10 +93,13 @@ pub(super) fn is_met(keyword: &str, expected: &str, text: &str) -> bool {
     super::super::compile(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
 }
 
+/// A keyword that limits a number, its sign in the message, and whether a number exceeds a limit.
+type NumberLimit = (&'static str, &'static str, fn(f64, f64) -> bool);
+
 fn number_faults(node: &Map<String, Value>, number: Option<f64>, faults: &mut Vec<String>) {
     let Some(number) = number else { return };
     let limit = |keyword| node.get(keyword).and_then(Value::as_f64);
-    let limits: [(&str, &str, fn(f64, f64) -> bool); 4] = [
+    let limits: [NumberLimit; 4] = [
         ("minimum", ">=", |number, limit| number < limit),
         ("maximum", "<=", |number, limit| number > limit),
         ("exclusiveMinimum", ">", |number, limit| number <= limit),

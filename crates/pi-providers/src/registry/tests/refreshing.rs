@@ -422,7 +422,7 @@ fn records_of_other_kinds_stay_in_the_store() {
     chat["provider"] = "groq".into();
     let entry: StoredModels =
         serde_json::from_value(json!({"models": [image, chat], "checkedAt": 5})).unwrap();
-    assert_eq!(entry.other_models, [image.clone()]);
+    assert_eq!(entry.other_models, std::slice::from_ref(&image));
     let written = serde_json::to_value(&entry).unwrap();
     assert_eq!(written["models"][1], image);
     assert_eq!(written["models"][0]["id"], "talk");

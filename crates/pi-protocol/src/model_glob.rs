@@ -8,17 +8,21 @@ const MAX_ALTERNATIVES: usize = 256;
 /// Longer patterns match nothing.
 const MAX_PATTERN_BYTES: usize = 4096;
 
-pub(super) struct Glob {
+/// A compiled pattern.
+#[derive(Debug)]
+pub struct ModelGlob {
     alternatives: Vec<Vec<GlobSegment>>,
     negated: bool,
 }
 
 /// A segment between two slashes.
+#[derive(Debug)]
 enum GlobSegment {
     AnySegments,
     Tokens(Vec<GlobToken>),
 }
 
+#[derive(Debug)]
 enum GlobToken {
     Literal(char),
     AnyCharacter,
@@ -29,9 +33,9 @@ enum GlobToken {
     },
 }
 
-impl Glob {
+impl ModelGlob {
     /// Compiles a pattern; one that exceeds the limits matches nothing.
-    pub(super) fn new(pattern: &str) -> Self {
+    pub fn new(pattern: &str) -> Self {
         let pattern = pattern.to_lowercase();
         let body = pattern.trim_start_matches('!');
         let marks = pattern.len() - body.len();
@@ -49,7 +53,8 @@ impl Glob {
         }
     }
 
-    pub(super) fn matches(&self, text: &str) -> bool {
+    /// Whether the pattern matches an ID.
+    pub fn matches(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         let segments: Vec<Vec<char>> = text
             .split('/')
@@ -230,5 +235,60 @@ impl GlobToken {
                 ranges.iter().any(within) != *negated
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn globs_match_like_shells() {
+        for (pattern, text, expected) in [
+            ("a*c", "abc", true),
+            ("a*c", "a/c", false),
+            ("a**c", "abbc", true),
+            ("a/**", "a/b/c", true),
+            ("**", "a/b/c", true),
+            ("a/**/c", "a/c", true),
+            ("?", "", false),
+            ("[!x]y", "ay", true),
+            ("[^x]y", "xy", false),
+            ("[a-c]", "B", true),
+            ("[]]", "]", true),
+            ("[a-]", "-", true),
+            ("[ab", "[ab", true),
+            ("{a,b{c,d}}e", "bde", true),
+            ("{a,b{c,d}}e", "be", false),
+            ("{a}", "{a}", true),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("!*a*", "bcd", true),
+            ("!*a*", "bad", false),
+            ("*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+            ("", "", true),
+        ] {
+            assert_eq!(
+                ModelGlob::new(pattern).matches(text),
+                expected,
+                "{pattern} on {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn pathological_patterns_are_fast() {
+        let braces = "{a,b}".repeat(40);
+        assert!(!ModelGlob::new(&format!("{braces}*")).matches(&"a".repeat(40)));
+        assert!(
+            !ModelGlob::new(&format!("!{braces}")).matches("a"),
+            "too much"
+        );
+        assert!(ModelGlob::new(&format!("{}*", "{a,b}".repeat(8))).matches("abababab"));
+        let (deep, path) = ("**/".repeat(40) + "x", "a/".repeat(40) + "y");
+        assert!(!ModelGlob::new(&deep).matches(&path));
+        assert!(ModelGlob::new(&deep).matches(&(path + "/x")));
     }
 }
