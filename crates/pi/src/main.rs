@@ -194,9 +194,9 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
 }
 
-/// Threads for sessions, their tools and connections: while one of them writes to the disk, another one serves the rest.
-/// More would cost memory and gain nothing for one user.
-const WORKER_THREADS: usize = 2;
+/// Threads for sessions, their tools and connections. One is enough for one user: the runtime replaces it while it waits
+/// for the disk, and tasks that pass events to each other on one thread cost least.
+const WORKER_THREADS: usize = 1;
 
 /// Sessions have run on the main thread, whose stack is usually larger than the default of other threads. Untouched
 /// pages cost nothing.
