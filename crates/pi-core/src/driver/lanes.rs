@@ -8,7 +8,7 @@ use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -16,7 +16,8 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
-type Lane = BoxFuture<'static, Result<(), Box<dyn Any + Send>>>;
+type LaneEnd = Result<(), Box<dyn Any + Send>>;
+type Lane = BoxFuture<'static, LaneEnd>;
 
 #[derive(Default)]
 pub(super) struct Lanes {
@@ -66,9 +67,13 @@ impl Lanes {
             running: FuturesUnordered::new(),
             is_done: false,
         };
-        let mut context = Context::from_waker(Waker::noop());
-        if start == LaneStart::InTask || lane.poll_unpin(&mut context).is_pending() {
-            task.running.push(lane);
+        let first = match start {
+            LaneStart::InTask => Poll::Pending,
+            LaneStart::AtOnce => lane.poll_unpin(&mut Context::from_waker(Waker::noop())),
+        };
+        match first {
+            Poll::Ready(ended) => log_panic(&ended),
+            Poll::Pending => task.running.push(lane),
         }
         if task.take_waiting() {
             tokio::spawn(task.run());
@@ -88,6 +93,12 @@ impl SharedLanes {
     }
 }
 
+fn log_panic(ended: &LaneEnd) {
+    if ended.is_err() {
+        tracing::error!("a lane panicked");
+    }
+}
+
 /// Performs the lanes until none is left.
 struct LaneTask {
     shared: Arc<SharedLanes>,
@@ -100,11 +111,7 @@ impl LaneTask {
         while self.take_waiting() {
             tokio::select! {
                 biased;
-                Some(ended) = self.running.next() => {
-                    if ended.is_err() {
-                        tracing::error!("a lane panicked");
-                    }
-                }
+                Some(ended) = self.running.next() => log_panic(&ended),
                 () = self.shared.added.notified() => {}
             }
         }
@@ -122,7 +129,7 @@ impl LaneTask {
 
 impl Drop for LaneTask {
     /// Ends the lanes that wait for this task if the runtime shuts down before it is done, so that their callers do not
-    /// wait for ever.
+    /// wait forever.
     fn drop(&mut self) {
         if self.is_done {
             return;

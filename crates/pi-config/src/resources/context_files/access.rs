@@ -4,6 +4,8 @@
 //! directory. Neither a repository with a link to a private file nor another user of the machine may use that.
 
 use std::fs::File;
+#[cfg(unix)]
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use pi_protocol::ProjectAccess;
@@ -20,19 +22,15 @@ const TEXT_SUFFIXES: [&str; 5] = [".md", ".mdc", ".markdown", ".txt", "rules"];
 pub(super) struct ContextAccess {
     cwd: PathBuf,
     is_trusted: bool,
-    /// The user that owns the working directory.
     #[cfg(unix)]
-    owner: Option<u32>,
+    permissions: Option<Permissions>,
 }
 
 impl ContextAccess {
     pub(super) fn new(cwd: &Path, project: ProjectAccess) -> Self {
         Self {
             #[cfg(unix)]
-            owner: {
-                use std::os::unix::fs::MetadataExt as _;
-                cwd.metadata().ok().map(|metadata| metadata.uid())
-            },
+            permissions: cwd.metadata().ok().as_ref().map(Permissions::of),
             cwd: cwd.to_owned(),
             is_trusted: project.is_trusted(),
         }
@@ -77,22 +75,13 @@ impl ContextAccess {
     /// Rejects files above the working directory that another user may have written.
     #[cfg(unix)]
     fn check_owner(&self, file: &File, path: &Path) -> Result<(), ReadFileError> {
-        use std::os::unix::fs::MetadataExt as _;
-
         let Some(directory) = path.parent().filter(|directory| *directory != self.cwd) else {
             return Ok(());
         };
-        let (file, directory) = (file.metadata()?, directory.metadata()?);
-        let file = Permissions {
-            owner: file.uid(),
-            mode: file.mode(),
-        };
-        let directory = Permissions {
-            owner: directory.uid(),
-            mode: directory.mode(),
-        };
+        let file = Permissions::of(&file.metadata()?);
+        let directory = Permissions::of(&directory.metadata()?);
         let user = rustix::process::geteuid().as_raw();
-        match untrusted_writer(file, directory, user, self.owner) {
+        match untrusted_writer(file, directory, user, self.permissions) {
             Some(reason) => Err(ReadFileError::Denied(format!(
                 "{reason}; start pi in its directory to use it"
             ))),
@@ -116,25 +105,45 @@ struct Permissions {
     mode: u32,
 }
 
-/// Returns why a file could have been written by a user that was not chosen. `chosen` is the owner of the working
-/// directory: the user has chosen to work with that owner's files.
+#[cfg(unix)]
+impl Permissions {
+    const WRITABLE_BY_OTHERS: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+
+        Self {
+            owner: metadata.uid(),
+            mode: metadata.mode(),
+        }
+    }
+
+    fn is_writable_by_others(self) -> bool {
+        self.mode & Self::WRITABLE_BY_OTHERS != 0
+    }
+}
+
+/// Returns why a file could have been written by a user that was not chosen. Starting pi in the working directory, `cwd`,
+/// chooses its owner, and everyone if everyone can write to it; on some file systems that is so everywhere.
 #[cfg(unix)]
 fn untrusted_writer(
     file: Permissions,
     directory: Permissions,
     user: u32,
-    chosen: Option<u32>,
+    cwd: Option<Permissions>,
 ) -> Option<&'static str> {
     const ROOT: u32 = 0;
-    const WRITABLE_BY_OTHERS: u32 = 0o002;
-    const STICKY: u32 = 0o1000;
-    if file.mode & WRITABLE_BY_OTHERS != 0 {
-        return Some("everyone can write to it");
+    let is_shared = directory.is_writable_by_others();
+    if !cwd.is_some_and(Permissions::is_writable_by_others) {
+        if file.is_writable_by_others() {
+            return Some("everyone can write to it");
+        }
+        if is_shared && directory.mode & Permissions::STICKY == 0 {
+            return Some("everyone can replace it");
+        }
     }
-    let is_shared = directory.mode & WRITABLE_BY_OTHERS != 0;
-    if is_shared && directory.mode & STICKY == 0 {
-        return Some("everyone can replace it");
-    }
+    let chosen = cwd.map(|cwd| cwd.owner);
     let is_known = |owner| owner == user || owner == ROOT || chosen == Some(owner);
     // In containers root often works in directories of other users, but a shared directory is not such a place.
     let accepts_all = user == ROOT && !is_shared;
@@ -149,6 +158,19 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+
+    fn permissions((owner, mode): (u32, u32)) -> Permissions {
+        Permissions { owner, mode }
+    }
+
+    #[test]
+    fn permissions_do_not_matter_where_everyone_can_write_to_the_working_directory() {
+        let [all, mine] = [(1000, 0o777), (1000, 0o755)].map(permissions);
+        assert_eq!(untrusted_writer(all, all, 1000, Some(all)), None);
+        assert!(untrusted_writer(all, all, 1000, Some(mine)).is_some());
+        let of_another = permissions((1001, 0o777));
+        assert!(untrusted_writer(of_another, all, 1000, Some(all)).is_some());
+    }
 
     #[test]
     fn files_that_others_can_write_above_the_working_directory_are_rejected() {
@@ -176,10 +198,10 @@ mod tests {
             ((ME, 0o644), (ME, 0o777), ME, replaceable),
             ((STRANGER, 0o644), (STRANGER, 0o755), 0, None),
         ] {
-            let [file, directory] =
-                [file, directory].map(|(owner, mode)| Permissions { owner, mode });
+            let [file, directory] = [file, directory].map(permissions);
+            let cwd = permissions((COLLEAGUE, 0o755));
             assert_eq!(
-                untrusted_writer(file, directory, user, Some(COLLEAGUE)),
+                untrusted_writer(file, directory, user, Some(cwd)),
                 expected,
                 "{file:?} in {directory:?} as {user}"
             );
