@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::{ToolPrompt, declare_strict, parse_arguments};
-use crate::output_spool::{OutputForm, OutputSnapshot, OutputSpool, SpillTarget};
+use crate::output_spool::{MAX_FILE_BYTES, OutputForm, OutputSnapshot, OutputSpool, SpillTarget};
 use crate::session_variables::{SharedSessionVariables, model_variables};
 use crate::shell_run::{self, OutputProgress, with_prefix};
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, format_size};
@@ -288,6 +288,11 @@ fn output_text(spool: &OutputSpool, snapshot: &OutputSnapshot) -> Option<String>
         return Some(cut.content.clone()).filter(|text| !text.is_empty());
     }
     let full_output = match (&snapshot.full_output_path, spool.failure()) {
+        (Some(path), _) if spool.file_is_truncated() => format!(
+            "First {} of the output: {}",
+            format_size(MAX_FILE_BYTES),
+            path.display()
+        ),
         (Some(path), _) => format!("Full output: {}", path.display()),
         (None, Some(error)) => format!("Full output could not be saved: {error}"),
         (None, None) => "Full output was not saved".to_owned(),

@@ -17,7 +17,9 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{SharedImagePolicy, ToolPrompt, aborted, declare_strict, parse_arguments};
-use crate::images::{ImageError, prepare_image, sniff_image};
+use crate::images::{
+    ImageError, ImagePermit, MAX_IMAGE_FILE_BYTES, prepare_permitted, sniff_image,
+};
 use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
 use window::{LineRange, LineWindow, LineWindowBuilder};
@@ -32,9 +34,6 @@ pub const READ_PROMPT: ToolPrompt = ToolPrompt {
 const HEAD_BYTES: usize = 8192;
 
 const CHUNK_BYTES: usize = 256 * 1024;
-
-/// Larger images would not be usable by any model.
-const MAX_IMAGE_BYTES: u64 = 128 * 1024 * 1024;
 
 pub struct ReadTool {
     declaration: ToolDeclaration,
@@ -144,17 +143,19 @@ impl ReadTool {
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let policy = self.images.get();
-        let prepared = if file.size > MAX_IMAGE_BYTES {
+        let prepared = if file.size > MAX_IMAGE_FILE_BYTES {
             Err(ImageError::TooLarge)
         } else {
-            let mut rest = (&mut file.reader).take(MAX_IMAGE_BYTES);
+            // Acquired before the file is read, so that the files of many calls are not in memory.
+            let permit = ImagePermit::acquire().await;
+            let mut rest = (&mut file.reader).take(MAX_IMAGE_FILE_BYTES);
             rest.read_to_end(&mut bytes).await.map_err(|error| {
                 let error = FileError::from(error);
                 ToolError::new(format!("Cannot read {}: {error}", arguments.path))
             })?;
             let cancel = cancel.clone();
             tokio::task::spawn_blocking(move || {
-                prepare_image(&bytes, media_type, policy.limits, &cancel)
+                prepare_permitted(&bytes, media_type, policy.limits, &cancel, &permit)
             })
             .await
             .unwrap_or(Err(ImageError::Unreadable))
