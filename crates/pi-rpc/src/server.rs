@@ -6,6 +6,7 @@
 //! `server/execute.rs`.
 
 mod execute;
+mod response_slot;
 mod session_json;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,12 +19,13 @@ use pi_protocol::UpdateFormat;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{ClientLine, RejectedLine, RpcRequest};
+use crate::command::{ClientLine, RpcRequest};
 use crate::events::JsonEventWriter;
 use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
-use crate::response::{failure_line, success_line};
+use crate::response::failure_line;
 use crate::rpc_extension_ui::RpcExtensionUi;
+use response_slot::ResponseSlot;
 
 /// Maximum number of commands in progress before reading pauses: more than a client needs, few
 /// enough to bound memory.
@@ -173,17 +175,12 @@ impl Server {
 
     async fn respond(&self, request: RpcRequest) {
         let RpcRequest { id, kind, command } = request;
-        let respond = match self.execute(command, &kind, id.as_ref()).await {
-            Ok(execute::CommandReply::AlreadySent) => return,
-            Ok(execute::CommandReply::Done) => success_line(id.as_ref(), &kind, None),
-            Ok(execute::CommandReply::Data(data)) => success_line(id.as_ref(), &kind, Some(&data)),
-            Err(error) => failure_line(&RejectedLine {
-                id,
-                command: Some(kind),
-                error,
-            }),
-        };
-        self.send(respond).await;
+        let slot = ResponseSlot::new(id, kind, self.sink.clone());
+        match self.execute(command, &slot).await {
+            Ok(execute::CommandReply::Done) => slot.succeed(None).await,
+            Ok(execute::CommandReply::Data(data)) => slot.succeed(Some(&data)).await,
+            Err(error) => slot.fail(error).await,
+        }
     }
 
     async fn send(&self, line: String) {

@@ -8,30 +8,24 @@ use pi_host::{BashRequest, CycleDirection, InputSource, Persist, Prompt, describ
 use pi_protocol::{Command, EntryId, ThinkingLevel};
 use pi_session::ForkPosition;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::response_slot::ResponseSlot;
 use super::{Server, session_json};
-use crate::response::{ForkResponse, ReplaceResponse, success_line};
+use crate::response::{ForkResponse, ReplaceResponse};
 
 /// How to respond to a command.
 pub(super) enum CommandReply {
     Done,
     /// Success with JSON data.
     Data(String),
-    /// The response was already sent.
-    AlreadySent,
 }
 
 type CommandResult = Result<CommandReply, String>;
 
 impl Server {
     /// Executes a command. An error is returned to the client as is.
-    pub(super) async fn execute(
-        &self,
-        command: Command,
-        kind: &str,
-        id: Option<&Value>,
-    ) -> CommandResult {
+    pub(super) async fn execute(&self, command: Command, response: &ResponseSlot) -> CommandResult {
         let session = self.runtime.session();
         match command {
             Command::Prompt {
@@ -47,11 +41,9 @@ impl Server {
                     source: InputSource::Rpc,
                 };
                 // Respond before the first event of the run.
-                let announce = |_| self.send(success_line(id, kind, None));
+                let announce = |_| response.succeed(None);
                 let accepted = session.prompt_announced(prompt, announce).await;
-                accepted
-                    .map(|_| CommandReply::AlreadySent)
-                    .map_err(describe)
+                accepted.map(|_| CommandReply::Done).map_err(describe)
             }
             Command::Steer { message, images } => {
                 let queued = session
@@ -99,7 +91,7 @@ impl Server {
                 exclude_from_context,
             } => {
                 let request = BashRequest {
-                    id: id.cloned(),
+                    id: response.id().cloned(),
                     command,
                     exclude_from_context: exclude_from_context.unwrap_or(false),
                 };
