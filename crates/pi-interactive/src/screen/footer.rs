@@ -2,8 +2,8 @@
 
 use pi_protocol::ContextUsage;
 use pi_session::TokenTotals;
+use pi_tui::styled_line;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
-use pi_views::text::untrusted_text::styled_line;
 use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 
 use crate::blocks::clean_line;
