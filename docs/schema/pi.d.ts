@@ -704,7 +704,7 @@ export type QueuedMessage = {
   text?: string | null;
 };
 
-/** A command that was not executed; the session has not changed. */
+/** A command that was not executed or has failed. */
 export type Rejected = {
   code: RejectionCode;
   /** An error message for the user. */
@@ -872,6 +872,13 @@ export type SessionEvent = {
   request: Request;
 } | {
   type: "approval_resolved";
+  request: RequestId;
+  answer: Answer;
+} | {
+  type: "dialog_requested";
+  request: Request;
+} | {
+  type: "dialog_resolved";
   request: RequestId;
   answer: Answer;
 } | {

@@ -16,10 +16,8 @@ mod store;
 mod testing;
 mod value_template;
 
-pub use authenticator::{AuthOverrides, AuthSource, AuthStatus, Authenticator, ResolvedAuth};
-pub use credential::{
-    ApiKeyCredential, AuthKind, Credential, CredentialShapeError, OAuthCredential,
-};
+pub use authenticator::{AuthOverrides, Authenticator, ResolvedAuth};
+pub use credential::{ApiKeyCredential, Credential, CredentialShapeError, OAuthCredential};
 pub use error::{AuthError, FilePosition, ValueTemplateError};
 pub use provider_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 pub use store::{

@@ -5,7 +5,8 @@
 //! provider uses which flow is decided by the crate above.
 //!
 //! ```
-//! use pi_auth::{AuthKind, Credential, CredentialStore, InMemoryCredentialStore};
+//! use pi_auth::{Credential, CredentialStore, InMemoryCredentialStore};
+//! use pi_protocol::AuthKind;
 //!
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 //! let store = InMemoryCredentialStore::default();
@@ -21,15 +22,14 @@ mod google_credentials;
 mod oauth;
 
 pub use credentials::{
-    AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthKind, AuthOverrides, AuthSource,
-    AuthStatus, Authenticator, CommandCache, CommandReuse, ConfiguredAuth, Credential,
-    CredentialInfo, CredentialShapeError, CredentialStore, FilePosition, InMemoryCredentialStore,
-    KeySource, LockedCredential, OAuthCredential, ProviderAuth, ResolvedAuth, ValueTemplate,
-    ValueTemplateError,
+    AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthOverrides, Authenticator,
+    CommandCache, CommandReuse, ConfiguredAuth, Credential, CredentialInfo, CredentialShapeError,
+    CredentialStore, FilePosition, InMemoryCredentialStore, KeySource, LockedCredential,
+    OAuthCredential, ProviderAuth, ResolvedAuth, ValueTemplate, ValueTemplateError,
 };
 pub use google_credentials::{GoogleCredentials, GoogleToken};
 pub use oauth::{
-    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginChoice, LoginEvent, LoginInteraction,
-    LoginLink, LoginPrompt, MetaOAuth, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth,
-    OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth, codex_account,
+    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginInteraction, MetaOAuth, OAuthContext,
+    OAuthError, OAuthFlow, OAuthRequestAuth, OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth,
+    XaiOAuth, codex_account,
 };

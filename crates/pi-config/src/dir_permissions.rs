@@ -3,7 +3,9 @@
 //! Settings and extensions in the agent directory run with the user's permissions, so write access to it grants
 //! those permissions. This is only a warning, because containers and shared machines may need it.
 
-use crate::{AgentDir, ConfigDiagnostic};
+use pi_protocol::ConfigDiagnostic;
+
+use crate::AgentDir;
 
 /// Returns a warning if other users can write to the agent directory.
 #[cfg(unix)]

@@ -9,9 +9,10 @@ pub(crate) use legacy::rename_legacy;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use serde_json::Value;
 
-use crate::{ConfigDiagnostic, DiagnosticLevel, object_file};
+use crate::object_file;
 
 /// A key that the user bound to several actions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,6 @@
 //! ```
 
 mod auth_file;
-mod diagnostic;
 mod dir_permissions;
 pub mod env_vars;
 mod json_text;
@@ -33,14 +32,12 @@ mod packages;
 mod paths;
 mod regular_file;
 mod resources;
-mod scope;
 mod session_directory;
 mod settings;
 mod startup_migration;
 mod trust;
 
 pub use auth_file::AuthFile;
-pub use diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use dir_permissions::check_dir_permissions;
 pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings};
 pub use locked_file::acquire_lock;
@@ -53,26 +50,14 @@ pub use packages::{
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::ReadFileError;
 pub use resources::{
-    CommandInfo, CommandSource, ContextFile, ExtensionFile, ListedResource, ProjectOverride,
-    PromptTemplate, ResourceFlags, ResourceKind, ResourceRequest, ResourceToggles, Resources,
-    Skill, SkillError, SkillListing, SourceInfo, SourceOrigin, SourceScope, ThemeFile,
+    ContextFile, ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags,
+    ResourceKind, ResourceRequest, ResourceToggles, Resources, Skill, SkillError, SkillListing,
     expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
 };
-pub use scope::{ConfigScope, ProjectAccess};
 pub use session_directory::session_directory;
-pub use settings::{
-    AutoDetect, BoolOrAuto, BranchSummarySettings, CacheWarming, CodeMode, CodemodeSettings,
-    CommandSetting, CompactionModelOverride, CompactionSettings, CompactionTokens, DeliveryMode,
-    DoubleEscapeAction, ExtensionEngine, ExtensionHosts, FullscreenExitOutput, FullscreenScrollbar,
-    ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings, MermaidMode,
-    PackageFilter, PackageSource, ProjectTrustDefault, ProviderRetrySettings, QuietStartup,
-    QuietStartupPart, RetrySettings, SETTING_REFERENCE, SettingReference, SettingScope,
-    SettingTopic, Settings, SettingsError, SettingsOverrides, SettingsStore, ShareDestination,
-    TerminalSettings, TreeFilterMode, TuiMode, WarningSettings, WheelScrollLines,
-};
+pub use settings::{SettingsError, SettingsOverrides, SettingsStore, extension_engine, shell_path};
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
-    ProjectChanges, SavedTrust, SessionChoices, TrustChoice, TrustDecision, TrustError,
-    TrustInputs, TrustStore, TrustUpdate, decide_trust, find_project_changes, requires_trust,
-    trust_choices,
+    ProjectChanges, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore,
+    TrustUpdate, decide_trust, find_project_changes, requires_trust, trust_choices,
 };

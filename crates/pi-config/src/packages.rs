@@ -10,6 +10,7 @@ mod npm_version;
 use std::path::{Path, PathBuf};
 
 use pi_env::Env;
+use pi_protocol::SourceScope;
 use sha2::{Digest, Sha256};
 
 pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};
@@ -18,7 +19,7 @@ pub use manifest::installed_version;
 pub use npm_version::{NpmRange, NpmVersion};
 
 use crate::AgentDir;
-use crate::resources::{SourceScope, resolve};
+use crate::resources::resolve;
 
 /// A package that is configured or passed on the command line but not installed.
 #[derive(Debug, Clone, PartialEq, Eq)]

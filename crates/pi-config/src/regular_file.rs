@@ -24,6 +24,9 @@ pub enum ReadFileError {
     },
     #[error("not valid UTF-8")]
     NotUtf8,
+    /// Must not be read, with the reason.
+    #[error("{0}")]
+    Denied(String),
     /// Invalid contents, with their position.
     #[error("{0}")]
     Malformed(String),

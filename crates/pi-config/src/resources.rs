@@ -13,9 +13,9 @@ mod named_set;
 mod package_resources;
 mod path_glob;
 mod prompt_templates;
+mod provenance;
 mod selection;
 mod skills;
-mod source_info;
 mod system_prompts;
 mod template_arguments;
 mod themes;
@@ -27,28 +27,28 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-pub use commands::{CommandInfo, CommandSource};
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
-pub use source_info::{SourceInfo, SourceOrigin, SourceScope};
-pub use themes::ThemeFile;
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
-use context_files::ProjectContext;
 use location::absolute;
 use named_set::NamedSet;
 use pi_env::Env;
+use pi_protocol::settings::Settings;
+use pi_protocol::{
+    ConfigDiagnostic, ConfigScope, ProjectAccess, SourceInfo, SourceOrigin, SourceScope, ThemeFile,
+};
+use provenance::Provenance;
 use selection::{ResourceCandidate, ResourceSelector, SelectedResources};
 use skills::SkillSet;
-use source_info::Provenance;
 use walk::{EntryKind, LooseSkills, Walk, kind_of};
 
 use crate::packages::{MissingPackage, PackageAddress};
-use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess, Settings, SettingsStore};
+use crate::{AgentDir, SettingsStore};
 
 /// Inputs of [`load_resources`].
 #[derive(Debug, Clone)]
@@ -418,15 +418,10 @@ fn load_context_files(request: &ResourceRequest, resources: &mut Resources) {
     if request.flags.no_context_files {
         return;
     }
-    let project = if request.project.is_denied() {
-        ProjectContext::LeaveOut
-    } else {
-        ProjectContext::Read
-    };
     resources.context_files = context_files::load(
         request.agent_dir.path(),
         &request.cwd,
-        project,
+        request.project,
         &mut resources.diagnostics,
     );
 }

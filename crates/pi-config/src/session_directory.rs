@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use pi_env::Env;
+use pi_protocol::settings::Settings;
 
-use crate::{Settings, env_vars, expand_home};
+use crate::{env_vars, expand_home};
 
 /// Returns the session directory from the flag, the environment or the settings, in this order. `None` means the
 /// default in the agent directory.

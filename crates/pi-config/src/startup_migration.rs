@@ -13,10 +13,11 @@ use std::io;
 use std::path::Path;
 
 use pi_fs::NewFileMode;
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
 use crate::keybindings_file::rename_legacy;
 use crate::object_file::{FileEnding, LockedObject};
-use crate::{AgentDir, ConfigDiagnostic, DiagnosticLevel, object_file};
+use crate::{AgentDir, object_file};
 
 /// Search programs that earlier versions installed into `tools`.
 const MANAGED_PROGRAMS: [&str; 4] = ["fd", "rg", "fd.exe", "rg.exe"];

@@ -7,11 +7,14 @@ mod project_changes;
 mod store;
 
 pub use project_changes::{ProjectChanges, find_project_changes};
-pub use store::{SavedTrust, TrustError, TrustStore, TrustUpdate};
+pub use store::{TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};
 
-use crate::{AgentDir, ProjectAccess, ProjectTrustDefault};
+use pi_protocol::settings::ProjectTrustDefault;
+use pi_protocol::{ProjectAccess, TrustChoice};
+
+use crate::AgentDir;
 
 /// Entries of `.pi` that are only applied in trusted projects.
 const GUARDED_ENTRIES: [&str; 7] = [
@@ -108,65 +111,6 @@ pub fn requires_trust(cwd: &Path, home: Option<&Path>) -> bool {
 /// Includes dangling symlinks, because their target may appear later.
 fn entry_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
-}
-
-/// A choice offered in the trust prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TrustChoice {
-    Trust {
-        dir: PathBuf,
-    },
-    /// Trusts everything in the project's parent directory.
-    TrustParent {
-        parent: PathBuf,
-        /// The project's directory, whose own decision is removed.
-        dir: PathBuf,
-    },
-    /// Trusts the project until the process exits.
-    TrustOnce,
-    Deny {
-        dir: PathBuf,
-    },
-    /// Denies trust until the process exits.
-    DenyOnce,
-}
-
-impl TrustChoice {
-    /// Returns the label of the choice. It may contain a path: strip control characters before showing it in a
-    /// terminal.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Trust { .. } => "Trust this directory".to_owned(),
-            Self::TrustParent { parent, .. } => {
-                format!("Trust everything in {}", parent.display())
-            }
-            Self::TrustOnce => "Trust for this session".to_owned(),
-            Self::Deny { .. } => "Do not trust this directory".to_owned(),
-            Self::DenyOnce => "Do not trust for this session".to_owned(),
-        }
-    }
-
-    /// Returns the resulting access.
-    pub fn access(&self) -> ProjectAccess {
-        match self {
-            Self::Trust { .. } | Self::TrustParent { .. } | Self::TrustOnce => {
-                ProjectAccess::Trusted
-            }
-            Self::Deny { .. } | Self::DenyOnce => ProjectAccess::Denied,
-        }
-    }
-
-    /// Returns the updates to pass to [`TrustStore::save`].
-    pub fn updates(&self) -> Vec<TrustUpdate> {
-        match self {
-            Self::Trust { dir } => vec![TrustUpdate::trust(dir)],
-            Self::TrustParent { parent, dir } => {
-                vec![TrustUpdate::trust(parent), TrustUpdate::forget(dir)]
-            }
-            Self::Deny { dir } => vec![TrustUpdate::deny(dir)],
-            Self::TrustOnce | Self::DenyOnce => Vec::new(),
-        }
-    }
 }
 
 /// Whether choices for this session only are offered.

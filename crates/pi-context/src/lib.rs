@@ -28,7 +28,6 @@ mod compaction;
 pub mod estimate;
 mod model_messages;
 mod sections;
-mod session_stats;
 mod system_prompt;
 mod usage;
 
@@ -50,7 +49,6 @@ pub use model_messages::{bash_execution_text, to_model_message, to_model_message
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
 };
-pub use session_stats::SessionStats;
 pub use system_prompt::{
     DocsPaths, ProjectInstructions, PromptSkill, PromptTool, SystemPromptParts, find_documentation,
     shell_command,

@@ -1,13 +1,14 @@
 //! Performs the effects of the machine.
 //!
-//! A lane is the sequence of effects that follows one request. It runs in its own task, performs the effects in order
-//! and feeds their outcomes back. The caller waits for the reply only, and may stop waiting at any time. Several lanes
-//! may be active at once: the run, and the requests of other clients and hooks.
+//! A lane is the sequence of effects that follows one request. It runs apart from its caller, performs the effects in
+//! order and feeds their outcomes back. The caller waits for the reply only, and may stop waiting at any time. Several
+//! lanes may be active at once: the run, and the requests of other clients and hooks. They share a task (`lanes`).
 //!
 //! Hooks and backends run third-party code. A panic in it ends what the effect belongs to, never the lane.
 
 mod backend;
 mod control;
+mod lanes;
 mod reply;
 mod tools;
 
@@ -21,6 +22,7 @@ use tracing::{Instrument as _, Span};
 
 pub use backend::{Backend, PreparedRun};
 pub use control::Control;
+use lanes::LaneStart;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
 use reply::{Replier, ReplyRelease};
@@ -30,7 +32,7 @@ use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejecti
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
 
-/// Feeds a request to the machine, and performs what follows in a separate task.
+/// Feeds a request to the machine, and performs what follows in the task of the session.
 ///
 /// The machine has processed the request when this returns, whether or not the caller waits for the reply.
 pub fn submit<B: Backend>(backend: &B, input: Input) -> PendingReply<B> {
@@ -59,7 +61,13 @@ pub fn submit<B: Backend>(backend: &B, input: Input) -> PendingReply<B> {
         release.wait().await;
         lane.complete().await;
     };
-    backend.control().spawn(running.instrument(span));
+    let start = if backend.starts_at_once() {
+        LaneStart::AtOnce
+    } else {
+        LaneStart::InTask
+    };
+    let lanes = &backend.control().lanes;
+    lanes.spawn(running.instrument(span), start);
     pending
 }
 

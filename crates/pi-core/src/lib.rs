@@ -14,6 +14,7 @@ mod queue;
 mod request_phase;
 mod retry_end;
 mod session_services;
+mod start_order;
 mod summary_options;
 mod tool;
 mod tool_call;
@@ -40,6 +41,7 @@ pub use queue::{MessageQueue, Queued};
 pub use session_services::{
     InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
 };
+pub use start_order::StartOrder;
 pub use summary_options::summary_options;
 pub use tool::{
     CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::{Pending, to_json};
 use crate::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeLink};
+use crate::extension_thread::on_extension_thread;
 use crate::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use crate::handlers::{Caller, ExtensionAgents, OpenSessions};
 use crate::open_dialogs::OpenDialogs;
@@ -206,7 +207,9 @@ impl ExtensionBridge {
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
         let _program = self.runtime_handle.enter();
         let mut context = Context::from_waker(Waker::noop());
-        if work.as_mut().poll(&mut context).is_pending() {
+        // The budget of the thread's current task does not apply to it.
+        let mut start = std::pin::pin!(tokio::task::unconstrained(work.as_mut()));
+        if on_extension_thread(|| start.as_mut().poll(&mut context)).is_pending() {
             self.runtime_handle.spawn(work);
         }
     }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{AgentDir, CommandInfo, ResourceFlags, Resources, Skill};
-use pi_context::{PromptSections, SessionStats};
+use pi_config::{AgentDir, ResourceFlags, Resources, Skill};
+use pi_context::PromptSections;
 use pi_core::Tool;
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent, Model, QueuedTexts,
-    SharedMessage, ThinkingLevel,
+    Answer, CommandInfo, CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent,
+    Model, QueuedTexts, Request, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session};
@@ -142,11 +142,24 @@ pub trait SessionSetup: Send + Sync {
     fn prompt_sections(&self, inputs: PromptInputs, active: &[String]) -> PromptSections;
 }
 
-/// A session, as extensions use it.
-pub trait ExtensionSession: SessionHistory + SessionRun + SessionSetup {}
+/// Shows a request to the user.
+pub type ShowRequest = dyn FnOnce() -> BoxFuture<'static, Answer> + Send;
 
-impl<Implementation: SessionHistory + SessionRun + SessionSetup> ExtensionSession
-    for Implementation
+/// Questions to the user, which any client of the session may answer.
+pub trait SessionInteraction: Send + Sync {
+    /// Opens a request, then calls `show` for the answer of the front end. The first answer wins; if it is not the front end's,
+    /// the future of `show` is dropped, which closes the dialog there. Dropping the result cancels the request.
+    fn ask(&self, request: Request, show: Box<ShowRequest>) -> BoxFuture<'static, Answer>;
+}
+
+/// A session, as extensions use it.
+pub trait ExtensionSession:
+    SessionHistory + SessionRun + SessionSetup + SessionInteraction
+{
+}
+
+impl<Implementation: SessionHistory + SessionRun + SessionSetup + SessionInteraction>
+    ExtensionSession for Implementation
 {
 }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use pi_config::ExtensionEngine;
 use pi_ext::TuiToolkit;
+use pi_protocol::settings::ExtensionEngine;
+use pi_protocol::{Answer, Request, RequestId, RequestKind};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -101,9 +102,46 @@ pub enum ExtensionNotice {
 /// A dialog of an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionDialog {
+    /// The ID of its request, by which any client may answer it.
+    pub id: String,
     pub prompt: DialogPrompt,
     /// Time after which the dialog is canceled.
     pub timeout: Option<Duration>,
+}
+
+impl ExtensionDialog {
+    /// Returns the dialog as a request of the session.
+    pub fn to_request(&self) -> Request {
+        let timeout = self.timeout_milliseconds();
+        let kind = match self.prompt.clone() {
+            DialogPrompt::Select { title, options } => RequestKind::Select {
+                title,
+                options,
+                timeout,
+            },
+            DialogPrompt::Confirm { title, message } => RequestKind::Confirm {
+                title,
+                message,
+                timeout,
+            },
+            DialogPrompt::Input { title, placeholder } => RequestKind::Input {
+                title,
+                placeholder,
+                timeout,
+            },
+            DialogPrompt::Editor { title, prefill } => RequestKind::Editor { title, prefill },
+        };
+        Request {
+            id: RequestId(self.id.clone()),
+            call: None,
+            kind,
+        }
+    }
+
+    pub fn timeout_milliseconds(&self) -> Option<u64> {
+        let timeout = self.timeout?;
+        Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -137,6 +175,27 @@ pub enum DialogResponse {
     Text(String),
     Confirmed(bool),
     Cancelled,
+}
+
+impl From<DialogResponse> for Answer {
+    fn from(response: DialogResponse) -> Self {
+        match response {
+            DialogResponse::Text(value) => Self::Value { value },
+            DialogResponse::Confirmed(confirmed) => Self::Confirmed { confirmed },
+            DialogResponse::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+impl From<Answer> for DialogResponse {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Value { value } => Self::Text(value),
+            Answer::Confirmed { confirmed } => Self::Confirmed(confirmed),
+            // Dialogs do not accept the answers to approvals.
+            _ => Self::Cancelled,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod calls;
 mod control;
 mod dispatch;
 pub mod events;
+mod extension_thread;
 mod front_end;
 mod handle;
 mod handlers;
@@ -30,15 +31,15 @@ mod tool;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::{
-    AgentDir, CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, ExtensionEngine,
-    ExtensionFile, Settings,
-};
+use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
+use pi_protocol::settings::{ExtensionEngine, Settings};
+use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
+pub use extension_thread::is_on_extension_thread;
 pub use front_end::{
     DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionMode,
     ExtensionNotice, ExtensionOptions, ExtensionUi, NoExtensionUi,
@@ -50,8 +51,8 @@ pub use bridge::host_error;
 pub use control::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, AgentTools, ControlFuture,
     ExtensionPrompt, ExtensionSession, MessageDelivery, ProgramServices, PromptInputs,
-    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionRun, SessionSetup,
-    SessionTool, ToolRegistration, TreeNavigation,
+    RunningAgent, RuntimeControl, RuntimeLink, SessionHistory, SessionInteraction, SessionRun,
+    SessionSetup, SessionTool, ShowRequest, ToolRegistration, TreeNavigation,
 };
 pub use handle::{
     ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
@@ -125,7 +126,8 @@ impl SessionExtensions {
         let settings = &environment.settings;
         for file in files {
             let engine = options.engine;
-            let engine = engine.unwrap_or_else(|| settings.extension_engine(&file.path));
+            let engine =
+                engine.unwrap_or_else(|| pi_config::extension_engine(settings, &file.path));
             extensions.load_file(file, engine, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use pi_config::SourceInfo;
+use pi_protocol::SourceInfo;
 use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;

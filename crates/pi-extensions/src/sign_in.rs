@@ -9,9 +9,9 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use pi_auth::{
-    LoginChoice, LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthCredential,
-    OAuthError, OAuthFlow, OAuthRequestAuth,
+    LoginInteraction, OAuthContext, OAuthCredential, OAuthError, OAuthFlow, OAuthRequestAuth,
 };
+use pi_protocol::{LoginChoice, LoginEvent, LoginPrompt};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ impl SignInPrompt {
                     .iter()
                     .zip(options)
                     .map(|(id, option)| LoginChoice {
-                        id,
+                        id: (*id).to_owned(),
                         label: option.label.clone(),
                     })
                     .collect(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_config::{ConfigDiagnostic, DiagnosticLevel};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
 use crate::bridge::lock;
 use crate::front_end::{

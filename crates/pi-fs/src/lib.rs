@@ -5,7 +5,7 @@
 //! - [`LockDir`] is the lock that the TypeScript pi uses for shared files; [`file_lock`] is the kernel's advisory
 //!   lock on an open file.
 //! - [`private`] creates files and directories that only the user can access.
-//! - [`open_nonblocking`] opens untrusted paths.
+//! - [`open_nonblocking`] opens untrusted paths, and [`opened_path`] returns where an open file is.
 //!
 //! Temporary files and directories left behind by killed processes are removed by the next writer. All functions
 //! block; asynchronous callers run them on a blocking thread.
@@ -26,6 +26,7 @@ pub mod atomic_file;
 pub mod file_lock;
 mod lock_dir;
 mod nonblocking;
+mod opened_path;
 pub mod private;
 mod random;
 mod rename;
@@ -35,5 +36,6 @@ mod temporary_file;
 pub use atomic_file::NewFileMode;
 pub use lock_dir::{LockAttempt, LockAttempts, LockDir, LockError, LockTiming};
 pub use nonblocking::open_nonblocking;
+pub use opened_path::opened_path;
 pub use rename::rename_without_replacing;
 pub use temporary_file::TemporaryNames;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pi_config::{
-    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, Settings, SettingsStore,
-    load_resources,
+    AgentDir, ResourceFlags, ResourceRequest, Resources, SettingsStore, load_resources,
 };
 use pi_env::Env;
+use pi_protocol::ProjectAccess;
+use pi_protocol::settings::Settings;
 use pretty_assertions::assert_eq;
 
 use crate::temp_files;

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pi_config::{
-    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Settings, SettingsStore,
-    load_resources,
-};
+use pi_config::{AgentDir, ResourceFlags, ResourceRequest, SettingsStore, load_resources};
 use pi_env::Env;
-use pi_protocol::Model;
+use pi_protocol::settings::Settings;
+use pi_protocol::{Model, ProjectAccess};
 use pi_providers::{builtin_model, resolve_scope};
 use pretty_assertions::assert_eq;
 

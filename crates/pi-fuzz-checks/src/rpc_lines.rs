@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_config::{AgentDir, Settings, SettingsStore};
+use pi_config::{AgentDir, SettingsStore};
 use pi_env::Env;
 use pi_host::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pi_protocol::Command;
+use pi_protocol::settings::Settings;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, ServeOptions, serve};
 use pretty_assertions::assert_eq;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use pi_config::{AgentDir, ConfigScope, ProjectAccess, SettingsStore};
+use pi_config::{AgentDir, SettingsStore};
+use pi_protocol::{ConfigScope, ProjectAccess};
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value};
 

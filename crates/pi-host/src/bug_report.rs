@@ -1,7 +1,7 @@
 //! Collects what a bug report contains about a live session.
 
-use pi_config::ConfigScope;
 use pi_export::{ExportTheme, ReportedSession};
+use pi_protocol::ConfigScope;
 
 use crate::session::AgentSession;
 use crate::workspace::Workspace;

@@ -22,7 +22,7 @@ use thiserror::Error;
 pub use options::HostOptions;
 pub use runtime_keys::RuntimeKeys;
 pub use session_handle::SessionHandle;
-pub use trust::{TrustPrompt, TrustResolution, TrustResolver};
+pub use trust::{TrustFlag, TrustPrompt, TrustResolution, TrustResolver};
 
 pub(crate) use trust::resolve_trust;
 
@@ -117,8 +117,9 @@ impl Host {
 
     /// Starts a session that the host keeps while clients attach and detach.
     pub async fn open(&self, options: SessionOptions) -> Result<SessionHandle, StartError> {
-        let runtime = self.start(options).await?;
-        Ok(self.shared.live.keep(runtime))
+        let live = &self.shared.live;
+        let _operation = live.begin_operation();
+        live.open(Box::pin(self.start(options))).await
     }
 
     /// Attaches to a session: the live one, or the stored one with this ID, which is opened.
@@ -129,20 +130,22 @@ impl Host {
         id: &str,
         options: SessionOptions,
     ) -> Result<SessionHandle, AttachError> {
+        let live = &self.shared.live;
+        let _operation = live.begin_operation();
         // Opening or closing the same session at the same time would find its file locked.
-        let _turn = self.shared.live.lock(id).await;
-        if let Some(live) = self.shared.live.attach(id) {
-            return Ok(live);
+        let _turn = live.lock(id).await;
+        if let Some(attached) = live.attach(id) {
+            return Ok(attached);
         }
         let (root, wanted) = (sessions_root(self.options.agent_dir.path()), id.to_owned());
         let finding = move || SearchScope::AllProjects(&root).find_by_id(&wanted);
         let found = tokio::task::spawn_blocking(finding).await.ok().flatten();
         let file = found.ok_or_else(|| AttachError::NotFound(id.to_owned()))?;
-        let runtime = self.start(SessionOptions {
+        let starting = self.start(SessionOptions {
             session: SessionChoice::Open(file),
             ..options
         });
-        Ok(self.shared.live.keep(runtime.await?))
+        Ok(live.open(Box::pin(starting)).await?)
     }
 
     /// Lists the sessions that the host keeps.
@@ -152,6 +155,7 @@ impl Host {
 
     /// Closes the sessions that have been idle without a client for `limit`, and returns how many.
     pub async fn close_idle(&self, limit: Duration) -> usize {
+        let _operation = self.shared.live.begin_operation();
         let mut closed = 0;
         for id in self.shared.live.idle(limit) {
             let _turn = self.shared.live.lock(&id).await;
@@ -176,8 +180,9 @@ impl Host {
         }
     }
 
-    /// Shuts down the sessions that the host keeps.
+    /// Shuts down the sessions that the host keeps. Sessions that are being opened are canceled, and later ones refused.
     pub async fn shutdown(&self) {
+        self.shared.live.close().await;
         let ending = self.shared.live.take_all().into_iter();
         let ending = ending.map(|runtime| async move { runtime.shutdown().await });
         futures_util::future::join_all(ending).await;

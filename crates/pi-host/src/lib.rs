@@ -7,10 +7,11 @@
 //! ```
 //! use std::sync::Arc;
 //!
+//! use pi_config::{AgentDir, SettingsStore};
 //! use pi_env::Env;
-//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-//! use pi_config::{AgentDir, Settings, SettingsStore};
 //! use pi_host::{Host, HostOptions, Prompt, SessionChoice, SessionOptions};
+//! use pi_protocol::settings::Settings;
+//! use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let models = Models::new(ModelsOptions::default());
@@ -37,24 +38,33 @@
 
 mod attachments;
 mod bug_report;
+mod commands;
 mod error_text;
+mod exporter;
 mod extension_adapter;
 mod host;
+mod model_catalog;
 mod model_choice;
 mod participants;
 mod replay;
 mod runtime;
 mod session;
+mod session_catalog;
 mod session_choice;
+mod settings_editor;
+mod sign_in;
 mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use error_text::describe_error;
+pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{
-    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustPrompt, TrustResolution,
-    TrustResolver,
+    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
+    TrustResolution, TrustResolver,
 };
+pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
@@ -65,10 +75,17 @@ pub use participants::{
     StartReason, ToolPolicy, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, TurnHook,
     UserBashVerdict, UserCommand, UserInput,
 };
+pub use pi_auth::{LoginInteraction, OAuthError};
+pub use pi_config::{
+    AgentDir, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
+    Resources, SettingsOverrides, read_keybindings,
+};
+pub use pi_context::{CacheMiss, CacheMissDetector};
 pub use pi_core::{
     ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
-    PromptOutcome,
+    PromptOutcome, StartOrder,
 };
+pub use pi_export::{BugReport, ExportTheme, Gist, WrittenReport};
 pub use pi_extensions::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
     DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
@@ -78,6 +95,8 @@ pub use pi_extensions::{
     RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
     ToolRenderer, TuiToolkit, WideEdge,
 };
+pub use pi_providers::{LlamaRouter, Models};
+pub use pi_session::ForkPosition;
 pub use replay::{ReplayError, replay};
 pub use runtime::{
     ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
@@ -87,12 +106,15 @@ pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
     EntriesSince, ForkMessage, History, ModelCycle, ModelSelection, NavigateError, NavigateOptions,
     NavigateOutcome, NoExpansion, PendingRequests, Persist, PromptError, PromptExpansion, Retries,
-    SessionListener, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
-    ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
+    SessionListener, SessionOutline, SessionParts, SessionQueue, SessionStatus,
+    SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
+pub use session_catalog::SessionCatalog;
 pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
+pub use settings_editor::SettingsEditor;
+pub use sign_in::{SignIn, SignInError};
 pub use toolset::{DefaultTools, PROCESS_MARKS, ToolSelection, Toolset, ToolsetOptions};
-pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions};
+pub use workspace::{MissingPackageInstaller, Workspace, WorkspaceOptions, settings_before_trust};
 
 /// Compiles the examples of the manual as doctests.
 #[cfg(doctest)]

@@ -7,11 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_config::{ConfigDiagnostic, DiagnosticLevel, Settings};
 use pi_env::env_vars;
-use pi_protocol::{EntryKind, Model, ThinkingLevel};
+use pi_protocol::settings::Settings;
+use pi_protocol::{
+    ConfigDiagnostic, DiagnosticLevel, EntryKind, Model, ScopedModel, ThinkingLevel,
+};
 use pi_providers::{
-    ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions, ScopedModel,
+    ModelQuery, ModelQueryError, ModelScope, Models, NetworkAccess, RefreshOptions,
     builtin_providers, resolve_model, resolve_scope,
 };
 use pi_session::{ContextModel, Session, SessionError};

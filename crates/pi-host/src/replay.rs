@@ -11,16 +11,17 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_config::{AgentDir, ResourceFlags, Settings, SettingsStore};
+use pi_config::{AgentDir, ResourceFlags, SettingsStore};
 use pi_core::{InputSource, Prompt, RegisteredTool, ToolRegistry};
 use pi_env::Env;
 use pi_export::{NextPrompt, RecordError, ReplayReport, ReplayScript};
+use pi_protocol::settings::Settings;
 use pi_protocol::{ImageContent, InputBlock, MessageContent, UserMessage};
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::SessionError;
 use thiserror::Error;
 
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, TrustFlag};
 use crate::runtime::{SessionOptions, StartError};
 use crate::session::{AgentSession, PromptError};
 use crate::session_choice::SessionChoice;
@@ -102,12 +103,12 @@ fn offline_session(
     let mut settings = Settings::default();
     settings.compaction.enabled = Some(false);
     settings.retry.base_delay_ms = Some(0);
-    settings.steering_mode = Some(pi_config::DeliveryMode::All);
+    settings.steering_mode = Some(pi_protocol::QueueMode::All);
     // An unpredictable name, since the temporary directory is shared between users.
     let name = format!("pi-replay-{}", uuid::Uuid::new_v4().simple());
     let nowhere = std::env::temp_dir().join(name);
     let host = Host::new(HostOptions {
-        trust: Some(false),
+        trust: Some(TrustFlag::Deny),
         offline: true,
         settings: Some(SettingsStore::in_memory(settings)),
         model_collection: Some(models),

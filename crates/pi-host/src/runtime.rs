@@ -5,24 +5,21 @@
 //! new one starts, and there is never more than one. Operations within a session belong to
 //! [`AgentSession`].
 
+mod build;
 mod error;
 mod fallback;
+mod open;
 mod replace;
 mod session_options;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pi_config::{
-    CommandInfo, ConfigDiagnostic, DiagnosticLevel, ProjectChanges, Resources,
-    run_startup_migrations, session_directory,
-};
-use pi_core::{ToolRegistry, ToolSource};
+use pi_config::{ProjectChanges, Resources, run_startup_migrations};
 use pi_extensions::SessionExtensions;
-use pi_protocol::{Model, ThinkingLevel};
-use pi_providers::{NetworkAccess, RefreshOptions, ScopedModel};
-use pi_session::{OpenReport, Session};
+use pi_protocol::{CommandInfo, ConfigDiagnostic};
+use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -32,12 +29,12 @@ pub use error::{ReplaceError, StartError, no_model_hints};
 pub use replace::ReplaceOutcome;
 pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification};
 
-use crate::extension_adapter;
+use build::{InitialModel, build};
+use open::open_session;
+
 use crate::host::Host;
-use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
-use crate::participants::{Participants, SessionShutdown, SessionStart, StartReason};
-use crate::session::{AgentSession, SessionParts};
-use crate::session_choice::SessionResolver;
+use crate::participants::{SessionShutdown, SessionStart, StartReason};
+use crate::session::AgentSession;
 use crate::workspace::{
     ProjectProbe, Workspace, WorkspaceOptions, describe_changes, find_project_changes,
     remember_changes,
@@ -200,7 +197,11 @@ impl SessionRuntime {
 
     fn check_project(&self, workspace: &Workspace) -> Option<JoinHandle<Option<ProjectChanges>>> {
         let options = self.0.host.options();
-        let is_given = options.trust.is_some() || options.settings.is_some();
+        let flag = options.trust.as_ref();
+        let is_given = flag
+            .and_then(|flag| flag.decision(&workspace.cwd))
+            .is_some()
+            || options.settings.is_some();
         if is_given || !workspace.project.is_trusted() {
             return None;
         }
@@ -330,88 +331,6 @@ impl std::fmt::Debug for SessionRuntime {
     }
 }
 
-/// Opens the chosen session before any other project file is read.
-fn open_session(
-    host: &Host,
-    options: &SessionOptions,
-    probe: &ProjectProbe,
-    diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> Result<Session, StartError> {
-    let resolver = SessionResolver {
-        agent_dir: host.options().agent_dir.clone(),
-        chosen: chosen_directory(host, options, probe),
-        cwd: options.cwd.clone(),
-        cwd_override: options.cwd_override.clone(),
-        env: host.env().clone(),
-    };
-    let mut session = resolver.open(options.session.clone(), diagnostics)?;
-    check_cwd(&session, &options.cwd)?;
-    diagnostics.extend(open_warnings(&session));
-    if let Some(name) = &options.name {
-        let name = name.split(['\r', '\n']).filter(|part| !part.is_empty());
-        let name = name.collect::<Vec<_>>().join(" ");
-        match name.trim() {
-            "" => return Err(StartError::BlankName),
-            name => session.set_name(name)?,
-        };
-    }
-    Ok(session)
-}
-
-/// Returns the configured session directory. Project settings apply only if the project is trusted,
-/// and the user is not prompted here: the session may belong to another project.
-fn chosen_directory(
-    host: &Host,
-    options: &SessionOptions,
-    probe: &ProjectProbe,
-) -> Option<PathBuf> {
-    session_directory(
-        options.session_dir.as_deref(),
-        host.env(),
-        &probe.settings().settings(),
-        &options.cwd,
-    )
-}
-
-fn check_cwd(session: &Session, fallback_cwd: &Path) -> Result<(), StartError> {
-    if session.path().is_some() && session.check_cwd().is_err() {
-        return Err(StartError::MissingCwd {
-            cwd: session.cwd().to_owned(),
-            session_file: session.path().map(Path::to_owned).unwrap_or_default(),
-            instead: fallback_cwd.to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// Returns warnings about the session file for the user.
-fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
-    let OpenReport {
-        torn_tail,
-        locked_elsewhere,
-        ..
-    } = session.open_report();
-    let warnings = [
-        (
-            *torn_tail,
-            "the last record of the session is incomplete and was skipped",
-        ),
-        (
-            *locked_elsewhere,
-            "the session is open in another pi process; close it there before you continue here",
-        ),
-    ];
-    warnings
-        .into_iter()
-        .filter(|(applies, _)| *applies)
-        .map(|(_, message)| ConfigDiagnostic {
-            level: DiagnosticLevel::Warning,
-            message: message.to_owned(),
-            path: session.path().map(Path::to_owned),
-        })
-        .collect()
-}
-
 /// Adds the items that are not in the list yet.
 fn add_missing<Item>(
     known: &mut Vec<Item>,
@@ -434,129 +353,4 @@ fn deduplicate(diagnostics: &mut Vec<ConfigDiagnostic>) {
         }
         is_new
     });
-}
-
-/// How the model of a session is chosen.
-#[derive(Clone)]
-enum InitialModel {
-    /// From flags, the session and the settings.
-    Resolve,
-    /// Keep the values of the session before a reload.
-    Keep {
-        model: Option<Arc<Model>>,
-        thinking_level: ThinkingLevel,
-        scoped_models: Vec<ScopedModel>,
-    },
-}
-
-impl InitialModel {
-    fn keep(session: &AgentSession) -> Self {
-        Self::Keep {
-            model: session.selection().model(),
-            thinking_level: session.selection().thinking_level(),
-            scoped_models: session.selection().scoped_models(),
-        }
-    }
-}
-
-/// Builds an [`AgentSession`] from a stored session.
-async fn build(
-    host: &Host,
-    options: &SessionOptions,
-    workspace: Arc<Workspace>,
-    session: Session,
-    choice: InitialModel,
-    mut diagnostics: Vec<ConfigDiagnostic>,
-) -> Result<CurrentSession, StartError> {
-    diagnostics.extend(workspace.diagnostics.iter().cloned());
-    diagnostics.extend(workspace.resources.extension_errors.iter().cloned());
-    let environment = extension_adapter::environment(&workspace);
-    let extensions =
-        SessionExtensions::load(environment, &options.extensions, &mut diagnostics).await;
-    let mut choice = match choice {
-        InitialModel::Resolve => choose(host, options, &workspace, &session)
-            .await
-            .map_err(|error| error.after(&diagnostics))?,
-        InitialModel::Keep {
-            model,
-            thinking_level,
-            scoped_models,
-        } => ModelChoice {
-            model,
-            thinking_level,
-            scoped_models,
-            ..ModelChoice::default()
-        },
-    };
-    diagnostics.append(&mut choice.diagnostics);
-    let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
-    if let Some(extensions) = &extensions {
-        let tools = extension_adapter::tools(extensions);
-        sources.push(Arc::new(ToolRegistry::new(tools)));
-    }
-    sources.extend(options.tool_sources.iter().cloned());
-    let tools = workspace.toolset(
-        options.tools.clone(),
-        sources,
-        &host.options().child_environment,
-    );
-    let extension_participants = extensions
-        .as_ref()
-        .map_or_else(Participants::default, extension_adapter::participants);
-    let program = options.participants.create_participants(&workspace).await;
-    let participants = extension_participants.then(program);
-    let directory = session
-        .path()
-        .is_some()
-        .then(|| session.directory().to_owned());
-    let session = AgentSession::new(SessionParts {
-        session,
-        settings: workspace.settings.clone(),
-        models: workspace.models.clone(),
-        model: choice.model,
-        thinking_level: choice.thinking_level,
-        scoped_models: choice.scoped_models,
-        tools,
-        prompt: workspace.prompt(),
-        resources: Arc::clone(&workspace.resources) as _,
-        cwd: workspace.cwd.clone(),
-        env: workspace.env.clone(),
-        participants,
-    })?;
-    match (&extensions, options.extensions.ui.screen()) {
-        (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
-        (None, Some(screen)) => screen.connect(None),
-        (None, None) => {}
-    }
-    Ok(CurrentSession {
-        extensions,
-        session,
-        directory,
-        workspace,
-        diagnostics,
-        model_fallback: choice.fallback,
-    })
-}
-
-async fn choose(
-    host: &Host,
-    options: &SessionOptions,
-    workspace: &Workspace,
-    session: &Session,
-) -> Result<ModelChoice, StartError> {
-    let prior = PriorChoice::from_session(session)?;
-    let flags = &options.models;
-    let settings = workspace.settings.settings();
-    let choice = choose_model(&workspace.models, &settings, flags, prior.as_ref()).await?;
-    if let Some(key) = &flags.api_key {
-        let model = choice.model.as_ref();
-        let provider = &model.ok_or(ModelChoiceError::KeyWithoutModel)?.provider;
-        host.keys().set(provider, key.clone());
-        let refresh = RefreshOptions {
-            providers: Some(vec![provider.clone()]),
-            ..RefreshOptions::default()
-        };
-        workspace.models.refresh(refresh).await;
-    }
-    Ok(choice)
 }

@@ -7,11 +7,13 @@ mod backend;
 mod bash;
 mod compaction;
 mod custom_message;
+mod dialogs;
 mod expansion;
 mod history;
 mod images;
 mod model;
 mod navigation;
+mod outline;
 mod preferences;
 mod prompt;
 mod publish;
@@ -38,16 +40,17 @@ use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
 use pi_protocol::{
-    Model, ModelChangeEntry, ReplacementReason, SessionEvent, SessionId, ThinkingLevel,
-    ThinkingLevelChangeEntry,
+    Model, ModelChangeEntry, ReplacementReason, ScopedModel, SessionEvent, SessionId,
+    ThinkingLevel, ThinkingLevelChangeEntry,
 };
-use pi_providers::{Models, ScopedModel};
+use pi_providers::Models;
 use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::watch;
 
 use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
+use dialogs::DialogRequests;
 use publish::EventPublisher;
 use state::SessionState;
 use transcript::Transcript;
@@ -58,6 +61,8 @@ pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
+pub use outline::SessionOutline;
+pub(crate) use prompt::AcceptedPrompt;
 pub use prompt::PromptError;
 pub use publish::{SessionListener, SessionSubscription};
 pub use queue::SessionQueue;
@@ -110,10 +115,12 @@ struct SessionCore {
     env: Env,
     participants: Participants,
     transcript: Mutex<Transcript>,
+    outline: Mutex<SessionOutline>,
     /// Held while the transcript is changed.
-    writing: tokio::sync::Mutex<()>,
+    writing: Mutex<()>,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
+    dialogs: DialogRequests,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -140,10 +147,9 @@ impl AgentSession {
         let control = Control::new(machine, move |machine| {
             let settings = settings.settings();
             machine.configure(env.now_ms(), settings.retry_policy());
-            machine.queue_mut().set_modes(
-                preferences::queue_mode(settings.steering_mode()),
-                preferences::queue_mode(settings.follow_up_mode()),
-            );
+            machine
+                .queue_mut()
+                .set_modes(settings.steering_mode(), settings.follow_up_mode());
         });
         let publisher = EventPublisher::new(session.id(), parts.env.clone());
         let session = Self(Arc::new(SessionCore {
@@ -157,10 +163,12 @@ impl AgentSession {
             cwd: parts.cwd,
             env: parts.env,
             participants: parts.participants,
+            outline: Mutex::new(SessionOutline::of(&session)),
             transcript: Mutex::new(Transcript::new(session)),
-            writing: tokio::sync::Mutex::default(),
+            writing: Mutex::default(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
+            dialogs: DialogRequests::default(),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().update_tool_context();
@@ -201,14 +209,19 @@ impl AgentSession {
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
         self.user_commands().wait().await;
+        self.0.close_dialogs();
         if let Some(event) = last_event {
             self.0.log_change(event);
         }
         self.0.publisher.close();
-        let transcript = self.0.transcript();
-        if transcript.session().is_saved()
-            && let Err(error) = transcript.session().sync()
-        {
+        let synced = self.writer().write(|transcript| {
+            let session = transcript.session();
+            if session.is_saved() {
+                session.sync()?;
+            }
+            Ok(())
+        });
+        if let Err(error) = synced {
             tracing::warn!(%error, "cannot sync the end of the session to disk");
         }
     }

@@ -5,8 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_config::AgentDir;
 use pi_env::Env;
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_session::listing::{FoundSession, SearchScope};
 use pi_session::{
     AccessMode, InvalidSessionId, NewSession, OpenSession, Session, SessionError, SessionStore,

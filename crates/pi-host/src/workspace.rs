@@ -5,6 +5,7 @@
 
 mod project_changes;
 mod project_probe;
+mod project_trust;
 mod shared;
 
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::{
-    AgentDir, AuthFile, ConfigDiagnostic, DiagnosticLevel, MissingPackage, ModelsStoreFile,
-    ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, check_dir_permissions,
-    load_resources, read_models_file, run_project_migrations,
+    AgentDir, AuthFile, MissingPackage, ModelsStoreFile, ResourceFlags, ResourceRequest, Resources,
+    SettingsStore, check_dir_permissions, load_resources, read_models_file, run_project_migrations,
+    shell_path,
 };
 use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
@@ -22,6 +23,7 @@ use pi_context::{
 };
 use pi_core::{Environment, ToolSource};
 use pi_env::{Env, env_vars as ai_vars};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
@@ -32,6 +34,7 @@ use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
 pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
 pub(crate) use project_probe::ProjectProbe;
+pub use project_probe::settings_before_trust;
 pub(crate) use shared::SharedWorkspaces;
 
 /// Root directory of the installed assets.
@@ -143,7 +146,7 @@ impl Workspace {
         variables: &[(String, String)],
     ) -> Toolset {
         let settings = self.settings.settings();
-        let shell = settings.shell_path(&self.env);
+        let shell = shell_path(&settings, &self.env);
         let shell = shell.map_or_else(LocalShell::default, LocalShell::at);
         let environment = Environment {
             processes: Arc::new(shell),

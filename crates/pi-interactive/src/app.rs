@@ -19,7 +19,7 @@ pub(crate) mod tasks;
 
 use std::time::Instant;
 
-use pi_config::FullscreenExitOutput;
+use pi_protocol::settings::FullscreenExitOutput;
 use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent};
 use pi_views::keys;
 use pi_views::theme::image_converter::ImageConversion;

@@ -8,8 +8,8 @@ mod dialogs;
 mod information;
 mod program;
 
+use pi_host::Models;
 use pi_protocol::ThinkingLevel;
-use pi_providers::Models;
 use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 
 use crate::app::command::AppCommand;

@@ -6,8 +6,8 @@ pub(crate) mod trust_prompter;
 
 use std::path::Path;
 
-use pi_config::{ConfigDiagnostic, DiagnosticLevel, Resources};
-use pi_host::Workspace;
+use pi_host::{Resources, Workspace};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveOptions;

@@ -8,14 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore,
-    load_resources,
+    AgentDir, ResourceFlags, ResourceRequest, Resources, SettingsStore, load_resources,
 };
 use pi_env::Env;
 use pi_ext::{
     ImportKind, ModuleResolver, ModuleSupport, ResolvedModule, SourceFormat, module_support,
     prepare, virtual_module_names,
 };
+use pi_protocol::ProjectAccess;
 use serde_json::Value;
 
 use crate::error::PackageError;

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use pi_config::{
-    AgentDir, GitAddress, NpmAddress, NpmVersion, PackageAddress, PackageLocations, SourceScope,
+    AgentDir, GitAddress, NpmAddress, NpmVersion, PackageAddress, PackageLocations,
     installed_version,
 };
 use pi_env::{Env, env_vars};
 use pi_fs::private;
 use pi_fs::staging::StagingDir;
+use pi_protocol::SourceScope;
 
 use crate::error::PackageError;
 use crate::git::{DependencyInstaller, GitPackage};

@@ -7,7 +7,8 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use pi_env::Env;
-//! use pi_config::{AgentDir, PackageAddress, SourceScope};
+//! use pi_config::{AgentDir, PackageAddress};
+//! use pi_protocol::SourceScope;
 //! use pi_packages::{InstallerOptions, PackageInstaller, ConfiguredPackage};
 //!
 //! let env = Env::process();

@@ -88,6 +88,32 @@ pub enum RequestKind {
     },
 }
 
+impl RequestKind {
+    /// Returns what the request expects, if an answer does not fit.
+    pub fn expects_other_than(&self, answer: &Answer) -> Option<&'static str> {
+        let (fits, expected) = match self {
+            Self::Approval { .. } => (
+                matches!(answer, Answer::Allow | Answer::Deny { .. }),
+                "`allow` or `deny`",
+            ),
+            Self::Select { options, .. } => (
+                matches!(answer, Answer::Value { value } if options.contains(value))
+                    || *answer == Answer::Cancelled,
+                "`value` with one of the options, or `cancelled`",
+            ),
+            Self::Confirm { .. } => (
+                matches!(answer, Answer::Confirmed { .. } | Answer::Cancelled),
+                "`confirmed` or `cancelled`",
+            ),
+            Self::Input { .. } | Self::Editor { .. } => (
+                matches!(answer, Answer::Value { .. } | Answer::Cancelled),
+                "`value` or `cancelled`",
+            ),
+        };
+        (!fits).then_some(expected)
+    }
+}
+
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -130,6 +156,37 @@ mod tests {
         ] {
             let request: Request = serde_json::from_str(line).unwrap();
             assert_eq!(crate::json::to_string(&request).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn an_answer_fits_one_kind_of_request() {
+        let kind = |line: &str| serde_json::from_str::<RequestKind>(line).unwrap();
+        let approval = kind(r#"{"method":"approval","toolName":"bash","args":{}}"#);
+        let select = kind(r#"{"method":"select","title":"t","options":["a"]}"#);
+        let confirm = kind(r#"{"method":"confirm","title":"t","message":"m"}"#);
+        let input = kind(r#"{"method":"input","title":"t"}"#);
+        let value = |value: &str| Answer::Value {
+            value: value.to_owned(),
+        };
+        let confirmed = Answer::Confirmed { confirmed: true };
+        for (request, fitting) in [
+            (&approval, Answer::Allow),
+            (&approval, Answer::Deny { reason: None }),
+            (&select, value("a")),
+            (&select, Answer::Cancelled),
+            (&confirm, confirmed.clone()),
+            (&input, value("b")),
+        ] {
+            assert_eq!(request.expects_other_than(&fitting), None, "{request:?}");
+        }
+        for (request, other) in [
+            (&approval, Answer::Cancelled),
+            (&select, value("b")),
+            (&confirm, value("a")),
+            (&input, confirmed),
+        ] {
+            assert!(request.expects_other_than(&other).is_some(), "{request:?}");
         }
     }
 

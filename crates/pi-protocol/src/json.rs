@@ -9,7 +9,10 @@ use std::io;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::ser::Formatter;
 
+mod raw;
 mod strings;
+
+pub use raw::RawJson;
 
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
@@ -124,10 +127,12 @@ pub fn lenient_optional_u64<'de, D: Deserializer<'de>>(
 }
 
 /// Deserializes an optional value where `null` is a value, which `Option` alone treats as absent.
-pub fn present<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<serde_json::Value>, D::Error> {
-    serde_json::Value::deserialize(deserializer).map(Some)
+pub fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Deserializes `null` as the default value.

@@ -24,6 +24,8 @@ mod agent_event;
 mod app_message;
 mod assistant_event;
 mod command;
+mod config_diagnostic;
+mod config_scope;
 mod content;
 mod entry;
 mod envelope;
@@ -33,17 +35,26 @@ mod id;
 mod interaction;
 pub mod json;
 mod live_message;
+mod llama;
 mod message;
 mod model;
 pub mod overflow;
 pub mod partial_json;
 mod queue;
 mod request_choice;
+mod resource;
 pub mod retry;
+mod scoped_model;
 mod session_event;
 mod session_header;
+mod session_listing;
+mod session_stats;
+mod session_tree;
+pub mod settings;
+mod sign_in;
 mod snapshot;
 mod stop_reason;
+mod stream_phase;
 mod text_pattern;
 mod thinking;
 pub mod timestamp;
@@ -51,6 +62,7 @@ pub mod tool_call_id;
 mod tool_output;
 mod tool_schema;
 pub mod transcript;
+mod trust;
 mod usage;
 
 pub use agent_event::{AgentEvent, SharedMessage};
@@ -60,6 +72,8 @@ pub use app_message::{
 };
 pub use assistant_event::AssistantMessageEvent;
 pub use command::{Ack, Command, Rejected, RejectionCode};
+pub use config_diagnostic::{ConfigDiagnostic, DiagnosticLevel};
+pub use config_scope::{ConfigScope, ProjectAccess};
 pub use content::{
     AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
     ToolCall, join_text,
@@ -74,6 +88,7 @@ pub use error::{ErrorClass, ProviderError};
 pub use id::{EntryId, SessionId};
 pub use interaction::{Answer, Request, RequestId, RequestKind};
 pub use live_message::{LiveMessage, MessageBuilder};
+pub use llama::{LlamaModel, LlamaProgress, LlamaState};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
     ToolResultMessage, UserMessage,
@@ -84,14 +99,24 @@ pub use model::{
 };
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
+pub use resource::{CommandInfo, CommandSource, SourceInfo, SourceOrigin, SourceScope, ThemeFile};
+pub use scoped_model::ScopedModel;
 pub use session_event::{
     CompactionOutcome, CompactionReason, ReplacementReason, SessionEvent, SummarySource,
     UpdateFormat,
 };
 pub use session_header::SessionHeader;
+pub use session_listing::{ListProgress, SessionInfo, SessionScope};
+pub use session_stats::{SessionStats, TokenTotals};
+pub use session_tree::{NodeLabel, SessionTree, TreeNode};
+pub use sign_in::{
+    AuthKind, AuthSource, AuthStatus, LoginChoice, LoginEvent, LoginLink, LoginOption, LoginPrompt,
+};
 pub use snapshot::{ActivityKind, ContextUsage, QueuedMessage, SessionActivity, Snapshot};
 pub use stop_reason::StopReason;
+pub use stream_phase::StreamPhase;
 pub use thinking::{ThinkingBudgets, ThinkingLevel};
 pub use tool_output::ToolOutput;
 pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};
+pub use trust::{SavedTrust, TrustChoice, TrustState};
 pub use usage::{Cost, Usage};

@@ -181,6 +181,15 @@ pub enum SessionEvent {
         request: RequestId,
         answer: Answer,
     },
+    /// An extension asks the user.
+    DialogRequested {
+        request: Request,
+    },
+    /// A dialog was answered by a client or the front end, or canceled.
+    DialogResolved {
+        request: RequestId,
+        answer: Answer,
+    },
     /// Another session replaced this one; it accepts no more commands.
     SessionReplaced {
         /// The ID of the new session; the same one if the session was reloaded.

@@ -48,8 +48,8 @@ pub use catalog::{is_client_identity_header, parse_builtin_models};
 pub use constrained_sampling::strict_parameters;
 pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
 pub use model_pattern::{
-    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, ScopedModel,
-    compare_ids, resolve_model, resolve_scope,
+    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel, compare_ids,
+    resolve_model, resolve_scope,
 };
 pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};
@@ -57,9 +57,9 @@ pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
     ConfigError, ConfiguredOAuth, CostOverride, ExtensionProvider, HeaderTemplates,
-    InMemoryModelsStore, LlamaModel, LlamaProgress, LlamaRouter, LlamaState, ModelConfig,
-    ModelList, ModelOverride, Models, ModelsOptions, ModelsStore, ModelsStoreError, NetworkAccess,
-    Provider, ProviderConfig, ProviderDriver, ProviderLayer, RefreshContext, RefreshOptions,
-    RefreshReport, Registration, StoredModels, Telemetry,
+    InMemoryModelsStore, LlamaRouter, ModelConfig, ModelList, ModelOverride, Models, ModelsOptions,
+    ModelsStore, ModelsStoreError, NetworkAccess, Provider, ProviderConfig, ProviderDriver,
+    ProviderLayer, RefreshContext, RefreshOptions, RefreshReport, Registration, StoredModels,
+    Telemetry,
 };
-pub use stream::{AssistantStream, StreamPhase, StreamWriter};
+pub use stream::{AssistantStream, StreamWriter};

@@ -12,7 +12,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Model, ScopedModel, ThinkingLevel};
 
 use crate::providers::builtin_provider;
 use crate::registry::Models;
@@ -277,13 +277,6 @@ fn custom_model(
             id: id.to_owned(),
         }),
     })
-}
-
-/// A model in a scope, with the thinking level from its pattern.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ScopedModel {
-    pub model: Arc<Model>,
-    pub thinking: Option<ThinkingLevel>,
 }
 
 /// The models matched by a list of patterns.

@@ -26,10 +26,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pi_auth::{AuthStatus, Authenticator, Credential, CredentialStore, InMemoryCredentialStore};
+use pi_auth::{Authenticator, Credential, CredentialStore, InMemoryCredentialStore};
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::Model;
+use pi_protocol::{AuthStatus, Model};
 
 pub use attribution::Telemetry;
 pub use compose::ConfigError;
@@ -46,7 +46,7 @@ use builtin::BuiltinProvider;
 use dispatch::WireApis;
 use layered::LayeredProvider;
 use llama::LlamaProvider;
-pub use llama::router::{LlamaModel, LlamaProgress, LlamaRouter, LlamaState};
+pub use llama::router::LlamaRouter;
 use radius::RadiusProvider;
 
 /// Dependencies and settings of [`Models`]. All fields have defaults.

@@ -14,14 +14,14 @@ use pi_http::{
     read_error, response_head, retry, send_error, to_header_map, user_agent,
     with_connect_reporting,
 };
-use pi_protocol::ProviderError;
+use pi_protocol::{ProviderError, StreamPhase};
 use reqwest::{Response, Url};
 use tokio::sync::watch;
 
 use crate::options::{ModelRequest, RequestHooks};
 use crate::request_secrets::RequestSecrets;
 use crate::response_budget::TransportBudget;
-use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
+use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
     BodyEncoding, DecodeStatus, HttpExchange, HttpProtocol, OutgoingRequest, TransportRetry,
 };

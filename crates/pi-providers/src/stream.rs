@@ -10,11 +10,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use pi_protocol::{
     AssistantMessage, AssistantMessageEvent, LiveMessage, MessageBuilder, Model, ProviderError,
+    StreamPhase,
 };
 use tokio::sync::{mpsc, watch};
 
@@ -24,27 +24,6 @@ use crate::response_budget::ContentBudget;
 /// One batch is queued while the consumer handles another: enough to overlap the two, small enough
 /// that a slow consumer applies back-pressure to the socket.
 const BATCHES_IN_FLIGHT: usize = 1;
-
-/// What the request is currently doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum StreamPhase {
-    /// Resolving credentials and building the request body.
-    #[default]
-    Preparing,
-    Connecting,
-    /// The request was sent; no response yet.
-    Waiting,
-    Receiving,
-    /// The last attempt failed; another one follows.
-    Retrying {
-        /// The number of the upcoming retry, starting at 1.
-        attempt: u32,
-        /// The wait before it.
-        delay: Duration,
-    },
-    Ended,
-}
 
 /// A streaming response: a [`Stream`] of events that can also be awaited for its final message.
 pub struct AssistantStream {

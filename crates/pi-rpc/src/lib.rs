@@ -42,7 +42,6 @@ pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
     BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
     MessagesResponse, ReplaceResponse, RpcForkMessage, RpcResponse, RpcSessionState,
-    RpcSessionStats, TokenCounts,
 };
 pub use rpc_extension_ui::RpcExtensionUi;
 pub use server::{ServeOptions, ServeOutcome, serve};

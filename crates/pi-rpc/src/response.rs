@@ -3,7 +3,7 @@
 //! Outgoing responses are built as text, since their data can be a complete session; incoming ones
 //! are parsed into [`RpcResponse`].
 
-use pi_protocol::{AgentMessage, ContextUsage, Model, QueueMode, ThinkingLevel, Usage};
+use pi_protocol::{AgentMessage, Model, QueueMode, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -161,36 +161,6 @@ pub struct BashResponse {
     /// File with the complete output, if it was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full_output_path: Option<String>,
-}
-
-/// Response to `get_session_stats`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RpcSessionStats {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_file: Option<String>,
-    pub session_id: String,
-    pub user_messages: u64,
-    pub assistant_messages: u64,
-    pub tool_calls: u64,
-    pub tool_results: u64,
-    /// Messages of all roles.
-    pub total_messages: u64,
-    pub tokens: TokenCounts,
-    /// Cost in US dollars.
-    pub cost: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_usage: Option<ContextUsage>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TokenCounts {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    pub total: u64,
 }
 
 /// A user message at which the session can be forked.

@@ -120,12 +120,10 @@ impl ExtensionUi for RpcExtensionUi {
     }
 
     fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
-        let id = new_id();
-        let timeout = dialog.timeout;
-        let milliseconds =
-            timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
-        let sending = self.request(id.clone(), dialog_method(dialog.prompt, milliseconds));
-        let waiting = self.0.dialogs.open(id);
+        let (timeout, milliseconds) = (dialog.timeout, dialog.timeout_milliseconds());
+        let method = dialog_method(dialog.prompt, milliseconds);
+        let sending = self.request(dialog.id.clone(), method);
+        let waiting = self.0.dialogs.open(dialog.id);
         Box::pin(async move {
             sending.await;
             let reply = match timeout {

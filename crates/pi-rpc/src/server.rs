@@ -2,30 +2,29 @@
 //!
 //! Lines are started in the order they arrive and run until they first have to wait; waiting
 //! commands continue concurrently with later lines. Responses may therefore arrive in a different
-//! order than their commands, and carry their `id`. The commands are implemented in
-//! `server/execute.rs`.
+//! order than their commands, and carry their `id`. The session executes the commands
+//! ([`SessionRuntime::submit_from`]); this file writes its replies and events as lines.
 
-mod execute;
-mod response_slot;
-mod session_json;
-
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use pi_host::{AgentSession, SessionRuntime, SessionSubscription};
-use pi_protocol::UpdateFormat;
+use pi_host::{
+    AcceptedCommand, AgentSession, CommandOrigin, InputSource, SessionRuntime, SessionSubscription,
+};
+use pi_protocol::json::RawJson;
+use pi_protocol::{Ack, UpdateFormat};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{ClientLine, RpcRequest};
+use crate::command::{ClientLine, RejectedLine, RpcRequest};
 use crate::events::JsonEventWriter;
 use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
-use crate::response::failure_line;
+use crate::response::{failure_line, success_line};
 use crate::rpc_extension_ui::RpcExtensionUi;
-use response_slot::ResponseSlot;
 
 /// Maximum number of commands in progress before reading pauses: more than a client needs, few
 /// enough to bound memory.
@@ -65,8 +64,11 @@ pub async fn serve(
     let server = Server {
         events: Arc::new(JsonEventWriter::new(writer.sink(), options.updates)),
         sink: writer.sink(),
+        followed: Mutex::new(FollowedSession {
+            sessions: runtime.sessions(),
+            subscription: None,
+        }),
         runtime,
-        subscription: Mutex::new(None),
         extensions: options.extensions,
     };
     server.extensions.attach(writer.sink()).await;
@@ -89,8 +91,14 @@ struct Server {
     runtime: SessionRuntime,
     sink: LineSink,
     events: Arc<JsonEventWriter>,
-    subscription: Mutex<Option<SessionSubscription>>,
+    followed: Mutex<FollowedSession>,
     extensions: RpcExtensionUi,
+}
+
+/// The session whose events are written.
+struct FollowedSession {
+    sessions: watch::Receiver<AgentSession>,
+    subscription: Option<SessionSubscription>,
 }
 
 impl Server {
@@ -98,17 +106,15 @@ impl Server {
         let mut lines = LineReader::new(reader, COMMAND_LINE_LIMIT);
         let mut commands = FuturesUnordered::new();
         let mut sessions = self.runtime.sessions();
-        self.subscribe_to(&sessions.borrow_and_update().clone());
+        self.followed().sessions.mark_changed();
+        self.follow_session();
         let end = loop {
             // Poll commands before lines: each command starts before the next line is read.
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break ServeOutcome::Stopped,
                 () = self.sink.closed() => break ServeOutcome::OutputClosed,
-                Ok(()) = sessions.changed() => {
-                    let session = sessions.borrow_and_update().clone();
-                    self.subscribe_to(&session);
-                }
+                Ok(()) = sessions.changed() => self.follow_session(),
                 Some(()) = commands.next(), if !commands.is_empty() => {}
                 () = self.shutdown_requested(), if commands.is_empty() => {
                     break ServeOutcome::InputEnded;
@@ -144,21 +150,26 @@ impl Server {
         self.runtime.session().wait_for_idle().await;
     }
 
-    /// Subscribes to a session instead of the previous one.
-    fn subscribe_to(&self, session: &AgentSession) {
-        self.unsubscribe();
-        let subscription = session.subscribe(Arc::clone(&self.events) as _);
-        *self.subscription() = Some(subscription);
+    /// Subscribes to the current session, if it has replaced another one.
+    fn follow_session(&self) {
+        let mut followed = self.followed();
+        if !followed.sessions.has_changed().unwrap_or(false) {
+            return;
+        }
+        let session = followed.sessions.borrow_and_update().clone();
+        let events = Arc::clone(&self.events) as _;
+        let earlier = followed.subscription.take();
+        followed.subscription = Some(session.subscribe(events));
+        drop((followed, earlier));
     }
 
     fn unsubscribe(&self) {
-        let earlier = self.subscription().take();
+        let earlier = self.followed().subscription.take();
         drop(earlier);
     }
 
-    fn subscription(&self) -> std::sync::MutexGuard<'_, Option<SessionSubscription>> {
-        let subscription = self.subscription.lock();
-        subscription.unwrap_or_else(PoisonError::into_inner)
+    fn followed(&self) -> MutexGuard<'_, FollowedSession> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn handle_frame(&self, frame: LineFrame) {
@@ -175,12 +186,33 @@ impl Server {
 
     async fn respond(&self, request: RpcRequest) {
         let RpcRequest { id, kind, command } = request;
-        let slot = ResponseSlot::new(id, kind, self.sink.clone());
-        match self.execute(command, &slot).await {
-            Ok(execute::CommandReply::Done) => slot.succeed(None).await,
-            Ok(execute::CommandReply::Data(data)) => slot.succeed(Some(&data)).await,
-            Err(error) => slot.fail(error).await,
-        }
+        let origin = CommandOrigin {
+            source: InputSource::Rpc,
+            request_id: id.clone(),
+        };
+        let outcome = self.runtime.submit_from(origin, command).await;
+        // Subscribe before responding, so that no event of a new session is missed.
+        self.follow_session();
+        let (line, run) = match outcome {
+            Ok(AcceptedCommand { ack, run }) => {
+                let data = match &ack {
+                    Ack::Done { data } => data.as_ref().map(RawJson::as_str),
+                    _ => None,
+                };
+                (success_line(id.as_ref(), &kind, data), Some(run))
+            }
+            Err(rejected) => {
+                let line = failure_line(&RejectedLine {
+                    id,
+                    command: Some(kind),
+                    error: rejected.message,
+                });
+                (line, None)
+            }
+        };
+        self.send(line).await;
+        // The run of a prompt begins after its response.
+        drop(run);
     }
 
     async fn send(&self, line: String) {
@@ -189,3 +221,6 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,6 +71,5 @@ pub use session::navigation::BranchSummary;
 pub use session::{NewSession, OpenReport, OpenSession, Session};
 pub use session_id::{InvalidSessionId, check_session_id};
 pub use session_store::SessionStore;
-pub use stats::{ModelUsage, SessionTotals, TokenTotals};
+pub use stats::{ModelUsage, SessionTotals};
 pub use storage::AccessMode;
-pub use tree::{NodeLabel, SessionTree, TreeNode};

@@ -18,8 +18,8 @@ use crate::storage::{AccessMode, DiskStorage, LogStorage};
 mod info;
 mod progress;
 
-pub use info::{MessageText, SessionInfo};
-pub use progress::{IsCanceled, ListProgress, ListingCanceled, list_all};
+pub use info::{MessageText, read_info};
+pub use progress::{IsCanceled, ListingCanceled, list_all};
 
 /// How far into a file the header is searched. A session with a longer header can still be opened
 /// by path.
@@ -146,9 +146,9 @@ fn most_recently_active(
     if found.len() < 2 {
         return found.pop();
     }
-    found.into_iter().max_by_key(|(path, _)| {
-        SessionInfo::read(path, MessageText::Skip).map(|info| info.modified_ms)
-    })
+    found
+        .into_iter()
+        .max_by_key(|(path, _)| read_info(path, MessageText::Skip).map(|info| info.modified_ms))
 }
 
 fn session_files(directory: &Path) -> Vec<PathBuf> {

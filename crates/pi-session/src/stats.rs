@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use pi_protocol::{Entry, EntryKind, MessageRole};
-use serde::Serialize;
+use pi_protocol::{Entry, EntryKind, MessageRole, TokenTotals};
 
 use crate::error::SessionError;
 use crate::index::EntrySlot;
@@ -35,16 +34,6 @@ pub struct SessionTotals {
     /// Share of the last request's prompt that was read from the cache, in percent.
     pub cache_hit_share: Option<f64>,
     by_model: HashMap<String, ModelUsage>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TokenTotals {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    pub total: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]

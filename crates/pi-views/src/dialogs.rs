@@ -29,7 +29,6 @@ mod resources;
 mod resume;
 mod scoped_models;
 mod secret_field;
-pub mod setting_change;
 mod settings;
 #[cfg(test)]
 mod testing;
@@ -41,7 +40,6 @@ mod trust;
 
 pub use contents::DialogContents;
 pub use fork::ForkPoint;
-pub use login::LoginOption;
 pub use model::ModelDialogOptions;
 pub use progress::ProgressUpdate;
 pub use question::QuestionOptions;

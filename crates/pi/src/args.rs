@@ -9,9 +9,10 @@ mod scan;
 
 use std::ffi::OsString;
 
-use pi_config::{ExtensionEngine, ResourceFlags, Settings, SettingsOverrides, TuiMode};
+use pi_config::{ResourceFlags, SettingsOverrides};
 use pi_host::{DefaultTools, SessionFlags, ToolSelection};
 use pi_protocol::ThinkingLevel;
+use pi_protocol::settings::{ExtensionEngine, Settings, TuiMode};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
 use scan::{Word, scan};

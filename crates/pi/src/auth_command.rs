@@ -8,9 +8,10 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_auth::{AuthKind, AuthOverrides, Credential, ResolvedAuth};
+use pi_auth::{AuthOverrides, Credential, ResolvedAuth};
 use pi_config::{AgentDir, AuthFile, read_models_file};
 use pi_env::Env;
+use pi_protocol::AuthKind;
 use pi_providers::{
     ModelQuery, Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
     resolve_model,

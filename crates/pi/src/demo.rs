@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use pi_config::{Settings, SettingsStore};
+use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_env::Env;
 use pi_host::{
@@ -18,6 +18,7 @@ use pi_host::{
     ToolsetOptions, no_model_hints,
 };
 use pi_protocol::ThinkingLevel;
+use pi_protocol::settings::Settings;
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    AgentDir, AuthFile, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore,
-    load_resources,
+    AgentDir, AuthFile, ResourceFlags, ResourceRequest, SettingsStore, load_resources,
 };
 use pi_env::Env;
 use pi_export::{ExportTheme, HtmlOptions, export_html_file, stored_secrets};
+use pi_protocol::ProjectAccess;
 
 use crate::output::{Exit, Failure, print};
 

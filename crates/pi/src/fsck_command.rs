@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pi_config::{AgentDir, ProjectAccess, SettingsStore, session_directory};
+use pi_config::{AgentDir, SettingsStore, session_directory};
 use pi_env::Env;
+use pi_protocol::ProjectAccess;
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{SessionCheck, SessionRepair, SessionStore, sessions_root};
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pi_config::{AgentDir, DiagnosticLevel};
+use pi_config::AgentDir;
 use pi_env::Env;
-use pi_host::{Host, HostOptions, Workspace, WorkspaceOptions, fetch_local_models};
-use pi_protocol::{Modality, Model};
+use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions, fetch_local_models};
+use pi_protocol::{DiagnosticLevel, Modality, Model};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};
@@ -23,7 +23,9 @@ pub(crate) async fn run(args: &Args, filter: &ListModels, env: Env) -> Exit {
         Err(failure) => return failure.report(),
     };
     let host = Host::new(HostOptions {
-        trust: args.trust,
+        trust: args
+            .trust
+            .map(|is_approved| TrustFlag::new(is_approved, &cwd)),
         ..HostOptions::new(AgentDir::from_env(&env), env)
     });
     let options = WorkspaceOptions {

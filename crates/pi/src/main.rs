@@ -33,6 +33,7 @@ mod version;
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -40,6 +41,7 @@ use pi_env::Env;
 use pi_host::{ExtensionMode, ExtensionUi};
 use pi_protocol::UpdateFormat;
 use pi_rpc::RpcExtensionUi;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Args, Problem};
 use crate::extension_failures::PrintedFailures;
@@ -73,12 +75,12 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         Some("auth") => {
             log::start();
             let words = words.into_iter().skip(1).collect();
-            return block_on(auth_command::run(words, Env::process()));
+            return run_command(auth_command::run(words, Env::process()));
         }
         Some("replay") => {
             log::start();
             let words = words.into_iter().skip(1).collect();
-            return block_on(replay_command::run(words, Env::process()));
+            return run_command(replay_command::run(words, Env::process()));
         }
         Some("fsck") => {
             log::start();
@@ -107,17 +109,20 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     }
     log::start();
     if args.demo {
-        return block_on(async { demo::run(&Env::process()).await });
+        return run_sessions(async { demo::run(&Env::process()).await });
     }
     if let Some(input) = &args.export {
         let output = args.prompt.messages.first().map(String::as_str);
-        return block_on(export_command::run(input, output, Env::process()));
+        return run_command(export_command::run(input, output, Env::process()));
     }
     let mode = Mode::of(&args, Terminals::of_process());
     if let Err(failure) = check(&args, mode) {
         return failure.report();
     }
-    block_on(serve(args, mode))
+    if let Some(wanted) = &args.list_models {
+        return run_command(list_models::run(&args, wanted, Env::process()));
+    }
+    run_sessions(serve(args, mode))
 }
 
 fn run_package_command(words: &[OsString]) -> Exit {
@@ -127,7 +132,7 @@ fn run_package_command(words: &[OsString]) -> Exit {
         Ok(cwd) => {
             log::start();
             let env = Env::process();
-            block_on(async { package_command::run(&words, &cwd, &env).await })
+            run_command(async { package_command::run(&words, &cwd, &env).await })
         }
         Err(failure) => failure.report(),
     }
@@ -157,9 +162,6 @@ fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
 
 async fn serve(args: Args, mode: Mode) -> Exit {
     let env = Env::process();
-    if let Some(wanted) = &args.list_models {
-        return list_models::run(&args, wanted, env).await;
-    }
     if mode == Mode::Interactive {
         return interactive_mode::run(args, env).await;
     }
@@ -205,12 +207,31 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     }
 }
 
-/// Runs the async part of the program on one thread. Clients compare the order of events and responses, and some of it
-/// still follows from the order in which one thread polls its tasks.
-fn block_on(work: impl Future<Output = Exit>) -> Exit {
-    let runtime = tokio::runtime::Builder::new_current_thread()
+/// Threads for sessions, their tools and connections: while one of them writes to the disk, another one serves the rest.
+/// More would cost memory and gain nothing for one user.
+const WORKER_THREADS: usize = 2;
+
+/// Sessions have run on the main thread, whose stack is usually larger than the default of other threads. Untouched
+/// pages cost nothing.
+const WORKER_STACK: usize = 4 * 1024 * 1024;
+
+/// Runs a front end on this thread and its sessions on others, so that neither delays the other.
+fn run_sessions(front_end: impl Future<Output = Exit>) -> Exit {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKER_THREADS)
+        .thread_stack_size(WORKER_STACK)
+        .thread_name("pi-worker")
         .enable_all()
         .build();
+    block_on(runtime, front_end)
+}
+
+/// Runs a command that does one thing after the other on this thread.
+fn run_command(command: impl Future<Output = Exit>) -> Exit {
+    block_on(Builder::new_current_thread().enable_all().build(), command)
+}
+
+fn block_on(runtime: io::Result<Runtime>, work: impl Future<Output = Exit>) -> Exit {
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return Failure::new(format!("cannot start: {error}")).report(),

@@ -15,15 +15,16 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use pi_config::{
-    AgentDir, ConfigScope, PackageAddress, PackageLocations, PackageSource, ProjectAccess,
-    ResourceFlags, ResourceRequest, SettingsStore, SourceScope, TrustDecision, TrustInputs,
-    decide_trust, load_resources,
+    AgentDir, PackageAddress, PackageLocations, ResourceFlags, ResourceRequest, SettingsStore,
+    TrustDecision, TrustInputs, decide_trust, load_resources,
 };
 use pi_env::Env;
 use pi_host::MissingPackageInstaller as _;
 use pi_packages::{
     ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller, ScriptPolicy,
 };
+use pi_protocol::settings::PackageSource;
+use pi_protocol::{ConfigScope, ProjectAccess, SourceScope};
 
 use crate::mode::Terminals;
 use crate::output::{Exit, Failure, notice, print, warn};

@@ -4,14 +4,15 @@ use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::{AgentDir, ConfigDiagnostic, DiagnosticLevel};
+use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
     ExtensionFlag, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags, SessionChoice,
-    SessionChoiceError, SessionOptions, SessionRuntime, StartError, StartNotification,
+    SessionChoiceError, SessionOptions, SessionRuntime, StartError, StartNotification, TrustFlag,
     no_model_hints, read_attachments,
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
 use crate::args::{Args, ModelArgs};
 use crate::mode::{Mode, Terminals};
@@ -206,7 +207,9 @@ fn split_options(
     let installer = StartupInstaller::new(agent_dir.clone(), env.clone());
     let host = HostOptions {
         run_settings,
-        trust: args.trust,
+        trust: args
+            .trust
+            .map(|is_approved| TrustFlag::new(is_approved, cwd)),
         packages: Some(Arc::new(installer)),
         offline: args.offline,
         ..HostOptions::new(agent_dir, env.clone())

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use pi_env::Env;
 use pi_http::{HeaderOverrides, HttpClient, set_header};
+use pi_protocol::{AuthKind, AuthSource, AuthStatus};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
-use super::credential::{ApiKeyCredential, AuthKind, Credential, OAuthCredential};
+use super::credential::{ApiKeyCredential, Credential, OAuthCredential};
 use super::error::{AuthError, ValueTemplateError};
 use super::provider_auth::{KeyAuth, ProviderAuth};
 use super::refresh::Refresher;
@@ -54,29 +55,6 @@ pub struct ResolvedAuth {
     pub env: BTreeMap<String, String>,
     pub source: AuthSource,
     pub kind: AuthKind,
-}
-
-/// Source of an authentication. Its `Display` text is for status lines and contains no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuthSource {
-    /// Given for this run.
-    Explicit,
-    /// A key in the credential store.
-    Stored,
-    /// An OAuth credential in the credential store.
-    OAuth,
-    /// The `apiKey` from `models.json` or an extension.
-    Configured,
-    Variable(String),
-    /// Credentials found on this machine for the provider's cloud.
-    Ambient(&'static str),
-}
-
-/// A provider's authentication, determined without using it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthStatus {
-    pub kind: AuthKind,
-    pub source: AuthSource,
 }
 
 impl Authenticator {
@@ -402,19 +380,6 @@ fn with_variables(env: &Env, variables: &BTreeMap<String, String>) -> Env {
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name.clone(), value.clone()));
     env.with_overrides(&set.collect())
-}
-
-impl fmt::Display for AuthSource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Explicit => "key given for this run",
-            Self::Stored => "stored credential",
-            Self::OAuth => "OAuth",
-            Self::Configured => "configured API key",
-            Self::Variable(name) => name,
-            Self::Ambient(description) => description,
-        })
-    }
 }
 
 impl fmt::Debug for AuthOverrides {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use pi_protocol::AuthKind;
 use pi_protocol::json::JsonObject;
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::Error as _;
@@ -20,14 +21,6 @@ pub enum Credential {
     ApiKey(ApiKeyCredential),
     /// OAuth tokens.
     OAuth(OAuthCredential),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthKind {
-    ApiKey,
-    #[serde(rename = "oauth")]
-    OAuth,
 }
 
 /// A stored key. Without `key`, the provider's ambient credentials apply, resolved with `env`.
@@ -100,16 +93,6 @@ impl Credential {
                 "type",
                 "must be \"api_key\" or \"oauth\"",
             )),
-        }
-    }
-}
-
-impl AuthKind {
-    /// Returns the name used in `auth.json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ApiKey => "api_key",
-            Self::OAuth => "oauth",
         }
     }
 }

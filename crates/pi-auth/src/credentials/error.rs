@@ -5,9 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_protocol::{ErrorClass, ProviderError};
+use pi_protocol::{AuthKind, ErrorClass, ProviderError};
 
-use super::credential::AuthKind;
 use crate::oauth::OAuthError;
 
 /// Why a credential could not be found, read, stored or refreshed.

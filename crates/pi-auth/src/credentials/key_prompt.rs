@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use pi_env::env_vars;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{LoginEvent, LoginLink, LoginPrompt};
 use secrecy::SecretString;
 
 use super::credential::ApiKeyCredential;
 use super::provider_auth::{ApiKeyAuth, KeySource};
-use crate::oauth::{LoginEvent, LoginInteraction, LoginLink, LoginPrompt, OAuthError, choose};
+use crate::oauth::{LoginInteraction, OAuthError, choose};
 
 /// Default URL of llama.cpp's server.
 const DEFAULT_LLAMA_URL: &str = "http://127.0.0.1:8080";

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use pi_env::{Env, env_vars};
 use pi_http::HeaderOverrides;
+use pi_protocol::AuthSource;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::authenticator::AuthSource;
 use super::value_template::ValueTemplate;
 use crate::google_credentials::credentials_file;
 use crate::oauth::OAuthFlow;
@@ -270,7 +270,7 @@ fn bedrock_chain(env: &Env) -> Option<AuthSource> {
     } else {
         return None;
     };
-    Some(AuthSource::Ambient(found))
+    Some(AuthSource::Ambient(found.to_owned()))
 }
 
 async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
@@ -278,7 +278,7 @@ async fn vertex_default_credentials(env: &Env) -> Option<KeyAuth> {
     variable(env, env_vars::GOOGLE_CLOUD_PROJECT)
         .or_else(|| variable(env, env_vars::GCLOUD_PROJECT))?;
     variable(env, env_vars::GOOGLE_CLOUD_LOCATION)?;
-    let source = AuthSource::Ambient("gcloud application default credentials");
+    let source = AuthSource::Ambient("gcloud application default credentials".to_owned());
     tokio::fs::try_exists(&file)
         .await
         .unwrap_or(false)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pi_protocol::AuthKind;
 use tokio::sync::OwnedMutexGuard;
 
-use super::credential::{AuthKind, Credential};
+use super::credential::Credential;
 use super::error::AuthError;
 
 /// Metadata of a stored credential, available without reading its secrets.

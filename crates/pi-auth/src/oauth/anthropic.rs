@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pi_protocol::LoginEvent;
 use secrecy::ExposeSecret;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use super::callback_server::CallbackRoute;
 use super::http::TokenRequest;
 use super::pkce::Pkce;
 use super::token::TokenPolicy;
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
 const CLIENT_ID: &str = "9d1c250a-e61b-44d9-88ed-5944d1962f5e";

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::{Either, pending};
 use pi_env::{Env, env_vars};
+use pi_protocol::{LoginEvent, LoginPrompt};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::callback_server::{CallbackRoute, CallbackServer};
 use super::error::OAuthError;
-use super::interaction::{LoginEvent, LoginInteraction, LoginPrompt};
+use super::interaction::LoginInteraction;
 use super::unless_cancelled;
 
 const LOOPBACK: &str = "127.0.0.1";

@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
+use pi_protocol::LoginEvent;
 use tokio_util::sync::CancellationToken;
 
 use super::authorization_code::{Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::{TokenRequest, TokenResponse};
 use super::pkce::{Pkce, random_state};
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError};
+use super::{LoginInteraction, OAuthContext, OAuthError};
 
 /// Configuration of a browser flow with PKCE.
 #[derive(Debug)]

@@ -5,13 +5,14 @@
 
 use std::time::Duration;
 
+use pi_protocol::LoginEvent;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::authorization_code::parse_web_url;
 use super::error::OAuthError;
 use super::http::{TokenRequest, TokenResponse};
-use super::interaction::{LoginEvent, LoginInteraction};
+use super::interaction::LoginInteraction;
 use super::{OAuthContext, unless_cancelled};
 
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_protocol::json::JsonObject;
+use pi_protocol::{LoginEvent, LoginPrompt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +21,7 @@ use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
 use super::{
-    LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError, OAuthFlow,
-    OAuthRequestAuth, unless_cancelled,
+    LoginInteraction, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth, unless_cancelled,
 };
 use crate::credentials::OAuthCredential;
 

@@ -1,6 +1,7 @@
 //! Interaction with the user during a sign-in.
 
 use futures_util::future::BoxFuture;
+use pi_protocol::{LoginChoice, LoginEvent, LoginPrompt};
 
 use super::error::OAuthError;
 
@@ -13,66 +14,6 @@ pub trait LoginInteraction: Send + Sync {
     fn notify(&self, event: LoginEvent);
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoginPrompt {
-    Text {
-        message: String,
-        placeholder: Option<String>,
-    },
-    /// Text that is masked while typed.
-    Secret { message: String },
-    /// One of several choices; returns the ID of the selected choice.
-    Select {
-        message: String,
-        choices: Vec<LoginChoice>,
-    },
-    /// The code or URL that the browser ends up with, in case the callback does not reach us.
-    ManualCode {
-        message: String,
-        placeholder: Option<String>,
-    },
-}
-
-/// One choice of a [`LoginPrompt::Select`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginChoice {
-    /// Value that the prompt returns.
-    pub id: &'static str,
-    pub label: String,
-}
-
-/// Progress of a sign-in, to show to the user.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LoginEvent {
-    Info {
-        message: String,
-        links: Vec<LoginLink>,
-    },
-    /// A URL to open in a browser.
-    AuthUrl {
-        url: String,
-        instructions: String,
-    },
-    /// A code to enter on a page, on any device.
-    DeviceCode {
-        user_code: String,
-        /// The page; its URL may include the code.
-        verification_uri: String,
-        /// Poll interval.
-        interval_seconds: Option<f64>,
-        expires_in_seconds: Option<f64>,
-    },
-    Progress {
-        message: String,
-    },
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginLink {
-    pub url: String,
-    pub label: String,
-}
-
 /// Prompts for one of several choices and returns its ID.
 pub(crate) async fn choose<const COUNT: usize>(
     interaction: &dyn LoginInteraction,
@@ -81,7 +22,7 @@ pub(crate) async fn choose<const COUNT: usize>(
 ) -> Result<&'static str, OAuthError> {
     let known = choices.map(|(id, _)| id);
     let choices = choices.map(|(id, label)| LoginChoice {
-        id,
+        id: id.to_owned(),
         label: label.to_owned(),
     });
     let prompt = interaction.prompt(LoginPrompt::Select {
@@ -93,12 +34,4 @@ pub(crate) async fn choose<const COUNT: usize>(
         .into_iter()
         .find(|id| *id == chosen)
         .ok_or_else(|| OAuthError::InvalidInput(format!("unknown choice {chosen}")))
-}
-
-impl LoginEvent {
-    pub(super) fn progress(message: impl Into<String>) -> Self {
-        Self::Progress {
-            message: message.into(),
-        }
-    }
 }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pi_protocol::LoginEvent;
 use pi_protocol::json::JsonObject;
 use secrecy::SecretString;
 use serde_json::json;
@@ -16,7 +17,7 @@ use super::authorization_code::parse_web_url;
 use super::device_code::{DeviceFlow, FirstPoll};
 use super::http::TokenRequest;
 use super::token::milliseconds;
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow, unless_cancelled};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, unless_cancelled};
 use crate::credentials::OAuthCredential;
 
 const CLIENT_ID: &str = "1031625952748946";

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet, engine::DecodePaddingMode};
 use futures_util::future::{BoxFuture, FutureExt};
+use pi_protocol::LoginEvent;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,9 +18,7 @@ use super::browser_flow::{BrowserFlow, CodeExchange};
 use super::device_code::{FirstPoll, PollSchedule, PollStatus, poll};
 use super::http::{TokenRequest, TokenResponse};
 use super::token::{TokenPolicy, send_refresh};
-use super::{
-    LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled,
-};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled};
 use crate::credentials::OAuthCredential;
 
 const BROWSER: &str = "browser";

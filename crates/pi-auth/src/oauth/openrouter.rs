@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use pi_protocol::LoginEvent;
 use pi_protocol::json::JsonObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -15,7 +16,7 @@ use super::authorization_code::{Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::TokenRequest;
 use super::pkce::{Pkce, random_state};
-use super::{LoginEvent, LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
+use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow};
 use crate::credentials::OAuthCredential;
 
 const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);

@@ -1,28 +1,8 @@
 //! Slash commands of resources, in addition to those of the front end: prompt templates and skills.
 
-use serde::Serialize;
+use pi_protocol::{CommandInfo, CommandSource};
 
-use super::{Resources, SourceInfo};
-
-/// A command and its source; serialized as in `get_commands` of the line protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CommandInfo {
-    /// The name without the slash.
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    pub source: CommandSource,
-    pub source_info: SourceInfo,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommandSource {
-    Extension,
-    Prompt,
-    Skill,
-}
+use super::Resources;
 
 impl Resources {
     /// Lists the commands: templates, then skills.

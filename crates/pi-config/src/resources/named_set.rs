@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::ConfigDiagnostic;
+use pi_protocol::ConfigDiagnostic;
 
 /// Collects the resources of a kind.
 #[derive(Debug)]

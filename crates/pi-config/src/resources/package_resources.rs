@@ -7,16 +7,17 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::SourceScope;
+use pi_protocol::settings::{PackageFilter, PackageSource};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
+use pi_protocol::{SourceOrigin, SourceScope};
+
 use super::entry_patterns::{EntryPatterns, OverrideEntry, is_override};
 use super::location::normalize;
 use super::path_glob::PathGlob;
+use super::provenance::Provenance;
 use super::selection::{ResourceKind, ResourceSelector};
-use super::source_info::{Provenance, SourceOrigin};
 use super::walk::{EntryKind, kind_of};
 use crate::packages::{Manifest, MissingPackage, PackageAddress, installed_version};
-use crate::settings::{PackageFilter, PackageSource};
-use crate::{ConfigDiagnostic, DiagnosticLevel};
 
 /// A package that is configured in some scope.
 #[derive(Clone)]
@@ -27,15 +28,13 @@ struct PackageRequest<'a> {
     identity: String,
 }
 
-impl PackageFilter {
-    /// Returns the patterns for a kind, if the filter has any.
-    pub(super) fn patterns(&self, kind: ResourceKind) -> Option<&[String]> {
-        match kind {
-            ResourceKind::Extensions => self.extensions.as_deref(),
-            ResourceKind::Skills => self.skills.as_deref(),
-            ResourceKind::Prompts => self.prompts.as_deref(),
-            ResourceKind::Themes => self.themes.as_deref(),
-        }
+/// Returns the patterns of a filter for a kind, if it has any.
+pub(super) fn filter_patterns(filter: &PackageFilter, kind: ResourceKind) -> Option<&[String]> {
+    match kind {
+        ResourceKind::Extensions => filter.extensions.as_deref(),
+        ResourceKind::Skills => filter.skills.as_deref(),
+        ResourceKind::Prompts => filter.prompts.as_deref(),
+        ResourceKind::Themes => filter.themes.as_deref(),
     }
 }
 
@@ -196,7 +195,7 @@ impl ResourceSelector<'_> {
             return found;
         };
         for kind in ResourceKind::ALL {
-            let patterns = filter.patterns(kind);
+            let patterns = filter_patterns(filter, kind);
             let is_delta = filter.autoload == Some(false);
             if is_delta && patterns.is_none_or(<[String]>::is_empty) {
                 continue;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::SourceInfo;
+use pi_protocol::SourceInfo;
+
 use super::front_matter::{FrontMatter, normalize_line_endings, split};
 use super::named_set::NamedSet;
 use super::template_arguments::{split_arguments, substitute};

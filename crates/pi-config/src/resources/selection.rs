@@ -7,13 +7,16 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use pi_protocol::ConfigDiagnostic;
+use pi_protocol::SourceScope;
+use pi_protocol::settings::Settings;
+
 use super::entry_patterns::{EntryPatterns, is_pattern};
 use super::location::resolve;
-use super::source_info::Provenance;
+use super::provenance::Provenance;
 use super::walk::{EntryKind, LooseSkills, Walk, kind_of};
-use super::{ResourceRequest, ScopedSettings, SourceScope};
+use super::{ResourceRequest, ScopedSettings};
 use crate::packages::{MissingPackage, PackageLocations};
-use crate::{ConfigDiagnostic, Settings};
 
 /// The kinds of resource files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

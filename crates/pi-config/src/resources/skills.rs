@@ -6,10 +6,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use pi_protocol::ConfigDiagnostic;
+use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
+
 use super::front_matter::{FrontMatter, normalize_line_endings, read_head, split};
 use super::named_set::NamedSet;
-use super::{SourceInfo, SourceOrigin, SourceScope};
-use crate::ConfigDiagnostic;
 use crate::regular_file::{MAX_BYTES, read_prose};
 
 const MAX_NAME_LENGTH: usize = 64;

@@ -4,8 +4,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use pi_protocol::ConfigDiagnostic;
+
 use super::location::normalize;
-use crate::ConfigDiagnostic;
 use crate::regular_file::{MAX_BYTES, ReadFileError, decode_prose, read_prose, read_up_to};
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,24 +1,15 @@
 //! Theme files: finds and names them. The terminal application validates their colors.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use pi_protocol::{SourceInfo, ThemeFile};
 use serde_json::Value;
 
-use super::SourceInfo;
 use super::named_set::NamedSet;
 use crate::regular_file::read_prose;
 
 /// A theme has about fifty colors, so this is generous.
 const MAX_THEME_BYTES: u64 = 512 * 1024;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ThemeFile {
-    /// The name from the file's content.
-    pub name: String,
-    pub path: PathBuf,
-    pub content: String,
-    pub source_info: SourceInfo,
-}
 
 impl NamedSet<ThemeFile> {
     /// Loads one file. `describe` returns its provenance.

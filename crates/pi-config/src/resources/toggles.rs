@@ -6,12 +6,18 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use pi_protocol::settings::Settings;
+use pi_protocol::settings::{PackageFilter, PackageSource};
+use pi_protocol::{ConfigScope, ProjectAccess};
+use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
+
 use super::location::{canonical, relative, resolve};
+use super::package_resources::filter_patterns;
 use super::selection::{ResourceCandidate, ResourceKind, ResourceSelector};
-use super::{ResourceRequest, ScopedSettings, SourceInfo, SourceOrigin, SourceScope};
+use super::{ResourceRequest, ScopedSettings};
+use crate::SettingsStore;
 use crate::packages::PackageAddress;
-use crate::settings::{PackageFilter, PackageSource, SettingsError};
-use crate::{ConfigScope, ProjectAccess, Settings, SettingsStore};
+use crate::settings::SettingsError;
 
 /// A resource file, enabled or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,7 +110,7 @@ impl ResourceToggles {
                 let Some(PackageSource::Filtered(filter)) = entry else {
                     return ProjectOverride::Inherit;
                 };
-                match filter.patterns(item.kind) {
+                match filter_patterns(filter, item.kind) {
                     None => ProjectOverride::Inherit,
                     Some([]) if filter.autoload != Some(false) => ProjectOverride::Unload,
                     Some(entries) => override_in(entries, &[package_name(item)]),
@@ -272,7 +278,7 @@ impl ResourceToggles {
             }
             let says_nothing = ResourceKind::ALL
                 .into_iter()
-                .all(|kind| filter.patterns(kind).is_none());
+                .all(|kind| filter_patterns(&filter, kind).is_none());
             if !says_nothing {
                 *entry = PackageSource::Filtered(filter);
             } else if filter.autoload == Some(false) {

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use pi_protocol::ConfigDiagnostic;
 
 use super::location::{RealPaths, normalize};
 use super::path_glob::GlobSegment;
-use crate::ConfigDiagnostic;
 use crate::packages::Manifest;
 use crate::regular_file::read_prose;
 

@@ -4,35 +4,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Settings;
-
 /// A changed key: its path and new value, or `None` if it was removed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SettingEdit {
     path: Vec<String>,
     value: Option<Value>,
-}
-
-/// Serializes settings without unset keys and empty groups.
-pub(super) fn to_object(settings: &Settings) -> Map<String, Value> {
-    match serde_json::to_value(settings) {
-        Ok(Value::Object(mut object)) => {
-            drop_unset(&mut object);
-            object
-        }
-        Ok(_) | Err(_) => Map::new(),
-    }
-}
-
-fn drop_unset(object: &mut Map<String, Value>) {
-    object.retain(|_, value| match value {
-        Value::Null => false,
-        Value::Object(group) => {
-            drop_unset(group);
-            !group.is_empty()
-        }
-        _ => true,
-    });
 }
 
 /// Merges `over` into `base`.

@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_fs::NewFileMode;
+use pi_protocol::settings::Settings;
+use pi_protocol::{ConfigDiagnostic, ConfigScope, ProjectAccess};
 use serde_json::{Map, Value};
 
 use super::decode::{self, DecodedSettings};
 use super::merge::{self, SettingEdit};
-use super::{Settings, migrate};
+use super::migrate;
+use crate::AgentDir;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::regular_file::ReadFileError;
-use crate::{AgentDir, ConfigDiagnostic, ConfigScope, ProjectAccess};
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
@@ -82,7 +84,7 @@ pub struct SettingsOverrides(Arc<Mutex<Map<String, Value>>>);
 
 impl SettingsOverrides {
     pub fn new(settings: &Settings) -> Self {
-        Self(Arc::new(Mutex::new(merge::to_object(settings))))
+        Self(Arc::new(Mutex::new(settings.to_json())))
     }
 }
 
@@ -141,7 +143,7 @@ impl SettingsStore {
         {
             let mut state = store.state();
             state.user = ScopeSettings {
-                object: merge::to_object(&user),
+                object: user.to_json(),
                 settings: Arc::new(user),
             };
             state.recompute();
@@ -379,7 +381,7 @@ impl StoreState {
             for key in USER_ONLY {
                 if decoded.object.contains_key(key) {
                     self.diagnostics.push(ConfigDiagnostic {
-                        level: crate::DiagnosticLevel::Info,
+                        level: pi_protocol::DiagnosticLevel::Info,
                         ..ConfigDiagnostic::warning(
                             format!(
                                 "{}: ignoring `{key}`: only allowed in user settings",
@@ -397,7 +399,7 @@ impl StoreState {
 fn edits_of(before: &Settings, change: impl FnOnce(&mut Settings)) -> Vec<SettingEdit> {
     let mut after = before.clone();
     change(&mut after);
-    merge::difference(&merge::to_object(before), &merge::to_object(&after))
+    merge::difference(&before.to_json(), &after.to_json())
 }
 
 /// Ignores poisoning: every change is a single assignment, so a panic leaves no partial update.

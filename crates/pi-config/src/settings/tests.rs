@@ -1,193 +1,23 @@
-//! Tests of effective values and of merging.
+//! Tests of decoding and merging.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use pi_env::Env;
-use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{ThinkingLevel, TransportPreference};
+use pi_protocol::ThinkingLevel;
+use pi_protocol::settings::{
+    BoolOrAuto, CompactionModelOverride, CompactionSettings, PackageFilter, PackageSource,
+    ProviderRetrySettings, RetrySettings, Settings, TerminalSettings,
+};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::merge::{apply, difference, merge, to_object};
-use super::*;
+use super::merge::{apply, difference, merge};
+use super::{decode, migrate};
 
 fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(object) => object,
         other => panic!("{other} is not an object"),
-    }
-}
-
-fn settings(value: Value) -> Settings {
-    let decoded = decode::decode(object(value));
-    assert_eq!(decoded.rejected, []);
-    decoded.settings
-}
-
-#[test]
-fn defaults() {
-    let env = Env::fixed([("HOME", "/home/u")]);
-    let settings = Settings::default();
-    assert_eq!(settings.default_thinking_level(), ThinkingLevel::Medium);
-    assert_eq!(settings.steering_mode(), DeliveryMode::OneAtATime);
-    assert_eq!(settings.follow_up_mode(), DeliveryMode::OneAtATime);
-    assert_eq!(settings.cache_warming(), CacheWarming::Streaming);
-    assert_eq!(settings.double_escape_action(), DoubleEscapeAction::Tree);
-    assert_eq!(settings.tree_filter_mode(), TreeFilterMode::Default);
-    assert_eq!(settings.default_project_trust(), ProjectTrustDefault::Ask);
-    assert_eq!(settings.transport(), TransportPreference::Auto);
-    assert_eq!(
-        settings.external_editor(&env),
-        if cfg!(windows) { "notepad" } else { "nano" }
-    );
-    assert_eq!(settings.shell_path(&env), None);
-    assert!(settings.compaction_enabled());
-    assert_eq!(
-        settings.compaction_tokens("p", "m"),
-        CompactionTokens {
-            reserve: 16_384,
-            keep_recent: 20_000
-        }
-    );
-    assert_eq!(settings.branch_summary_reserve_tokens(), 16_384);
-    assert_eq!(
-        settings.retry_policy(),
-        RetryPolicy {
-            enabled: true,
-            max_retries: 3,
-            base_delay: Duration::from_secs(2),
-            max_delay: Duration::from_mins(1),
-        }
-    );
-    assert_eq!(settings.retry.provider.timeout(), None);
-    assert_eq!(settings.retry.provider.max_retries(), None);
-    assert_eq!(
-        settings.retry.provider.max_retry_delay(),
-        Some(Duration::from_mins(1))
-    );
-    assert_eq!(settings.http_idle_timeout(), Some(Duration::from_mins(5)));
-    assert_eq!(
-        settings.websocket_connect_timeout(),
-        Some(Duration::from_secs(15))
-    );
-    assert_eq!(
-        (
-            settings.editor_padding_x(),
-            settings.output_pad(),
-            settings.autocomplete_max_visible(),
-            settings.terminal.image_width_cells(),
-        ),
-        (0, 1, 5, 60)
-    );
-    assert_eq!(settings.markdown.code_block_indent(), "  ");
-    assert_eq!(settings.markdown.mermaid_mode(), MermaidMode::Streaming);
-    assert!(settings.terminal.show_images() && settings.images.auto_resize());
-    assert!(settings.fullscreen_copy_on_select() && settings.enable_skill_commands());
-    assert!(settings.warn_anthropic_extra_usage() && !settings.enable_install_telemetry());
-    assert!(!settings.images.block_images() && !settings.quiet_startup());
-    assert!(!settings.show_hardware_cursor(&env) && !settings.terminal.clear_on_shrink(&env));
-}
-
-#[test]
-fn out_of_range_numbers_are_clamped() {
-    let settings = settings(json!({
-        "editorPaddingX": 9,
-        "outputPad": 7,
-        "autocompleteMaxVisible": 1,
-        "fullscreenWheelScrollLines": 1000,
-        "terminal": {"imageWidthCells": 0.5},
-        "retry": {"maxRetries": 9_000_000_000_u64, "provider": {"maxRetryDelayMs": 0}},
-        "httpIdleTimeoutMs": "disabled",
-        "websocketConnectTimeoutMs": "250",
-    }));
-    assert_eq!(settings.editor_padding_x(), 3);
-    assert_eq!(settings.output_pad(), 1);
-    assert_eq!(settings.autocomplete_max_visible(), 3);
-    assert_eq!(settings.fullscreen_wheel_scroll_lines(), Some(100));
-    assert_eq!(settings.terminal.image_width_cells(), 1);
-    assert_eq!(settings.retry_policy().max_retries, u32::MAX);
-    assert_eq!(settings.retry.provider.max_retry_delay(), None);
-    assert_eq!(settings.http_idle_timeout(), None);
-    assert_eq!(
-        settings.websocket_connect_timeout(),
-        Some(Duration::from_millis(250))
-    );
-}
-
-#[test]
-fn setting_takes_precedence_over_environment() {
-    let env = Env::fixed([
-        ("VISUAL", "vi"),
-        ("PI_HARDWARE_CURSOR", "1"),
-        ("PI_CLEAR_ON_SHRINK", "1"),
-        ("HOME", "/home/u"),
-    ]);
-    let unset = Settings::default();
-    assert_eq!(unset.external_editor(&env), "vi");
-    assert!(unset.show_hardware_cursor(&env) && unset.terminal.clear_on_shrink(&env));
-    let set = settings(json!({
-        "externalEditor": "code --wait",
-        "showHardwareCursor": false,
-        "terminal": {"clearOnShrink": false},
-        "shellPath": "~/bin/zsh",
-    }));
-    assert_eq!(set.external_editor(&env), "code --wait");
-    assert!(!set.show_hardware_cursor(&env) && !set.terminal.clear_on_shrink(&env));
-    assert_eq!(
-        set.shell_path(&env),
-        Some(std::path::PathBuf::from("/home/u/bin/zsh"))
-    );
-    let blank = settings(json!({"externalEditor": " ", "shellPath": ""}));
-    assert_eq!(blank.external_editor(&env), "vi");
-    assert_eq!(blank.shell_path(&env), None);
-}
-
-#[test]
-fn model_override_takes_precedence_for_compaction() {
-    let settings = settings(json!({"compaction": {
-        "reserveTokens": 100,
-        "modelOverrides": {"p/m": {"keepRecentTokens": 7}},
-    }}));
-    let tokens = |reserve, keep_recent| CompactionTokens {
-        reserve,
-        keep_recent,
-    };
-    assert_eq!(settings.compaction_tokens("p", "m"), tokens(100, 7));
-    assert_eq!(settings.compaction_tokens("p", "n"), tokens(100, 20_000));
-}
-
-#[test]
-fn keys_accept_keywords_and_booleans() {
-    for (value, hyperlinks) in [
-        (json!(true), Some(true)),
-        (json!(false), Some(false)),
-        (json!("auto"), None),
-    ] {
-        let settings = settings(json!({"terminal": {"hyperlinks": value, "trueColor": value}}));
-        assert_eq!(settings.terminal.hyperlinks(), hyperlinks);
-        assert_eq!(settings.terminal.true_color(), hyperlinks);
-    }
-    for (value, protocol) in [
-        (json!("auto"), None),
-        (json!(false), Some(ImageProtocolSetting::Enabled(false))),
-        (
-            json!("iterm2"),
-            Some(ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2)),
-        ),
-    ] {
-        let settings = settings(json!({"terminal": {"images": value}}));
-        assert_eq!(settings.terminal.image_protocol(), protocol);
-    }
-    for (value, quiet, header) in [
-        (json!(true), true, true),
-        (json!(false), false, false),
-        (json!("header"), false, true),
-    ] {
-        let settings = settings(json!({"quietStartup": value}));
-        assert_eq!(settings.quiet_startup(), quiet);
-        assert_eq!(settings.hide_startup_header(), header);
     }
 }
 
@@ -364,7 +194,7 @@ fn any_object() -> impl Strategy<Value = Map<String, Value>> {
 proptest! {
     #[test]
     fn settings_survive_a_round_trip(settings in any_settings()) {
-        let decoded = decode::decode(to_object(&settings));
+        let decoded = decode::decode(settings.to_json());
         prop_assert_eq!(decoded.rejected, []);
         prop_assert_eq!(decoded.settings, settings);
     }
@@ -373,7 +203,7 @@ proptest! {
     fn merge_is_associative_with_identity(
         a in any_settings(), b in any_settings(), c in any_settings()
     ) {
-        let (a, b, c) = (to_object(&a), to_object(&b), to_object(&c));
+        let (a, b, c) = (a.to_json(), b.to_json(), c.to_json());
         prop_assert_eq!(merged(&merged(&a, &b), &c), merged(&a, &merged(&b, &c)));
         prop_assert_eq!(&merged(&a, &a), &a);
         prop_assert_eq!(&merged(&a, &Map::new()), &a);
@@ -382,7 +212,7 @@ proptest! {
 
     #[test]
     fn upper_layer_wins(base in any_settings(), over in any_settings()) {
-        let result = decode::deserialize_valid(&merged(&to_object(&base), &to_object(&over)));
+        let result = decode::deserialize_valid(&merged(&base.to_json(), &over.to_json()));
         prop_assert_eq!(&result.theme, over.theme.as_ref().map_or(&base.theme, |_| &over.theme));
         prop_assert_eq!(&result.skills, over.skills.as_ref().map_or(&base.skills, |_| &over.skills));
         prop_assert_eq!(
@@ -399,10 +229,10 @@ proptest! {
     fn edits_apply_to_another_object(
         before in any_settings(), after in any_settings(), mut file in any_object()
     ) {
-        let edits = difference(&to_object(&before), &to_object(&after));
-        let mut same = to_object(&before);
+        let edits = difference(&before.to_json(), &after.to_json());
+        let mut same = before.to_json();
         apply(&mut same, &edits);
-        prop_assert_eq!(same, to_object(&after));
+        prop_assert_eq!(same, after.to_json());
 
         file.insert("unknown".to_owned(), json!({"kept": [1]}));
         let untouched: Vec<_> = file

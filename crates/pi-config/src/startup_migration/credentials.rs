@@ -5,11 +5,12 @@ use std::io;
 use std::path::Path;
 
 use pi_fs::{LockDir, LockError, LockTiming, NewFileMode, atomic_file};
+use pi_protocol::ConfigDiagnostic;
 use serde_json::{Map, Value, json};
 
 use super::info;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
-use crate::{AgentDir, ConfigDiagnostic, json_text};
+use crate::{AgentDir, json_text};
 
 const API_KEYS: &str = "apiKeys";
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use pi_protocol::ConfigDiagnostic;
 use serde::Deserialize;
 
 use super::{info, is_already_migrated};
-use crate::{AgentDir, ConfigDiagnostic, regular_file};
+use crate::{AgentDir, regular_file};
 
 const MAX_HEADER_BYTES: u64 = 64 << 10;
 

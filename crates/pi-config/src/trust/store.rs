@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pi_fs::NewFileMode;
+use pi_protocol::{SavedTrust, TrustChoice};
 use serde_json::{Map, Value};
 
 use super::{access_of, canonical};
+use crate::AgentDir;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::regular_file::ReadFileError;
-use crate::{AgentDir, ProjectAccess};
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
@@ -33,14 +34,6 @@ pub enum TrustError {
     NonUtf8Path { dir: PathBuf },
 }
 
-/// A saved decision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SavedTrust {
-    /// The directory it was made for: the project or an ancestor.
-    pub dir: PathBuf,
-    pub access: ProjectAccess,
-}
-
 /// A change to the saved decisions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustUpdate {
@@ -49,6 +42,18 @@ pub struct TrustUpdate {
 }
 
 impl TrustUpdate {
+    /// Returns the updates that save a choice; none for a choice that holds until the process exits.
+    pub fn of_choice(choice: &TrustChoice) -> Vec<Self> {
+        match choice {
+            TrustChoice::Trust { dir } => vec![Self::trust(dir)],
+            TrustChoice::TrustParent { parent, dir } => {
+                vec![Self::trust(parent), Self::forget(dir)]
+            }
+            TrustChoice::Deny { dir } => vec![Self::deny(dir)],
+            TrustChoice::TrustOnce | TrustChoice::DenyOnce => Vec::new(),
+        }
+    }
+
     /// Trusts the directory and everything below it.
     pub fn trust(dir: impl Into<PathBuf>) -> Self {
         Self {

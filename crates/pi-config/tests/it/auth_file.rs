@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use pi_auth::{AuthError, AuthKind, Credential, CredentialStore};
+use pi_auth::{AuthError, Credential, CredentialStore};
 use pi_config::AuthFile;
 use pi_fs::LockTiming;
+use pi_protocol::AuthKind;
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -7,9 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pi_auth::{Credential, CredentialStore};
-use pi_config::{
-    AgentDir, AuthFile, ConfigScope, ProjectAccess, SettingsStore, TrustStore, TrustUpdate,
-};
+use pi_config::{AgentDir, AuthFile, SettingsStore, TrustStore, TrustUpdate};
+use pi_protocol::{ConfigScope, ProjectAccess};
 use pi_test_support::{
     DiskFault, DiskOperation, TempHome, install_kernel_fault, kernel_fault_command,
     was_killed_by_fault,

@@ -12,12 +12,13 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use pi_auth::{
-    AuthKind, AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore,
-    KimiCodingOAuth, LoginEvent, LoginInteraction, LoginPrompt, OAuthError, ProviderAuth, XaiOAuth,
+    AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, KimiCodingOAuth,
+    LoginInteraction, OAuthError, ProviderAuth, XaiOAuth,
 };
 use pi_config::AuthFile;
 use pi_env::Env;
 use pi_http::HttpClient;
+use pi_protocol::{AuthKind, LoginEvent, LoginPrompt};
 use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,7 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, Instant};
 
-use pi_config::{ProjectAccess, Resources, load_resources};
+use pi_config::{Resources, load_resources};
+use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
 
 use crate::resources::ResourceTestEnv;
@@ -198,6 +199,60 @@ fn context_file_symlink_cannot_expose_keys() {
     // The user's own symlinks are followed.
     symlink("../dotfiles/own", root.join("agent/AGENTS.md")).unwrap();
     assert_eq!(files(), ["own"]);
+}
+
+#[test]
+fn context_file_symlink_out_of_the_project_requires_trust() {
+    let mut env = ResourceTestEnv::with(&[
+        ("home/diary.txt", "private"),
+        ("dotfiles/AGENTS.md", "mine"),
+        ("project/docs/guide.md", "guide"),
+    ]);
+    let link = env.root().join("project/AGENTS.md");
+    for (target, undecided, trusted) in [
+        ("../home/diary.txt", None, Some("private")),
+        ("../dotfiles/AGENTS.md", Some("mine"), Some("mine")),
+        ("docs/guide.md", Some("guide"), Some("guide")),
+    ] {
+        symlink(target, &link).unwrap();
+        for (project, expected) in [
+            (ProjectAccess::Undecided, undecided),
+            (ProjectAccess::Trusted, trusted),
+        ] {
+            env.project = project;
+            let resources = env.load();
+            let content = resources.context_files.first();
+            let content = content.map(|file| file.content.as_str());
+            assert_eq!(content, expected, "{target} {project:?}");
+            let warned = !env.messages(&resources).is_empty();
+            assert_eq!(warned, expected.is_none(), "{target} {project:?}");
+        }
+        std::fs::remove_file(&link).unwrap();
+    }
+}
+
+#[test]
+fn context_file_in_a_directory_that_everyone_can_write_to_is_skipped() {
+    let env = ResourceTestEnv::with(&[
+        ("shared/AGENTS.md", "injected"),
+        ("shared/mine/AGENTS.md", "mine"),
+    ]);
+    let shared = env.root().join("shared");
+    let set_mode = |mode| {
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let mut request = env.request();
+    let mut contents = |directory: &str| -> Vec<String> {
+        request.cwd = env.root().join(directory);
+        let files = load_resources(&request).context_files.into_iter();
+        files.map(|file| file.content).collect()
+    };
+    set_mode(0o777);
+    assert_eq!(contents("shared/mine"), ["mine"]);
+    // Working in the directory itself is the user's choice.
+    assert_eq!(contents("shared"), ["injected"]);
+    set_mode(0o755);
+    assert_eq!(contents("shared/mine"), ["injected", "mine"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The resources of installed packages.
 
-use pi_config::{PackageAddress, ProjectAccess, Resources, SourceScope};
+use pi_config::{PackageAddress, Resources};
+use pi_protocol::{ProjectAccess, SourceScope};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

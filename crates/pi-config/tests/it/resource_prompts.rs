@@ -1,6 +1,7 @@
 //! Context files and system prompt files.
 
-use pi_config::{ProjectAccess, Resources, load_resources};
+use pi_config::{Resources, load_resources};
+use pi_protocol::ProjectAccess;
 use pretty_assertions::assert_eq;
 
 use crate::resources::ResourceTestEnv;
@@ -63,6 +64,55 @@ fn denied_project_has_no_context_files() {
     );
 }
 
+/// Writes the files by which a linked worktree and its repository know each other.
+fn link_worktree(env: &ResourceTestEnv, worktree: &str, git_dir: &str) {
+    let pointer = format!("gitdir: {}\n", env.root().join(git_dir).display());
+    env.home.write(&format!("{worktree}/.git"), pointer);
+    let pointer = env.root().join(worktree).join(".git");
+    let pointer = format!("{}\n", pointer.display());
+    env.home.write(&format!("{git_dir}/gitdir"), pointer);
+}
+
+#[test]
+fn a_git_file_of_a_downloaded_directory_hides_nothing() {
+    let env = ResourceTestEnv::with(&[
+        ("repo/.git/HEAD", "ref: x"),
+        ("repo/AGENTS.md", "main"),
+        ("repo/vendor/lib/AGENTS.md", "vendored"),
+        ("repo/vendor/lib/fake/HEAD", "ref: y"),
+        ("repo/vendor/lib/fake/commondir", "../../../.git\n"),
+    ]);
+    link_worktree(&env, "repo/vendor/lib", "repo/vendor/lib/fake");
+    let mut request = env.request();
+    request.cwd = env.root().join("repo/vendor/lib");
+    let all = [
+        ("repo/AGENTS.md", "main"),
+        ("repo/vendor/lib/AGENTS.md", "vendored"),
+    ];
+    assert_eq!(context(&env, &load_resources(&request)), pairs(&all));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_worktree_can_link_to_the_file_of_its_main_repository() {
+    let mut env = ResourceTestEnv::with(&[
+        ("repo/.git/HEAD", "ref: x"),
+        ("repo/.git/worktrees/feat/HEAD", "ref: y"),
+        ("repo/.git/worktrees/feat/commondir", "../..\n"),
+        ("repo/docs/guide.md", "guide"),
+    ]);
+    env.project = ProjectAccess::Undecided;
+    link_worktree(&env, "feat", "repo/.git/worktrees/feat");
+    let link = env.root().join("feat/AGENTS.md");
+    std::os::unix::fs::symlink("../repo/docs/guide.md", link).unwrap();
+    let mut request = env.request();
+    request.cwd = env.root().join("feat");
+    assert_eq!(
+        context(&env, &load_resources(&request)),
+        pairs(&[("feat/AGENTS.md", "guide")])
+    );
+}
+
 #[test]
 fn nested_worktree_shadows_main_repository() {
     let env = ResourceTestEnv::with(&[
@@ -74,11 +124,8 @@ fn nested_worktree_shadows_main_repository() {
         ("repo/trees/feat/AGENTS.md", "worktree"),
         ("repo/trees/feat/sub/AGENTS.md", "sub"),
     ]);
-    let git_dir = env.root().join("repo/.git/worktrees/feat");
-    env.home.write(
-        "repo/trees/feat/.git",
-        format!("gitdir: {}\n", git_dir.display()),
-    );
+    let git_dir = "repo/.git/worktrees/feat";
+    link_worktree(&env, "repo/trees/feat", git_dir);
     let mut request = env.request();
     request.cwd = env.root().join("repo/trees/feat/sub");
     let hidden = pairs(&[
@@ -97,7 +144,7 @@ fn nested_worktree_shadows_main_repository() {
     assert_eq!(texts, ["main", "between", "own", "sub"]);
 
     // A submodule has no common directory: nothing is shadowed.
-    std::fs::remove_file(git_dir.join("commondir")).unwrap();
+    std::fs::remove_file(env.root().join(git_dir).join("commondir")).unwrap();
     assert_eq!(context(&env, &load_resources(&request)).len(), 4);
 }
 

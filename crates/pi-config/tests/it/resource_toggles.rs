@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pi_config::{
-    AgentDir, ConfigScope, ProjectAccess, ProjectOverride, ResourceFlags, ResourceRequest,
-    ResourceToggles, SettingsStore, load_resources,
+    AgentDir, ProjectOverride, ResourceFlags, ResourceRequest, ResourceToggles, SettingsStore,
+    load_resources,
 };
 use pi_env::Env;
+use pi_protocol::{ConfigScope, ProjectAccess};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use pi_config::{
-    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, Resources, SettingsStore, SourceInfo,
-    expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
+    AgentDir, ResourceFlags, ResourceRequest, Resources, SettingsStore, expand_prompt_template,
+    expand_skill_command, list_skills_for_model, load_resources,
 };
 use pi_env::Env;
+use pi_protocol::{ProjectAccess, SourceInfo};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use pi_config::{
-    AgentDir, CacheWarming, ConfigDiagnostic, ConfigScope, DeliveryMode, DiagnosticLevel,
-    PackageSource, ProjectAccess, ProjectTrustDefault, Settings, SettingsError, SettingsOverrides,
-    SettingsStore,
-};
+use pi_config::{AgentDir, SettingsError, SettingsOverrides, SettingsStore};
+use pi_protocol::settings::{CacheWarming, PackageSource, ProjectTrustDefault, Settings};
+use pi_protocol::{ConfigDiagnostic, ConfigScope, DiagnosticLevel, ProjectAccess, QueueMode};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -144,7 +142,7 @@ fn change_preserves_other_keys() {
     store
         .update(ConfigScope::User, |settings| {
             settings.retry.enabled = Some(false);
-            settings.steering_mode = Some(DeliveryMode::All);
+            settings.steering_mode = Some(QueueMode::All);
         })
         .unwrap();
     assert_eq!(
@@ -165,7 +163,7 @@ fn change_preserves_other_keys() {
   "steeringMode": "all"
 }"#
     );
-    assert_eq!(store.settings().steering_mode(), DeliveryMode::All);
+    assert_eq!(store.settings().steering_mode(), QueueMode::All);
     store
         .update(ConfigScope::User, |settings| {
             settings.retry.enabled = None;
@@ -218,7 +216,7 @@ fn legacy_names_are_accepted_and_replaced_on_write() {
     let env =
         SettingsTestEnv::new().user(json!({"queueMode": "all", "websockets": true}).to_string());
     let store = env.open(ProjectAccess::Trusted);
-    assert_eq!(store.settings().steering_mode(), DeliveryMode::All);
+    assert_eq!(store.settings().steering_mode(), QueueMode::All);
     store
         .update(ConfigScope::User, |settings| {
             settings.theme = Some("x".to_owned());

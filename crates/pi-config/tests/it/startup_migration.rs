@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Barrier;
 
-use pi_config::{AgentDir, DiagnosticLevel, run_project_migrations, run_startup_migrations};
+use pi_config::{AgentDir, run_project_migrations, run_startup_migrations};
+use pi_protocol::DiagnosticLevel;
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    AgentDir, ProjectAccess, ProjectChanges, ProjectTrustDefault, SavedTrust, SessionChoices,
-    TrustChoice, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate, decide_trust,
-    find_project_changes, requires_trust, trust_choices,
+    AgentDir, ProjectChanges, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore,
+    TrustUpdate, decide_trust, find_project_changes, requires_trust, trust_choices,
 };
+use pi_protocol::settings::ProjectTrustDefault;
+use pi_protocol::{ProjectAccess, SavedTrust, TrustChoice};
 use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 
@@ -197,13 +198,13 @@ fn choices_and_their_updates() {
         (trust, &project, ProjectAccess::Trusted),
         (trust_parent, &parent, ProjectAccess::Trusted),
     ] {
-        store.save(&choice.updates()).unwrap();
+        store.save(&TrustUpdate::of_choice(&choice)).unwrap();
         let saved = store.nearest(&project).unwrap().unwrap();
         assert_eq!((&saved.dir, saved.access), (dir, access));
         assert_eq!(choice.access(), access);
     }
-    assert_eq!(TrustChoice::TrustOnce.updates(), []);
-    assert_eq!(TrustChoice::DenyOnce.updates(), []);
+    assert_eq!(TrustUpdate::of_choice(&TrustChoice::TrustOnce), []);
+    assert_eq!(TrustUpdate::of_choice(&TrustChoice::DenyOnce), []);
     assert_eq!(TrustChoice::DenyOnce.access(), ProjectAccess::Denied);
 }
 

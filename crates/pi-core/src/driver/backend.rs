@@ -50,6 +50,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
         work
     }
 
+    /// Whether the caller expects a request to be performed up to its first wait when it is submitted, as JavaScript
+    /// does. That is possible while the session has no other lane. Its thread may block.
+    fn starts_at_once(&self) -> bool {
+        false
+    }
+
     /// Reports that a hook, a tool or the backend panicked. What it belonged to ends; the session stays usable.
     ///
     /// Whether a process survives a panic is its own decision: one that exits does so in its panic hook, before the

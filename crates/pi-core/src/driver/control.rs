@@ -1,15 +1,13 @@
 //! The machine of a session, shared by its lanes, with the tokens and watches that belong to it.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pi_protocol::{ActivityKind, RequestId, SessionActivity};
-use pi_providers::StreamPhase;
+use pi_protocol::{ActivityKind, RequestId, SessionActivity, StreamPhase};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use super::lanes::Lanes;
 use crate::machine::{CancelScope, Effect, Input, Machine, Outcome, Rejection, Reply};
 use crate::validation::Validators;
 
@@ -27,7 +25,7 @@ pub struct Control {
     request_phase: watch::Sender<Option<StreamPhase>>,
     /// Compiled argument schemas of the tools called so far.
     pub(super) validators: Validators,
-    lanes: TaskTracker,
+    pub(super) lanes: Lanes,
 }
 
 impl Control {
@@ -40,7 +38,7 @@ impl Control {
             activity: watch::Sender::default(),
             request_phase: watch::Sender::new(None),
             validators: Validators::default(),
-            lanes: TaskTracker::new(),
+            lanes: Lanes::default(),
         }
     }
 
@@ -188,13 +186,8 @@ impl Control {
         }
     }
 
-    pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static) {
-        self.lanes.spawn(lane);
-    }
-
     /// Waits until all lanes have ended; none may start afterwards.
     pub async fn wait_for_lanes(&self) {
-        self.lanes.close();
         self.lanes.wait().await;
     }
 }

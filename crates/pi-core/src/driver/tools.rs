@@ -1,18 +1,17 @@
 //! Validates and runs the tool calls of a lane.
 
 use std::sync::Arc;
-use std::task::Poll;
 
 use futures_util::future::select_all;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{RequestId, RequestKind, ToolCall, ToolOutput};
-use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::backend::Backend;
 use crate::machine::{CallOutcome, CancelScope, Outcome, PreflightOutcome};
+use crate::start_order::StartOrder;
 use crate::tool::{Progress, Tool, ToolContext, ToolError};
 use crate::tool_call::{Decision, FinishedToolCall, PendingToolCall, ReviewedToolCall};
 
@@ -24,8 +23,8 @@ pub(super) struct RunningTools<B> {
     tasks: JoinSet<CallOutcome>,
     calls: Vec<RunningCall>,
     asked: Vec<AskedRequest>,
-    /// Completes when the call that was started last has run up to its first await.
-    last_started: Option<oneshot::Receiver<()>>,
+    /// Calls start in the order of the response: tools of an extension share state and see their calls in this order.
+    order: StartOrder,
     backend: std::marker::PhantomData<B>,
 }
 
@@ -46,7 +45,7 @@ impl<B> Default for RunningTools<B> {
             tasks: JoinSet::new(),
             calls: Vec::new(),
             asked: Vec::new(),
-            last_started: None,
+            order: StartOrder::default(),
             backend: std::marker::PhantomData,
         }
     }
@@ -89,9 +88,7 @@ impl<B: Backend> RunningTools<B> {
             },
             cx,
         };
-        let (started, last_started) = oneshot::channel();
-        let previous = self.last_started.replace(last_started);
-        let running = start_after(previous, started, execution.run());
+        let running = self.order.add(execution.run());
         let task = self.tasks.spawn(running.instrument(span)).id();
         self.calls.push(RunningCall {
             index,
@@ -156,26 +153,6 @@ async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> (F::Output, us
     }
     let (output, place, _) = select_all(futures).await;
     (output, place)
-}
-
-/// Starts calls in the order of the response, on any number of threads: tools of an extension share state and see
-/// their calls in this order.
-async fn start_after<Output>(
-    previous: Option<oneshot::Receiver<()>>,
-    started: oneshot::Sender<()>,
-    call: impl Future<Output = Output>,
-) -> Output {
-    if let Some(previous) = previous {
-        // An error means that the previous call has ended, which is as good.
-        previous.await.ok();
-    }
-    let mut call = std::pin::pin!(call);
-    let first = futures_util::poll!(call.as_mut());
-    drop(started);
-    match first {
-        Poll::Ready(output) => output,
-        Poll::Pending => call.await,
-    }
 }
 
 /// Validates a call and lets the hooks decide about it.

@@ -150,7 +150,8 @@ impl Batch {
                 } if request.id == *id => {
                     if answer.is_none() {
                         if !matches!(given, Answer::Allow | Answer::Deny { .. }) {
-                            return Err(AnswerError::Invalid);
+                            let expected = "`allow` or `deny`";
+                            return Err(AnswerError::Invalid { expected });
                         }
                         *answer = Some(given);
                         return Ok(());

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use pi_context::RecoveryState;
 use pi_protocol::{
-    AgentEvent, AgentMessage, BashExecutionMessage, Delivery, Model, SessionEvent, SharedMessage,
-    ThinkingLevel,
+    AgentEvent, AgentMessage, BashExecutionMessage, Delivery, Model, ScopedModel, SessionEvent,
+    SharedMessage, ThinkingLevel,
 };
-use pi_providers::ScopedModel;
 
 use super::effect::{Effect, Rejection, Reply};
 use super::retry::RetryState;

@@ -15,7 +15,7 @@ use crate::turn::FinishedTurn;
 
 /// An action for the driver.
 ///
-/// The effects of one input are performed in order, in the lane (task) that fed it. Effects marked with an outcome
+/// The effects of one input are performed in order, in the lane that fed it. Effects marked with an outcome
 /// are followed by exactly one [`Input::Outcome`](super::Input::Outcome) in the same lane, and the machine returns
 /// at most one of them at a time; only [`Effect::Execute`] and [`Effect::Ask`] run concurrently with others.
 #[derive(Debug)]
@@ -167,12 +167,12 @@ pub enum Reply {
 /// Why an answer to a request has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    #[error("no call waits for this answer")]
+    #[error("no request waits for this answer")]
     Unknown,
     #[error("another client has answered first")]
     AlreadyAnswered,
-    #[error("a tool call is allowed or denied")]
-    Invalid,
+    #[error("this request expects {expected}")]
+    Invalid { expected: &'static str },
 }
 
 /// Why a request was rejected; nothing has changed.

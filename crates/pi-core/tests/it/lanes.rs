@@ -1,16 +1,16 @@
 //! Lanes: when cancellations take effect, what ends with a lane, and who waits for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
 use futures_util::future::BoxFuture;
 use pi_core::{Backend as _, Input, Outcome, Rejection, Reply, submit};
-use pi_protocol::{Delivery, SessionActivity, ToolOutput};
+use pi_protocol::{Delivery, SessionActivity, SessionEvent, ToolOutput};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input};
+use crate::backend::{NoHooks, TestBackend, TestHooks, prompt_input, user_message};
 use crate::panics::PanickingHooks;
 use crate::script::{ScriptedModel, ScriptedResponse, TestTool};
 
@@ -120,6 +120,61 @@ async fn a_canceled_delay_does_not_cancel_the_next_one() {
     session.run("second").await;
     assert_eq!(begin.elapsed().as_secs(), 60);
     assert_eq!(session.texts().last().unwrap(), "assistant Stop: done");
+}
+
+/// Blocks its thread when a tool starts, until it is released.
+struct BlockingHooks {
+    reached: Arc<Notify>,
+    release: Mutex<mpsc::Receiver<()>>,
+}
+
+impl TestHooks for BlockingHooks {
+    fn on_event<'a>(
+        &'a self,
+        _backend: &'a TestBackend,
+        event: &'a SessionEvent,
+    ) -> BoxFuture<'a, ()> {
+        let event = serde_json::to_value(event).unwrap();
+        if event["type"] == "tool_execution_start" {
+            self.reached.notify_one();
+            // The second start finds the channel closed.
+            self.release.lock().unwrap().recv().ok();
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_comes_when_the_run_has_to_wait() {
+    let reached = Arc::new(Notify::new());
+    let (released, release) = mpsc::channel();
+    let hooks = BlockingHooks {
+        reached: Arc::clone(&reached),
+        release: Mutex::new(release),
+    };
+    let calls = ScriptedResponse::Calls(vec![("1", "quick"), ("2", "quick")]);
+    let quick = TestTool::of("quick", |_, _, _| async { Ok(ToolOutput::default()) });
+    let session = ScriptedModel::new([calls]).session_with(vec![quick], hooks);
+    session.prompt("go").await;
+    reached.notified().await;
+    let steering = submit(
+        &session,
+        Input::Enqueue {
+            message: user_message("left"),
+            text: "left".to_owned(),
+            delivery: Delivery::Steer,
+        },
+    );
+    // The other worker performs tasks in the order in which they are spawned here.
+    tokio::spawn(async {}).await.unwrap();
+    assert!(!session.lines().contains(&"queue_update".to_owned()));
+    drop(released);
+    assert_eq!(steering.reply().await.reply, Reply::Queued);
+    session.control().wait_for_idle().await;
+    let lines = session.lines();
+    let position = |name: &str| lines.iter().rposition(|line| line.starts_with(name));
+    let first = lines.iter().position(|line| line == "queue_update");
+    assert!(position("tool_execution_start") < first, "{lines:?}");
 }
 
 /// Sets the flag when it is dropped.

@@ -5,9 +5,8 @@
 
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, Entry, EntryBody, EntryId, InputBlock,
-    StopReason, ToolResultMessage,
+    StopReason, ToolResultMessage, TreeNode,
 };
-use pi_session::TreeNode;
 use serde::Serialize;
 
 use crate::redaction::Redactor;

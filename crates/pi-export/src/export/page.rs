@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pi_protocol::{SessionHeader, Tool};
-use pi_session::{Session, SessionError, SessionTotals, TokenTotals};
+use pi_protocol::{SessionHeader, TokenTotals, Tool};
+use pi_session::{Session, SessionError, SessionTotals};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use pi_config::ThemeFile;
+use pi_protocol::ThemeFile;
 use serde_json::Value;
 
 /// Maximum depth of variable references before they are treated as circular.
@@ -199,7 +199,7 @@ fn resolve(value: &Value, variables: Option<&Value>) -> Option<ExportColor> {
 
 #[cfg(test)]
 mod tests {
-    use pi_config::{SourceInfo, SourceOrigin, SourceScope};
+    use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
     use pretty_assertions::assert_eq;
 
     use super::*;

@@ -4,10 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_context::SessionStats;
 use pi_protocol::{
     CompactionOutcome, ContextUsage, ImageContent, MessageContent, Model, QueuedTexts,
-    SharedMessage, ThinkingLevel,
+    SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
 use serde::Serialize;

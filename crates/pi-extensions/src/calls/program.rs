@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_config::CommandInfo;
+use pi_protocol::CommandInfo;
 use serde::Serialize;
 
 use super::group::calls;

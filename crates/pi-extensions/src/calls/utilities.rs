@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_config::SourceInfo;
-use pi_protocol::{AgentMessage, Usage};
+use pi_protocol::{AgentMessage, SourceInfo, Usage};
 use serde::Serialize;
 use serde_json::Value;
 

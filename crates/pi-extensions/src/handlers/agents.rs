@@ -10,11 +10,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::SessionStats;
 use pi_ext::HostError;
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, ImageContent, MessageContent, QueuedTexts, SharedMessage,
-    ThinkingLevel,
+    CompactionOutcome, ContextUsage, ImageContent, MessageContent, QueuedTexts, SessionStats,
+    SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
 use serde_json::Value;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_auth::{AuthKind, AuthOverrides, KeySource};
+use pi_auth::{AuthOverrides, KeySource};
 use pi_ext::HostError;
-use pi_protocol::{Message, Model};
+use pi_protocol::{AuthKind, Message, Model};
 use pi_providers::RefreshOptions;
 use secrecy::ExposeSecret;
 

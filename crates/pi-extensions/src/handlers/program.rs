@@ -1,7 +1,7 @@
 //! Handles calls about the program.
 
-use pi_config::CommandInfo;
 use pi_ext::HostError;
+use pi_protocol::CommandInfo;
 
 use super::Caller;
 use crate::calls::{ContextInfo, ProgramCalls};

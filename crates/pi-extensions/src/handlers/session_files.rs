@@ -336,8 +336,8 @@ impl SessionWriteCalls for Caller<'_> {
     }
 }
 
-impl From<&listing::SessionInfo> for ListedSession {
-    fn from(info: &listing::SessionInfo) -> Self {
+impl From<&pi_protocol::SessionInfo> for ListedSession {
+    fn from(info: &pi_protocol::SessionInfo) -> Self {
         Self {
             path: info.path.clone(),
             id: info.id.clone(),

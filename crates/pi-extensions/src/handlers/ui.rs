@@ -1,8 +1,11 @@
 //! Handles dialogs and notices.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use pi_ext::HostError;
+use pi_protocol::Answer;
 use serde_json::Value;
 
 use super::Caller;
@@ -30,8 +33,20 @@ impl UiCalls for Caller<'_> {
             .and_then(|milliseconds| Duration::try_from_secs_f64(milliseconds / 1000.0).ok());
         let (kind, title) = kind_and_title(&prompt);
         let guard = DialogGuard::begin(self.bridge, kind, title);
-        let dialog = ExtensionDialog { prompt, timeout };
-        let response = self.bridge.ui.show_dialog(dialog);
+        let dialog = ExtensionDialog {
+            id: uuid::Uuid::new_v4().to_string(),
+            prompt,
+            timeout,
+        };
+        let response = match self.bridge.session() {
+            Ok(session) if guard.is_some() => {
+                let (request, ui) = (dialog.to_request(), Arc::clone(&self.bridge.ui));
+                let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
+                session.ask(request, show).map(DialogResponse::from).boxed()
+            }
+            // Without a session or a user, no other client can answer.
+            _ => self.bridge.ui.show_dialog(dialog),
+        };
         // Not spawned on the runtime: dropping this future closes the dialog.
         Ok(Pending::new(async move {
             let _guard = guard;

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_config::{
-    AgentDir, ProjectAccess, ResourceFlags, ResourceRequest, SettingsStore, Skill, load_resources,
-};
+use pi_config::{AgentDir, ResourceFlags, ResourceRequest, SettingsStore, Skill, load_resources};
 use pi_context::estimate::message_tokens;
 use pi_context::{CompactionSettings, exceeds_threshold};
 use pi_ext::HostError;
-use pi_protocol::AgentMessage;
+use pi_protocol::{AgentMessage, ProjectAccess};
 use pi_tools::{ImageResizeLimits, TextChange, prepare_image, sniff_image};
 use serde::Deserialize;
 use serde_json::Value;

@@ -12,7 +12,7 @@ use pi_extensions::{
 use pi_protocol::{SessionEvent, UpdateFormat};
 
 use super::registered;
-use crate::host::{Host, HostOptions};
+use crate::host::{Host, HostOptions, TrustFlag};
 use crate::model_choice::ModelFlags;
 use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{SessionListener, SessionSubscription};
@@ -86,7 +86,7 @@ impl RunningAgent for RuntimeAgent {
 /// Returns the host and the options of an agent's session.
 fn split_options(options: AgentOptions) -> (Host, SessionOptions) {
     let host = Host::new(HostOptions {
-        trust: Some(options.is_trusted),
+        trust: Some(TrustFlag::new(options.is_trusted, &options.cwd)),
         model_collection: Some(options.models),
         ..HostOptions::new(options.agent_dir, options.env)
     });

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::{CommandInfo, Resources, Skill};
-use pi_protocol::EntryId;
+use pi_config::{Resources, Skill};
+use pi_protocol::{CommandInfo, EntryId};
 use pi_session::ForkPosition;
 
 use crate::runtime::{SessionRuntime, WeakRuntime};

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{ProjectInstructions, PromptSections, SessionStats};
+use pi_context::{ProjectInstructions, PromptSections};
 use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt, ToolOrigin};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
-    SendOptions, SessionHistory, SessionRun, SessionSetup, SessionTool, ToolRegistration,
-    TreeNavigation, host_error,
+    SendOptions, SessionHistory, SessionInteraction, SessionRun, SessionSetup, SessionTool,
+    ShowRequest, ToolRegistration, TreeNavigation, host_error,
 };
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
-    SharedMessage, ThinkingLevel,
+    Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
+    Request, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_session::Session;
 use pi_tools::ShellResult;
@@ -196,6 +196,12 @@ impl SessionRun for AgentSession {
 
     fn abort_bash(&self) {
         self.user_commands().abort();
+    }
+}
+
+impl SessionInteraction for AgentSession {
+    fn ask(&self, request: Request, show: Box<ShowRequest>) -> BoxFuture<'static, Answer> {
+        self.requests().ask(request, show)
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ConfigDiagnostic, ProjectAccess};
 use pi_extensions::events::ProjectTrust;
 use pi_extensions::{ExtensionOptions, SessionExtensions, StartupUi};
+use pi_protocol::{ConfigDiagnostic, ProjectAccess};
 
 use super::environment;
-use crate::host::{Host, TrustResolution, TrustResolver};
+use crate::host::{Host, TrustFlag, TrustResolution, TrustResolver};
 use crate::workspace::{Workspace, WorkspaceOptions};
 
 pub(crate) struct ExtensionTrustResolver(pub(crate) ExtensionOptions);
@@ -26,7 +26,7 @@ impl ExtensionTrustResolver {
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Option<TrustResolution> {
         let host = host.with_options(|options| {
-            options.trust = Some(false);
+            options.trust = Some(TrustFlag::Deny);
             options.trust_prompt = None;
         });
         let options = WorkspaceOptions {

@@ -4,10 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::session_handle::{Attachment, SessionHandle};
-use crate::runtime::SessionRuntime;
+use crate::runtime::{SessionRuntime, StartError};
 use crate::session::AgentSession;
 
 #[derive(Default)]
@@ -15,6 +19,10 @@ pub(super) struct LiveSessions {
     kept: Mutex<Vec<KeptSession>>,
     /// One lock per session that is being opened or closed.
     turns: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+    /// Counts the operations that open or close sessions.
+    operations: TaskTracker,
+    /// Canceled when the host shuts down: nothing is opened from then on.
+    closing: CancellationToken,
 }
 
 struct KeptSession {
@@ -44,7 +52,28 @@ impl KeptSession {
 }
 
 impl LiveSessions {
-    pub(super) fn keep(&self, runtime: SessionRuntime) -> SessionHandle {
+    /// Begins to open or close a session; ends when dropped. Shutting down waits for it.
+    pub(super) fn begin_operation(&self) -> TaskTrackerToken {
+        self.operations.token()
+    }
+
+    /// Opens a session. That is canceled, or not even begun, if the host shuts down.
+    pub(super) async fn open(
+        &self,
+        opening: BoxFuture<'_, Result<SessionRuntime, StartError>>,
+    ) -> Result<SessionHandle, StartError> {
+        let opened = self.closing.run_until_cancelled(opening).await;
+        Ok(self.keep(opened.ok_or(StartError::HostShutDown)??))
+    }
+
+    /// Refuses to open sessions from now on, and waits until none is being opened or closed.
+    pub(super) async fn close(&self) {
+        self.closing.cancel();
+        self.operations.close();
+        self.operations.wait().await;
+    }
+
+    fn keep(&self, runtime: SessionRuntime) -> SessionHandle {
         let mut session = KeptSession {
             runtime,
             attachment: Weak::new(),

@@ -7,7 +7,7 @@ use pi_config::{AgentDir, SettingsOverrides, SettingsStore};
 use pi_env::Env;
 use pi_providers::Models;
 
-use super::trust::TrustPrompt;
+use super::trust::{TrustFlag, TrustPrompt};
 use crate::toolset::PROCESS_MARKS;
 use crate::workspace::MissingPackageInstaller;
 
@@ -17,8 +17,7 @@ pub struct HostOptions {
     /// Directory of the user's files.
     pub agent_dir: AgentDir,
     pub env: Env,
-    /// Trust flags (`--approve`, `--no-approve`).
-    pub trust: Option<bool>,
+    pub trust: Option<TrustFlag>,
     /// Prompts the user about a project without a trust decision.
     pub trust_prompt: Option<Arc<dyn TrustPrompt>>,
     /// Installs missing packages; without it they are only reported.

@@ -5,9 +5,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_auth::{
-    AllCredentials, AuthError, AuthKind, Credential, CredentialInfo, CredentialStore,
-    LockedCredential,
+    AllCredentials, AuthError, Credential, CredentialInfo, CredentialStore, LockedCredential,
 };
+use pi_protocol::AuthKind;
 use secrecy::{ExposeSecret, SecretString};
 
 /// API keys by provider. Clones share them.

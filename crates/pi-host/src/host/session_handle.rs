@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_core::Observer;
-use pi_protocol::{Cursor, Snapshot};
+use pi_protocol::{Ack, Command, Cursor, Rejected, Snapshot};
 use tokio::time::Instant;
 
 use crate::runtime::SessionRuntime;
@@ -53,6 +53,11 @@ impl SessionHandle {
 
     pub fn session(&self) -> AgentSession {
         self.runtime.session()
+    }
+
+    /// Executes a command. Resolves when it is executed or, for a prompt, accepted; events report the rest.
+    pub async fn submit(&self, command: Command) -> Result<Ack, Rejected> {
+        self.runtime.submit(command).await
     }
 
     /// Returns the operations that replace the session.

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice, TrustDecision, TrustStore,
-    TrustUpdate,
-};
+use pi_config::{TrustDecision, TrustStore, TrustUpdate};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice};
 
 use super::Host;
 use crate::workspace::{ProjectProbe, WorkspaceOptions, diagnostic};
@@ -41,6 +39,42 @@ pub struct TrustResolution {
     pub access: ProjectAccess,
     /// Whether to remember the decision for other runs.
     pub remember: bool,
+}
+
+/// The user's decision for one run, given on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustFlag {
+    /// Trusts the project of one directory (`--approve`). Sessions can name any directory, so the decision does not
+    /// follow them there.
+    Approve { directory: PathBuf },
+    /// Trusts no project (`--no-approve`).
+    Deny,
+}
+
+impl TrustFlag {
+    /// Returns the flag for a run that starts in a directory.
+    pub fn new(is_approved: bool, directory: &Path) -> Self {
+        if is_approved {
+            let directory = directory.to_owned();
+            Self::Approve { directory }
+        } else {
+            Self::Deny
+        }
+    }
+
+    /// Returns the decision about the project of a directory, if the flag makes one.
+    pub(crate) fn decision(&self, cwd: &Path) -> Option<bool> {
+        match self {
+            Self::Approve { directory } => is_same_directory(directory, cwd).then_some(true),
+            Self::Deny => Some(false),
+        }
+    }
+}
+
+/// Compares directories that may be written differently, for example through a symbolic link.
+fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let canonical = |path: &Path| path.canonicalize().ok();
+    one == other || canonical(one).is_some_and(|one| Some(one) == canonical(other))
 }
 
 /// Trust decisions of this process, by project directory.
@@ -102,7 +136,7 @@ pub(crate) async fn resolve_trust(
     let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
         return decision.access_without_prompt();
     };
-    save(host, &choice.updates(), diagnostics);
+    save(host, &TrustUpdate::of_choice(&choice), diagnostics);
     host.decisions().set(cwd, choice.access());
     choice.access()
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_config::ConfigDiagnostic;
+use pi_protocol::ConfigDiagnostic;
 use pi_session::SessionError;
 use thiserror::Error;
 
@@ -37,6 +37,9 @@ pub enum StartError {
     },
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The host shut down before or while the session was opened.
+    #[error("the session was not opened because the program is shutting down")]
+    HostShutDown,
 }
 
 impl From<ModelChoiceError> for StartError {
@@ -61,7 +64,11 @@ impl StartError {
     pub fn diagnostics(&self) -> &[ConfigDiagnostic] {
         match self {
             Self::Model { diagnostics, .. } => diagnostics,
-            Self::Choice(_) | Self::MissingCwd { .. } | Self::BlankName | Self::Session(_) => &[],
+            Self::Choice(_)
+            | Self::MissingCwd { .. }
+            | Self::BlankName
+            | Self::Session(_)
+            | Self::HostShutDown => &[],
         }
     }
 
@@ -95,7 +102,8 @@ impl StartError {
                 source: ModelChoiceError::KeyWithoutModel,
                 ..
             }
-            | Self::Session(_) => Vec::new(),
+            | Self::Session(_)
+            | Self::HostShutDown => Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pi_env::Env;
 use pi_session::{AccessMode, NewSession, OpenSession, Session, SessionError, SessionStore};
 
-use super::InitialModel;
+use super::build::InitialModel;
 use crate::session::AgentSession;
 
 /// An ended session, as far as it can be started again.

@@ -13,10 +13,10 @@ use pi_session::{
     AccessMode, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
+use super::build::{InitialModel, build};
 use super::fallback::FallbackSession;
-use super::{
-    CurrentSession, InitialModel, SessionRuntime, StartError, build, deduplicate, open_warnings,
-};
+use super::open::open_warnings;
+use super::{CurrentSession, SessionRuntime, StartError, deduplicate};
 use crate::participants::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
 use crate::session::AgentSession;

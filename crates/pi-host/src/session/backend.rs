@@ -11,6 +11,7 @@ use pi_core::{
     Rejection, ReviewedToolCall, RunFailure, SessionServices, Tool, ToolContext, ToolResultUpdate,
     TurnDecision,
 };
+use pi_extensions::is_on_extension_thread;
 use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
@@ -42,6 +43,10 @@ impl Backend for AgentSession {
         work: BoxFuture<'static, T>,
     ) -> BoxFuture<'static, T> {
         within_publication(work)
+    }
+
+    fn starts_at_once(&self) -> bool {
+        is_on_extension_thread()
     }
 
     fn on_panic(&self, message: &str) {
@@ -263,13 +268,12 @@ async fn record_message(
     if session.0.machine().has_storage_failed() || !is_stored_as_message(&message) {
         return Ok(message);
     }
-    let stored = Arc::clone(&message);
-    let record = move |transcript: &mut Transcript| {
-        let entry = transcript.append_message(&stored)?;
-        transcript.record_entry(&stored, &entry);
+    let record = |transcript: &mut Transcript| {
+        let entry = transcript.append_message(&message)?;
+        transcript.record_entry(&message, &entry);
         Ok(())
     };
-    let written = session.writer().await.write(record).await;
+    let written = session.writer().write(record);
     written.map_err(|error| hook_error(&error))?;
     Ok(message)
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pi_config::{ConfigScope, SettingsError};
+use pi_config::SettingsError;
 use pi_context::RecoveryFailure;
 use pi_context::estimate::messages_tokens;
 use pi_context::{
@@ -14,8 +14,8 @@ use pi_context::{
 };
 use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
 use pi_protocol::{
-    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, EntryBody, EntryId, Model,
-    SessionEvent, SummarySource,
+    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, ConfigScope, EntryBody,
+    EntryId, Model, SessionEvent, SummarySource,
 };
 use pi_session::SessionError;
 use thiserror::Error;
@@ -348,13 +348,12 @@ impl Compaction<'_> {
         author: SummaryAuthor,
     ) -> Result<CompactionOutcome, CompactError> {
         let now_ms = self.session.0.env.now_ms();
-        let store = move |transcript: &mut Transcript| {
+        let store = |transcript: &mut Transcript| {
             let entry = result.into_entry(transcript.projection()?, author, now_ms);
             let entry = transcript.append(entry)?;
             Ok((entry, messages_tokens(transcript.projection()?)))
         };
-        let written = self.session.writer().await.write(store).await;
-        let (entry, estimated_tokens_after) = written?;
+        let (entry, estimated_tokens_after) = self.session.writer().write(store)?;
         self.session
             .0
             .participants

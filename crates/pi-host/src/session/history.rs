@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pi_context::SessionStats;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, ContextUsage, CustomEntry, Entry, EntryBody, EntryId,
-    EntryKind, MessageRole, SessionEvent, SharedMessage, StopReason,
+    EntryKind, MessageRole, SessionEvent, SessionStats, SessionTree, SharedMessage, StopReason,
 };
-use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals, SessionTree};
+use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::AgentSession;
 use super::queue::concatenated;
+use super::transcript::Transcript;
+use super::{AgentSession, SessionOutline, lock};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
@@ -51,6 +51,11 @@ impl AgentSession {
 }
 
 impl History<'_> {
+    /// Returns what identifies the session and where it is. Unlike other reads, this never waits for a write.
+    pub fn outline(self) -> SessionOutline {
+        lock(&self.session.0.outline).clone()
+    }
+
     /// Calls `read` with the session locked, so nothing can be appended meanwhile.
     pub fn with_session<R>(self, read: impl FnOnce(&Session) -> R) -> R {
         read(self.session.0.transcript().session())
@@ -66,9 +71,8 @@ impl History<'_> {
             custom_type: custom_type.to_owned(),
             data,
         };
-        let mut writer = self.session.writer().await;
-        let entry = writer.write(|transcript| transcript.append(entry)).await?;
-        drop(writer);
+        let append = |transcript: &mut Transcript| transcript.append(entry);
+        let entry = self.session.writer().write(append)?;
         let published = Arc::clone(&entry);
         self.session
             .0
@@ -79,12 +83,8 @@ impl History<'_> {
 
     /// Sets the session's name; an empty name removes it.
     pub async fn set_name(self, name: &str) -> Result<(), SessionError> {
-        let name = name.to_owned();
-        let mut writer = self.session.writer().await;
-        writer
-            .write(move |transcript| transcript.set_name(&name))
-            .await?;
-        drop(writer);
+        let set = |transcript: &mut Transcript| transcript.set_name(name);
+        self.session.writer().write(set)?;
         let name = self.session.session_name();
         self.session
             .0
@@ -93,9 +93,10 @@ impl History<'_> {
         Ok(())
     }
 
-    /// Sets the label of an entry; `None` removes it. Blocking; extensions call it on their own thread.
+    /// Sets the label of an entry; `None` removes it.
     pub fn set_label(self, target: &EntryId, label: Option<&str>) -> Result<(), SessionError> {
-        self.session.0.transcript().set_label(target, label)?;
+        let set = |transcript: &mut Transcript| transcript.set_label(target, label);
+        self.session.writer().write(set)?;
         self.log_label(target, label);
         Ok(())
     }
@@ -111,12 +112,8 @@ impl History<'_> {
     /// Stores a message outside of a turn, and publishes it if it is one of an extension.
     pub(super) async fn append_message(self, message: AgentMessage) -> Result<(), SessionError> {
         let message = Arc::new(message);
-        let stored = Arc::clone(&message);
-        let mut writer = self.session.writer().await;
-        writer
-            .write(move |transcript| transcript.append_message(&stored))
-            .await?;
-        drop(writer);
+        let append = |transcript: &mut Transcript| transcript.append_message(&message);
+        self.session.writer().write(append)?;
         if !matches!(*message, AgentMessage::Custom(_)) {
             return Ok(());
         }

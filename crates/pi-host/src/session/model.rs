@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use pi_config::{ConfigScope, SettingsError};
-use pi_protocol::{Model, ModelChangeEntry, SessionEvent, ThinkingLevel, ThinkingLevelChangeEntry};
-use pi_providers::ScopedModel;
+use pi_config::SettingsError;
+use pi_protocol::{
+    ConfigScope, Model, ModelChangeEntry, ScopedModel, SessionEvent, ThinkingLevel,
+    ThinkingLevelChangeEntry,
+};
 use pi_session::SessionError;
 use serde::Serialize;
 use thiserror::Error;
@@ -179,12 +181,12 @@ impl ModelSelection<'_> {
             provider: model.provider.clone(),
             model_id: model.id.clone(),
         };
-        let mut writer = self.session.writer().await;
-        writer.write(|transcript| transcript.append(change)).await?;
-        let current = Some(Arc::clone(&model));
-        let previous =
-            std::mem::replace(&mut self.session.0.machine().selection_mut().model, current);
-        drop(writer);
+        let previous = {
+            let mut writer = self.session.writer();
+            writer.write(|transcript| transcript.append(change))?;
+            let current = Some(Arc::clone(&model));
+            std::mem::replace(&mut self.session.0.machine().selection_mut().model, current)
+        };
         let saved = match persist {
             Persist::Session => Ok(()),
             Persist::Default => self.save_default_model(&model),
@@ -273,10 +275,11 @@ impl ModelSelection<'_> {
         let change = ThinkingLevelChangeEntry {
             thinking_level: level.as_str().to_owned(),
         };
-        let mut writer = self.session.writer().await;
-        writer.write(|transcript| transcript.append(change)).await?;
-        self.session.0.machine().selection_mut().thinking_level = level;
-        drop(writer);
+        {
+            let mut writer = self.session.writer();
+            writer.write(|transcript| transcript.append(change))?;
+            self.session.0.machine().selection_mut().thinking_level = level;
+        }
         self.session.tools().update_tool_context();
         self.session
             .0

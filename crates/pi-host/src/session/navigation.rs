@@ -258,24 +258,23 @@ impl TreeNavigation<'_> {
         let landing = NavigationTarget::of(target);
         let label = plan.options.label.filter(|label| !label.is_empty());
         let summary = plan.summary.filter(|summary| !summary.summary.is_empty());
-        let (leaf, target) = (landing.leaf.clone(), target.id.clone());
-        let stored_label = label.clone();
-        let move_leaf = move |transcript: &mut Transcript| {
+        let leaf = landing.leaf.as_ref();
+        let move_leaf = |transcript: &mut Transcript| {
             let summary = match summary {
-                Some(summary) => Some(transcript.move_with_summary(leaf.as_ref(), summary)?),
+                Some(summary) => Some(transcript.move_with_summary(leaf, summary)?),
                 None => {
-                    transcript.move_to(leaf.as_ref())?;
+                    transcript.move_to(leaf)?;
                     None
                 }
             };
-            let labeled = summary.as_ref().map_or(&target, |summary| &summary.id);
-            if let Some(label) = stored_label {
-                transcript.set_label(labeled, Some(&label))?;
+            let labeled = summary.as_ref().map_or(&target.id, |summary| &summary.id);
+            if label.is_some() {
+                transcript.set_label(labeled, label.as_deref())?;
             }
             let labeled = labeled.clone();
             Ok((summary, labeled))
         };
-        let (summary, labeled) = self.session.writer().await.write(move_leaf).await?;
+        let (summary, labeled) = self.session.writer().write(move_leaf)?;
         if label.is_some() {
             self.session.history().log_label(&labeled, label.as_deref());
         }

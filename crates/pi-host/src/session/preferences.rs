@@ -1,23 +1,9 @@
 //! Converts settings to the types of the crates that use them.
 
-use pi_config::{DeliveryMode, Settings};
 use pi_context::CompactionSettings;
-use pi_protocol::{Model, QueueMode};
+use pi_protocol::Model;
+use pi_protocol::settings::Settings;
 use pi_providers::{StreamOptions, Timeouts};
-
-pub(super) fn queue_mode(mode: DeliveryMode) -> QueueMode {
-    match mode {
-        DeliveryMode::All => QueueMode::All,
-        DeliveryMode::OneAtATime => QueueMode::OneAtATime,
-    }
-}
-
-pub(super) fn delivery_mode(mode: QueueMode) -> DeliveryMode {
-    match mode {
-        QueueMode::All => DeliveryMode::All,
-        QueueMode::OneAtATime => DeliveryMode::OneAtATime,
-    }
-}
 
 /// Returns the compaction settings for a model.
 pub(super) fn compaction(settings: &Settings, model: &Model) -> CompactionSettings {

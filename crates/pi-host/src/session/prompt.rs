@@ -4,8 +4,6 @@
 //! start hook, images, messages. Everything that can be rejected is rejected before
 //! [`AgentSession::prompt`] returns; later outcomes are reported as events.
 
-use std::future::Future;
-
 use pi_auth::AuthError;
 use pi_core::{
     Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection,
@@ -15,7 +13,6 @@ use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageCont
 use pi_session::SessionError;
 use thiserror::Error;
 
-use super::publish::is_publishing;
 use super::{AgentSession, images};
 use crate::participants::{
     AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput,
@@ -58,42 +55,48 @@ pub enum PromptError {
 impl AgentSession {
     /// Sends a prompt. Returns once it is accepted; the run continues in the background.
     pub async fn prompt(&self, prompt: Prompt) -> Result<PromptOutcome, PromptError> {
-        self.prompt_announced(prompt, |_| std::future::ready(()))
-            .await
+        Ok(self.accept_prompt(prompt).await?.outcome)
     }
 
-    /// Sends a prompt; `announce` runs once it is accepted, before the first event of the run.
-    pub async fn prompt_announced<Announcing>(
+    /// Sends a prompt whose run waits until the result is dropped.
+    pub(crate) async fn accept_prompt(
         &self,
         prompt: Prompt,
-        announce: impl FnOnce(PromptOutcome) -> Announcing,
-    ) -> Result<PromptOutcome, PromptError>
-    where
-        Announcing: Future<Output = ()>,
-    {
+    ) -> Result<AcceptedPrompt, PromptError> {
         if self.0.control.activity().kind == ActivityKind::Settling {
             // A listener of `agent_settled` must not wait for itself; any other caller can wait for
             // settling to end.
-            if is_in_hook(prompt.source) {
-                let input = Input::DeferPrompt(prompt);
-                let mut reply = pi_core::submit(self, input).reply().await;
-                let outcome = prompt_result(&mut reply)?;
-                announce(outcome).await;
-                return Ok(outcome);
+            if self.intake().is_in_hook(prompt.source) {
+                return submit_prompt(self, Input::DeferPrompt(prompt)).await;
             }
             self.0.control.wait_until_settled().await;
         }
-        let Some(input) = self.intake().resolve(prompt).await? else {
-            announce(PromptOutcome::Handled).await;
-            return Ok(PromptOutcome::Handled);
-        };
-        let input = Input::Prompt(input);
-        let mut reply = pi_core::submit(self, input).reply().await;
-        let outcome = prompt_result(&mut reply)?;
-        // The run begins when the reply is dropped.
-        announce(outcome).await;
-        Ok(outcome)
+        match self.intake().resolve(prompt).await? {
+            Some(input) => submit_prompt(self, Input::Prompt(input)).await,
+            None => Ok(AcceptedPrompt {
+                outcome: PromptOutcome::Handled,
+                _reply: None,
+            }),
+        }
     }
+}
+
+async fn submit_prompt(
+    session: &AgentSession,
+    input: Input,
+) -> Result<AcceptedPrompt, PromptError> {
+    let mut reply = pi_core::submit(session, input).reply().await;
+    Ok(AcceptedPrompt {
+        outcome: prompt_result(&mut reply)?,
+        _reply: Some(reply),
+    })
+}
+
+/// A prompt that was accepted. Its run starts when this is dropped, so that a client can be answered before the first
+/// event.
+pub(crate) struct AcceptedPrompt {
+    pub(crate) outcome: PromptOutcome,
+    _reply: Option<LaneReply<AgentSession>>,
 }
 
 /// The steps from user input to the messages a run starts with.
@@ -144,8 +147,13 @@ impl PromptIntake<'_> {
             images,
             delivery,
             source,
-            is_in_hook: is_in_hook(source),
+            is_in_hook: self.is_in_hook(source),
         }))
+    }
+
+    /// Returns whether settling may wait for the caller.
+    fn is_in_hook(self, source: InputSource) -> bool {
+        self.session.0.is_publishing() || source == InputSource::Extension
     }
 
     /// Checks that the selected model can be used.
@@ -283,7 +291,6 @@ impl PromptIntake<'_> {
     }
 }
 
-/// Returns whether settling may wait for the caller.
 /// Converts the reply to a prompt or message.
 pub(super) fn prompt_result(
     reply: &mut LaneReply<AgentSession>,
@@ -297,10 +304,6 @@ pub(super) fn prompt_result(
         Reply::Done | Reply::Cleared(_) | Reply::AnswerRejected(_) => Ok(PromptOutcome::Handled),
         Reply::Rejected(rejection) => Err(rejection_error(*rejection)),
     }
-}
-
-fn is_in_hook(source: InputSource) -> bool {
-    is_publishing() || source == InputSource::Extension
 }
 
 pub(super) fn rejection_error(rejection: Rejection) -> PromptError {

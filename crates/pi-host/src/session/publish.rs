@@ -1,14 +1,17 @@
 //! Publishes events: to the log, which any number of observers read at their own pace, and to listeners.
 //!
-//! The publisher awaits the listeners, in order and one at a time: a front end that chose back pressure and cannot keep
-//! up slows the session down instead of filling memory. Events triggered by a listener are published within its call.
+//! Events are numbered when they are published, and every listener receives them in the order of their numbers. The
+//! publisher awaits the listeners, in order and one at a time: a front end that chose back pressure and cannot keep up
+//! slows the session down instead of filling memory. An event that a listener triggers follows the one it is called with.
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_core::{EventLog, Observer};
 use pi_env::Env;
-use pi_protocol::{Cursor, SessionEvent};
+use pi_protocol::{Cursor, Envelope, SessionEvent};
 
 use super::{AgentSession, SessionCore, lock};
 
@@ -35,22 +38,46 @@ impl Drop for SessionSubscription {
     }
 }
 
-type Subscribers = Arc<[(u64, Arc<dyn SessionListener>)]>;
+/// A listener, with its ID and the number of the last event before its subscription.
+type Subscriber = (u64, u64, Arc<dyn SessionListener>);
+
+type Subscribers = Arc<[Subscriber]>;
+
+/// Source of IDs for publications, unique in the process.
+static NEXT_PUBLICATION: AtomicU64 = AtomicU64::new(1);
 
 tokio::task_local! {
-    /// Set while a task publishes an event, and in requests that its listeners make, so that their events do not wait
-    /// for the current one. A request may outlive the publication that it was made in.
-    static PUBLISHING: Weak<OrderGuard>;
+    /// The publications of any sessions whose listeners this task runs, and those that a request of a listener was made
+    /// in. A request may outlive them.
+    static PUBLICATIONS: Arc<[u64]>;
 }
 
-/// Held while an event and those triggered by its listeners are published.
-type OrderGuard = tokio::sync::OwnedMutexGuard<()>;
+/// Events on their way to the listeners.
+#[derive(Default)]
+struct DeliveryQueue {
+    /// Numbered events, oldest first.
+    events: VecDeque<Arc<Envelope>>,
+    /// The publication that delivers them.
+    current: Option<u64>,
+}
+
+impl DeliveryQueue {
+    /// Returns whether this task is part of the current publication.
+    fn is_within_current(&self) -> bool {
+        self.current.is_some_and(|current| {
+            let is_part = PUBLICATIONS.try_with(|publications| publications.contains(&current));
+            is_part.unwrap_or(false)
+        })
+    }
+}
 
 pub(super) struct EventPublisher {
     log: EventLog,
     env: Env,
     subscribers: Mutex<(u64, Subscribers)>,
-    order: Arc<tokio::sync::Mutex<()>>,
+    queue: Mutex<DeliveryQueue>,
+    /// Held while events are delivered.
+    order: tokio::sync::Mutex<()>,
 }
 
 impl EventPublisher {
@@ -61,7 +88,8 @@ impl EventPublisher {
             log: EventLog::new(session_id, epoch),
             env,
             subscribers: Mutex::default(),
-            order: Arc::default(),
+            queue: Mutex::default(),
+            order: tokio::sync::Mutex::default(),
         }
     }
 
@@ -69,14 +97,15 @@ impl EventPublisher {
         let mut subscribers = lock(&self.subscribers);
         let id = subscribers.0;
         let known = subscribers.1.iter().cloned();
-        subscribers.1 = known.chain([(id, listener)]).collect();
+        let subscriber = (id, self.log.cursor().seq, listener);
+        subscribers.1 = known.chain([subscriber]).collect();
         subscribers.0 += 1;
         id
     }
 
     fn remove(&self, id: u64) {
         let mut subscribers = lock(&self.subscribers);
-        let others = subscribers.1.iter().filter(|(known, _)| *known != id);
+        let others = subscribers.1.iter().filter(|(known, ..)| *known != id);
         subscribers.1 = others.cloned().collect();
     }
 
@@ -86,40 +115,84 @@ impl EventPublisher {
         lock(&self.subscribers).1 = Arc::default();
     }
 
+    /// Publishes an event and waits until the listeners have processed it. Within a listener it does not wait: the
+    /// event follows when the current one has reached all listeners.
     async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
-        if let Some(_current) = current_publication() {
-            return self.publish_each(event()).await;
+        {
+            // Created and numbered under the lock, so that a later event never has an older state.
+            let mut queue = lock(&self.queue);
+            let envelope = self.log.append(event(), self.env.now_ms());
+            queue.events.push_back(envelope);
+            if queue.is_within_current() {
+                return;
+            }
         }
-        let guard = Arc::new(Arc::clone(&self.order).lock_owned().await);
-        let publishing = self.publish_each(event());
-        PUBLISHING.scope(Arc::downgrade(&guard), publishing).await;
+        let _order = self.order.lock().await;
+        if lock(&self.queue).events.is_empty() {
+            // The publication before this one has delivered it.
+            return;
+        }
+        let publication = Publication::begin(&self.queue);
+        let outer = PUBLICATIONS.try_with(Arc::clone).unwrap_or_default();
+        let publications = outer.iter().copied().chain([publication.id]).collect();
+        let delivering = self.deliver(&publication);
+        PUBLICATIONS.scope(publications, delivering).await;
     }
 
-    async fn publish_each(&self, event: SessionEvent) {
-        let envelope = self.log.append(event, self.env.now_ms());
-        let subscribers = Arc::clone(&lock(&self.subscribers).1);
-        for (_, listener) in subscribers.iter() {
-            listener.on_event(&envelope.event).await;
+    /// Delivers the queued events in the order of their numbers.
+    async fn deliver(&self, publication: &Publication<'_>) {
+        while let Some(envelope) = publication.next() {
+            let subscribers = Arc::clone(&lock(&self.subscribers).1);
+            for (_, last, listener) in subscribers.iter() {
+                if envelope.seq > *last {
+                    listener.on_event(&envelope.event).await;
+                }
+            }
         }
+    }
+
+    fn is_publishing(&self) -> bool {
+        lock(&self.queue).is_within_current()
     }
 }
 
-/// Returns the publication that this task is part of. Events of other tasks wait until it is dropped.
-fn current_publication() -> Option<Arc<OrderGuard>> {
-    PUBLISHING.try_with(Weak::upgrade).ok().flatten()
+/// Delivers events until there is none; ends when dropped.
+struct Publication<'publisher> {
+    id: u64,
+    queue: &'publisher Mutex<DeliveryQueue>,
 }
 
-/// Returns whether this task is currently publishing an event.
-pub(super) fn is_publishing() -> bool {
-    current_publication().is_some()
+impl<'publisher> Publication<'publisher> {
+    fn begin(queue: &'publisher Mutex<DeliveryQueue>) -> Self {
+        let id = NEXT_PUBLICATION.fetch_add(1, Ordering::Relaxed);
+        lock(queue).current = Some(id);
+        Self { id, queue }
+    }
+
+    /// Returns the next event; if there is none, the publication ends at the same moment, so that no listener relies
+    /// on it afterwards.
+    fn next(&self) -> Option<Arc<Envelope>> {
+        let mut queue = lock(self.queue);
+        let next = queue.events.pop_front();
+        if next.is_none() {
+            queue.current = None;
+        }
+        next
+    }
 }
 
-/// Makes work that another task performs part of the current publication.
+impl Drop for Publication<'_> {
+    fn drop(&mut self) {
+        lock(self.queue).current = None;
+    }
+}
+
+/// Makes work that another task performs part of the current publications.
 pub(super) fn within_publication<T: Send + 'static>(
     work: BoxFuture<'static, T>,
 ) -> BoxFuture<'static, T> {
-    match PUBLISHING.try_with(Weak::clone) {
-        Ok(publication) => Box::pin(PUBLISHING.scope(publication, work)),
+    match PUBLICATIONS.try_with(Arc::clone) {
+        Ok(publications) => Box::pin(PUBLICATIONS.scope(publications, work)),
         Err(_) => work,
     }
 }
@@ -140,12 +213,17 @@ impl AgentSession {
 }
 
 impl SessionCore {
+    /// Returns whether this task runs a listener of this session, or a request that one has made.
+    pub(super) fn is_publishing(&self) -> bool {
+        self.publisher.is_publishing()
+    }
+
     /// Notifies the listeners.
     pub(super) async fn publish(&self, event: SessionEvent) {
         self.publish_with(|| event).await;
     }
 
-    /// Notifies the listeners of an event that is created when its turn has come.
+    /// Notifies the listeners of an event that is created when it is numbered.
     pub(super) async fn publish_with(&self, event: impl FnOnce() -> SessionEvent) {
         self.publisher.publish(event).await;
     }

@@ -1,14 +1,14 @@
 //! Queued messages: steering for the next turn, follow-ups for the point where the run would end.
 
-use pi_config::{ConfigScope, SettingsError};
+use pi_config::SettingsError;
 use pi_core::{Input, InputSource, PromptOutcome, Reply};
 use pi_protocol::{
-    AgentMessage, Delivery, ImageContent, InputBlock, MessageContent, QueueMode, QueuedTexts,
-    SessionEvent, UserMessage,
+    AgentMessage, ConfigScope, Delivery, ImageContent, InputBlock, MessageContent, QueueMode,
+    QueuedTexts, SessionEvent, UserMessage,
 };
 
+use super::AgentSession;
 use super::prompt::{PromptError, prompt_result};
-use super::{AgentSession, preferences};
 
 /// Messages that wait for their turn.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ impl AgentSession {
 }
 
 impl SessionQueue<'_> {
-    /// Notifies the listeners of the queue. It is read when its turn has come, so that the last event is never
+    /// Notifies the listeners of the queue. It is read when the event is numbered, so that the last event is never
     /// outdated.
     pub(super) async fn publish(self) {
         let event = || {
@@ -125,16 +125,15 @@ impl SessionQueue<'_> {
     }
 
     pub fn steering_mode(self) -> QueueMode {
-        preferences::queue_mode(self.session.0.settings.settings().steering_mode())
+        self.session.0.settings.settings().steering_mode()
     }
 
     pub fn follow_up_mode(self) -> QueueMode {
-        preferences::queue_mode(self.session.0.settings.settings().follow_up_mode())
+        self.session.0.settings.settings().follow_up_mode()
     }
 
     /// Sets the steering mode and saves the setting.
     pub fn set_steering_mode(self, mode: QueueMode) -> Result<(), SettingsError> {
-        let mode = preferences::delivery_mode(mode);
         self.session
             .0
             .settings
@@ -147,7 +146,6 @@ impl SessionQueue<'_> {
 
     /// Sets the follow-up mode and saves the setting.
     pub fn set_follow_up_mode(self, mode: QueueMode) -> Result<(), SettingsError> {
-        let mode = preferences::delivery_mode(mode);
         self.session
             .0
             .settings

@@ -8,7 +8,7 @@ use super::AgentSession;
 /// Requests that wait for an answer.
 #[derive(Clone, Copy)]
 pub struct PendingRequests<'session> {
-    session: &'session AgentSession,
+    pub(super) session: &'session AgentSession,
 }
 
 impl AgentSession {
@@ -18,13 +18,18 @@ impl AgentSession {
 }
 
 impl PendingRequests<'_> {
-    /// Returns the requests, oldest first.
+    /// Returns the approvals and then the dialogs, oldest first.
     pub fn pending(self) -> Vec<Request> {
-        self.session.0.machine().pending_requests()
+        let mut pending = self.session.0.machine().pending_requests();
+        pending.extend(self.session.0.open_dialogs());
+        pending
     }
 
     /// Answers a request. The first answer wins.
     pub async fn answer(self, request: RequestId, answer: Answer) -> Result<(), AnswerError> {
+        if let Some(answered) = self.session.0.answer_dialog(&request, &answer) {
+            return answered;
+        }
         let input = Input::Answer { request, answer };
         let reply = pi_core::submit(self.session, input).reply().await;
         match reply.reply {

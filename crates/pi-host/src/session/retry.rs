@@ -1,12 +1,12 @@
 //! Retries of failed turns. The machine decides about them; the failed attempt stays in the file but is omitted from
 //! the context.
 
-use pi_config::ConfigScope;
 use pi_core::Input;
-use pi_protocol::{ContextEditEntry, EntryId, SessionEvent};
+use pi_protocol::{ConfigScope, ContextEditEntry, EntryId, SessionEvent};
 use pi_session::SessionError;
 
 use super::AgentSession;
+use super::transcript::Transcript;
 
 /// Retries of failed turns.
 #[derive(Clone, Copy)]
@@ -42,7 +42,8 @@ impl Retries<'_> {
 
     /// Turns automatic retries on or off and saves the setting.
     pub fn set_automatic(self, enabled: bool) -> Result<(), pi_config::SettingsError> {
-        let change = |settings: &mut pi_config::Settings| settings.retry.enabled = Some(enabled);
+        let change =
+            |settings: &mut pi_protocol::settings::Settings| settings.retry.enabled = Some(enabled);
         self.session.0.settings.update(ConfigScope::User, change)
     }
 
@@ -56,9 +57,8 @@ impl Retries<'_> {
                 target_id,
                 replacement: None,
             };
-            let mut writer = self.session.writer().await;
-            let entry = writer.write(|transcript| transcript.append(edit)).await?;
-            drop(writer);
+            let append = |transcript: &mut Transcript| transcript.append(edit);
+            let entry = self.session.writer().write(append)?;
             self.session
                 .0
                 .publish(SessionEvent::EntryAppended { entry })

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_core::{RegisteredTool, ToolOrigin};
-use pi_protocol::{ActivityKind, Model, QueueMode, ThinkingLevel};
-use pi_providers::StreamPhase;
+use pi_protocol::{ActivityKind, Model, QueueMode, StreamPhase, ThinkingLevel};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::AgentSession;
+use super::{AgentSession, lock};
 
 /// The status of a session, in the format of RPC's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -118,18 +117,15 @@ impl AgentSession {
 
     /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
-        self.history()
-            .with_session(|session| session.path().map(ToOwned::to_owned))
+        lock(&self.0.outline).file.clone()
     }
 
     pub fn session_id(&self) -> String {
-        self.history()
-            .with_session(|session| session.id().to_owned())
+        lock(&self.0.outline).id.clone()
     }
 
     pub fn session_name(&self) -> Option<String> {
-        self.history()
-            .with_session(|session| session.name().map(str::to_owned))
+        lock(&self.0.outline).name.clone()
     }
 
     pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {

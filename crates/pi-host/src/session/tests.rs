@@ -3,6 +3,7 @@
 mod aborts;
 mod compaction;
 mod concurrency;
+mod delivery;
 mod faults;
 mod harness;
 mod observers;

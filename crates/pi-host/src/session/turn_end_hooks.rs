@@ -108,7 +108,7 @@ impl<'session> TurnEnd<'session> {
         if !decision.entries.is_empty() {
             // Validate first: one invalid draft discards them all.
             let applied = match self.boundary_context(point, &decision.entries) {
-                Ok(_) => self.append_drafts(decision.entries).await,
+                Ok(_) => self.append_drafts(decision.entries),
                 Err(error) => Err(error),
             };
             match applied {
@@ -140,9 +140,9 @@ impl<'session> TurnEnd<'session> {
         can_continue
     }
 
-    async fn append_drafts(self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
-        let env = self.session.0.env.clone();
-        let append = move |transcript: &mut Transcript| {
+    fn append_drafts(self, drafts: Vec<EntryDraft>) -> Result<Vec<Arc<Entry>>, SessionError> {
+        let env = &self.session.0.env;
+        let append = |transcript: &mut Transcript| {
             let mut appended = Vec::new();
             for draft in drafts {
                 let body = body_of(draft, transcript.projection()?, env.now_ms());
@@ -150,7 +150,7 @@ impl<'session> TurnEnd<'session> {
             }
             Ok(appended)
         };
-        self.session.writer().await.write(append).await
+        self.session.writer().write(append)
     }
 
     fn boundary_context(

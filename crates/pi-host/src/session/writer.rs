@@ -1,16 +1,20 @@
-//! Changes the stored session, one change at a time; on a multi-thread runtime, on a thread that may block.
+//! Changes the stored session, one change at a time.
+//!
+//! A change is made before the call returns: extensions expect it to be visible then, and no other request of the session
+//! comes in between. On a multi-thread runtime, the other tasks of the thread continue on another one meanwhile.
 
-use std::panic::resume_unwind;
+use std::sync::{MutexGuard, TryLockError};
 
+use pi_extensions::is_on_extension_thread;
 use pi_session::SessionError;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::MutexGuard;
 
-use super::AgentSession;
 use super::transcript::Transcript;
+use super::{AgentSession, SessionOutline, lock};
 
 /// The right to change the session. What depends on a change, such as the selected model, is updated before it is
-/// dropped, so that file and memory agree. Hooks and listeners may write: do not await them meanwhile.
+/// dropped, so that file and memory agree. Hooks and listeners may write, so they must not be awaited meanwhile; the
+/// compiler rejects that in a task, because this is not `Send`.
 pub(super) struct SessionWriter<'session> {
     session: &'session AgentSession,
     _turn: MutexGuard<'session, ()>,
@@ -18,39 +22,40 @@ pub(super) struct SessionWriter<'session> {
 
 impl AgentSession {
     /// Waits for the right to change the session.
-    pub(super) async fn writer(&self) -> SessionWriter<'_> {
+    pub(super) fn writer(&self) -> SessionWriter<'_> {
+        let turn = match self.0.writing.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) => block(|| lock(&self.0.writing)),
+        };
         SessionWriter {
             session: self,
-            _turn: self.0.writing.lock().await,
+            _turn: turn,
         }
     }
 }
 
 impl SessionWriter<'_> {
-    /// Performs a change. It completes even if the caller goes away.
-    pub(super) async fn write<Data: Send + 'static>(
+    pub(super) fn write<Data>(
         &mut self,
-        change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError> + Send + 'static,
+        change: impl FnOnce(&mut Transcript) -> Result<Data, SessionError>,
     ) -> Result<Data, SessionError> {
-        let session = self.session.clone();
-        if may_block() || session.0.transcript().session().path().is_none() {
-            return change(&mut session.0.transcript());
-        }
-        let writing = tokio::task::spawn_blocking(move || change(&mut session.0.transcript()));
-        match writing.await {
-            Ok(result) => result,
-            Err(failure) => match failure.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // The process is exiting, and this task with it.
-                Err(_) => std::future::pending().await,
-            },
-        }
+        block(|| {
+            let mut transcript = self.session.0.transcript();
+            let changed = change(&mut transcript);
+            *lock(&self.session.0.outline) = SessionOutline::of(transcript.session());
+            changed
+        })
     }
 }
 
-/// Whether the program has a single thread for its tasks. Then the change is made at once: extensions expect it to be
-/// visible when their call returns.
-fn may_block() -> bool {
-    Handle::try_current()
-        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread)
+/// Runs work that may wait for the disk. Threads that run a single task, or no task of this program, simply wait.
+fn block<Data>(work: impl FnOnce() -> Data) -> Data {
+    let is_shared = Handle::try_current()
+        .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if is_shared && !is_on_extension_thread() {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
 }

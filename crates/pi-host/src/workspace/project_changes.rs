@@ -6,7 +6,8 @@
 use std::io;
 use std::path::Path;
 
-use pi_config::{AgentDir, ConfigDiagnostic, ProjectChanges};
+use pi_config::{AgentDir, ProjectChanges};
+use pi_protocol::ConfigDiagnostic;
 
 /// Number of changed files that are listed by name.
 const MAX_NAMED: usize = 5;

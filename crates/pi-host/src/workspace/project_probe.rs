@@ -4,11 +4,13 @@
 //! read once.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pi_config::{
-    ConfigDiagnostic, DiagnosticLevel, ProjectAccess, SettingsStore, TrustDecision, TrustInputs,
-    decide_trust,
+    AgentDir, SettingsOverrides, SettingsStore, TrustDecision, TrustInputs, decide_trust,
 };
+use pi_protocol::settings::Settings;
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 
 use super::diagnostic;
 use crate::host::Host;
@@ -21,6 +23,25 @@ pub(crate) struct ProjectProbe {
     pub(crate) decision: Result<TrustDecision, ConfigDiagnostic>,
 }
 
+/// Returns the settings that apply before the project is trusted: the user's, and those of this run.
+pub fn settings_before_trust(
+    agent_dir: &AgentDir,
+    cwd: &Path,
+    overrides: &SettingsOverrides,
+) -> Arc<Settings> {
+    open_untrusted(agent_dir, cwd, overrides).settings()
+}
+
+fn open_untrusted(
+    agent_dir: &AgentDir,
+    cwd: &Path,
+    overrides: &SettingsOverrides,
+) -> SettingsStore {
+    let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Undecided);
+    settings.set_overrides(overrides);
+    settings
+}
+
 impl ProjectProbe {
     /// Reads the user's settings and the stored trust decision about the project.
     pub(crate) fn read(host: &Host, cwd: &Path) -> Self {
@@ -31,9 +52,7 @@ impl ProjectProbe {
                 (settings.clone(), Ok(TrustDecision::Known(access)))
             }
             None => {
-                let agent_dir = &options.agent_dir;
-                let settings = SettingsStore::open(agent_dir, cwd, ProjectAccess::Undecided);
-                settings.set_overrides(&options.run_settings);
+                let settings = open_untrusted(&options.agent_dir, cwd, &options.run_settings);
                 let decision = known_decision(host, cwd, &settings);
                 (settings, decision)
             }
@@ -75,7 +94,7 @@ fn known_decision(
         cwd,
         home: home.as_deref(),
         agent_dir: &options.agent_dir,
-        cli: options.trust,
+        cli: options.trust.as_ref().and_then(|flag| flag.decision(cwd)),
         default: settings.settings().default_project_trust(),
     })
     .map_err(|error| {

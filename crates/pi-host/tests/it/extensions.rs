@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_auth::{LoginEvent, LoginInteraction, LoginPrompt, OAuthContext, OAuthError};
+use pi_auth::{LoginInteraction, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
 use pi_host::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
     InputVerdict, Participants, SessionRuntime, UserInput,
 };
 use pi_http::HttpClient;
+use pi_protocol::{LoginEvent, LoginPrompt};
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
@@ -213,7 +214,7 @@ struct FixedLogin(Mutex<Vec<LoginEvent>>);
 impl LoginInteraction for FixedLogin {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         let answer = match prompt {
-            LoginPrompt::Select { choices, .. } => choices[1].id.to_owned(),
+            LoginPrompt::Select { choices, .. } => choices[1].id.clone(),
             _ => "typed".to_owned(),
         };
         Box::pin(std::future::ready(Ok(answer)))
@@ -394,4 +395,33 @@ async fn an_extension_reads_and_changes_the_prompt_options() {
         "{sent}"
     );
     assert!(sent.contains("own words"), "{sent}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_of_an_extension_is_visible_when_its_call_returns() {
+    let source = r#"
+        import { writeFileSync } from "node:fs";
+        export default (pi) => pi.registerCommand("change", {
+            handler: async (_, ctx) => {
+                pi.setSessionName("named");
+                pi.appendEntry("kept", { n: 1 });
+                pi.setThinkingLevel("high");
+                pi.sendMessage({ customType: "note", content: "text", display: true });
+                const entries = ctx.sessionManager.getEntries().map((entry) => entry.type);
+                const seen = [pi.getSessionName(), pi.getThinkingLevel(), ...entries.slice(-4)];
+                writeFileSync(`${ctx.cwd}/results.json`, JSON.stringify(seen));
+            },
+        });
+    "#;
+    let harness = ExtensionHarness::new(&[("change.ts", source)]).await;
+    let expected = json!([
+        "named",
+        "high",
+        "session_info",
+        "custom",
+        "thinking_level_change",
+        "custom_message"
+    ]);
+    assert_eq!(harness.run("/change").await, expected);
+    harness.runtime.shutdown().await;
 }

@@ -1,11 +1,19 @@
 //! Many sessions in one host, with clients that come and go.
 
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use pi_host::{AttachError, Host, Observed, Observer, SessionHandle};
+use futures_util::future::BoxFuture;
+use futures_util::poll;
+use pi_host::{
+    AttachError, Host, LifecycleHook, Observed, Observer, Participants, SessionHandle,
+    SessionOptions, SessionShutdown, SessionStart, StartError,
+};
 use pi_protocol::SessionEvent;
 use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::test_env::{RuntimeTestEnv, prompt};
@@ -46,9 +54,13 @@ async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads()
     for _ in 0..SESSIONS * PROMPTS {
         env.faux.push(FauxResponse::text(text.clone()));
     }
-    let mut clients = JoinSet::new();
+    let mut handles = Vec::new();
     for _ in 0..SESSIONS {
-        let handle = open(&host, &env).await;
+        handles.push(open(&host, &env).await);
+    }
+    assert_eq!(host.sessions().len(), SESSIONS);
+    let mut clients = JoinSet::new();
+    for handle in handles {
         clients.spawn(async move {
             let observers = [handle.observe(None), handle.observe(None)];
             let observers = observers.map(|observer| tokio::spawn(count_settled(observer)));
@@ -75,7 +87,6 @@ async fn fifty_sessions_run_with_three_observers_each_one_of_which_never_reads()
             count
         });
     }
-    assert_eq!(host.sessions().len(), SESSIONS);
     let counts = clients.join_all().await;
     // System message, and a prompt and a response per run.
     assert_eq!(counts, [1 + 2 * PROMPTS; SESSIONS]);
@@ -185,4 +196,87 @@ async fn clients_attach_to_the_same_live_session() {
     );
     host.shutdown().await;
     assert_eq!(host.sessions().len(), 0);
+}
+
+/// Waits in `session_start` or `session_shutdown`.
+#[derive(Default)]
+struct GatedLifecycle {
+    gates_start: bool,
+    reached: Notify,
+    release: Notify,
+}
+
+impl GatedLifecycle {
+    async fn wait(&self) {
+        self.reached.notify_one();
+        self.release.notified().await;
+    }
+}
+
+impl LifecycleHook for GatedLifecycle {
+    fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if self.gates_start {
+                self.wait().await;
+            }
+        })
+    }
+
+    fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if !self.gates_start {
+                self.wait().await;
+            }
+        })
+    }
+}
+
+fn gated_options(env: &RuntimeTestEnv, gate: &Arc<GatedLifecycle>) -> SessionOptions {
+    SessionOptions {
+        participants: Arc::new(Participants::builder().lifecycle(Arc::clone(gate)).build()),
+        ..env.options().session
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_is_being_opened_is_canceled_by_shutdown_and_later_ones_are_refused() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let gate = Arc::new(GatedLifecycle {
+        gates_start: true,
+        ..GatedLifecycle::default()
+    });
+    let opening = tokio::spawn({
+        let (host, options) = (host.clone(), gated_options(&env, &gate));
+        async move { host.open(options).await }
+    });
+    gate.reached.notified().await;
+    host.shutdown().await;
+    let opened = opening.await.unwrap();
+    assert!(
+        matches!(opened, Err(StartError::HostShutDown)),
+        "{opened:?}"
+    );
+    let later = host.open(env.options().session).await;
+    assert!(matches!(later, Err(StartError::HostShutDown)), "{later:?}");
+    assert_eq!(host.sessions().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_waits_for_a_session_that_is_being_closed() {
+    let env = RuntimeTestEnv::new();
+    let host = host(&env);
+    let gate = Arc::new(GatedLifecycle::default());
+    drop(host.open(gated_options(&env, &gate)).await.unwrap());
+    tokio::time::advance(LIMIT).await;
+    let closing = tokio::spawn({
+        let host = host.clone();
+        async move { host.close_idle(LIMIT).await }
+    });
+    gate.reached.notified().await;
+    let mut shutdown = pin!(host.shutdown());
+    assert!(poll!(shutdown.as_mut()).is_pending());
+    gate.release.notify_one();
+    shutdown.await;
+    assert_eq!(closing.await.unwrap(), 1);
 }

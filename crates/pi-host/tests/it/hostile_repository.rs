@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{ProjectAccess, TrustChoice};
-use pi_host::{SessionChoice, TrustPrompt};
+use pi_host::{SessionChoice, TrustFlag, TrustPrompt};
+use pi_protocol::{ProjectAccess, TrustChoice};
 use pi_session::SessionStore;
 use pretty_assertions::assert_eq;
 
@@ -103,7 +103,7 @@ async fn a_refused_repository_has_no_effect() {
     let env = hostile();
     env.home.write("project/AGENTS.md", "injected words");
     let refused = env.options().with(|host, _| {
-        host.trust = Some(false);
+        host.trust = Some(TrustFlag::Deny);
     });
     assert_unharmed(&env, refused.clone()).await;
     let runtime = refused.start().await.unwrap();
@@ -116,8 +116,8 @@ async fn the_same_files_take_effect_once_the_project_is_trusted() {
     let env = hostile();
     let runtime = env
         .options()
-        .with(|host, _| {
-            host.trust = Some(true);
+        .with(|host, session| {
+            host.trust = Some(TrustFlag::new(true, &session.cwd));
         })
         .start()
         .await

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
+mod commands;
 mod extensions;
 mod host;
 mod hostile_repository;
+mod interaction;
 mod replacement;
 mod secrets;
 mod session_state;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use pi_host::{
     LifecycleHook, ModelFlags, Observed, Participants, Prompt, ReplaceError, SessionChoice,
-    SessionRuntime, SessionShutdown, SessionStart, SessionSwitch,
+    SessionRuntime, SessionShutdown, SessionStart, SessionSwitch, TrustFlag,
 };
 use pi_protocol::EntryId;
 use pi_providers::{Models, ProviderLayer, Registration};
@@ -253,12 +253,10 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     env.home
         .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
     env.home.write("other/AGENTS.md", "be kind");
-    let options = || {
-        env.options().with(|host, _| {
-            host.trust = Some(true);
-        })
-    };
-    let there = options()
+    let trusted = json!({ env.path("other").to_str().unwrap(): true });
+    env.home.write("agent/trust.json", trusted.to_string());
+    let there = env
+        .options()
         .with(|_, session| {
             session.cwd = env.path("other");
         })
@@ -270,12 +268,43 @@ async fn everything_bound_to_a_directory_follows_the_session() {
     there.shutdown().await;
     drop(there);
 
-    let runtime = options().start().await.unwrap();
+    let runtime = env.options().start().await.unwrap();
     assert_eq!(runtime.session().tools().active_names().len(), 4);
     runtime.switch_session(&file).await.unwrap();
     assert_eq!(runtime.session().cwd(), env.path("other"));
     assert_eq!(runtime.session().tools().active_names(), ["read"]);
     assert_eq!(runtime.workspace().resources.context_files.len(), 1);
+}
+
+#[tokio::test]
+async fn approval_for_a_run_does_not_follow_the_session_elsewhere() {
+    let env = RuntimeTestEnv::new();
+    env.home
+        .write("other/.pi/settings.json", r#"{"defaultTools": ["read"]}"#);
+    let elsewhere = env.options().with(|_, session| {
+        session.cwd = env.path("other");
+    });
+    let there = elsewhere.start().await.unwrap();
+    prompt(&there.session(), "one").await;
+    let file = there.session().session_file().unwrap();
+    there.shutdown().await;
+    drop(there);
+
+    let approved = env.options().with(|host, session| {
+        host.trust = Some(TrustFlag::new(true, &session.cwd));
+    });
+    let runtime = approved.clone().start().await.unwrap();
+    assert!(runtime.workspace().project.is_trusted());
+    runtime.switch_session(&file).await.unwrap();
+    assert!(!runtime.workspace().project.is_trusted());
+    assert_eq!(runtime.session().tools().active_names().len(), 4);
+    runtime.shutdown().await;
+    drop(runtime);
+
+    let opened = approved.with(|_, session| session.session = SessionChoice::Open(file));
+    let runtime = opened.start().await.unwrap();
+    assert_eq!(runtime.session().cwd(), env.path("other"));
+    assert!(!runtime.workspace().project.is_trusted());
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Startup: from options to a session that accepts prompts.
 
-use pi_config::{DiagnosticLevel, Settings, SettingsStore};
+use pi_config::SettingsStore;
 use pi_host::{ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, StartError};
+use pi_protocol::DiagnosticLevel;
+use pi_protocol::settings::Settings;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_config::{CommandInfo, CommandSource};
+use pi_protocol::{CommandInfo, CommandSource};
 use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};
 
 use super::display::Display;

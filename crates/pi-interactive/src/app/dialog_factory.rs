@@ -4,16 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use jiff::tz::TimeZone;
-use pi_auth::AuthKind;
-use pi_config::{
-    ProjectAccess, SavedTrust, SessionChoices, TrustChoice, TrustStore, trust_choices,
-};
+use pi_host::{SignIn, matches_a_model};
 use pi_markdown::{Markdown, MarkdownTheme};
-use pi_protocol::EntryId;
-use pi_providers::{Models, resolve_scope};
+use pi_protocol::{EntryId, ProjectAccess};
 use pi_views::dialogs::{
-    DialogContents, EnabledModel, LoginOption, ModelDialogOptions, SettingsDialogOptions,
-    SummaryQuestion, TreeDialogOptions,
+    DialogContents, EnabledModel, ModelDialogOptions, SettingsDialogOptions, SummaryQuestion,
+    TreeDialogOptions,
 };
 use pi_views::theme::ui_theme::UiTheme;
 
@@ -22,6 +18,7 @@ use crate::controllers::appearance::AppearanceController;
 use crate::controllers::dialogs::DialogRequest;
 use crate::extensions::question;
 use crate::session::port::SessionPort;
+use crate::terminal::environment::{clears_on_shrink, shows_hardware_cursor};
 use crate::transcript::{Notice, NoticeLevel};
 
 /// What a dialog shows, or the notice to show instead.
@@ -54,10 +51,13 @@ impl DialogFactory<'_> {
             DialogRequest::Tree { selected } => return self.tree_dialog(selected),
             DialogRequest::Trust => return self.trust_dialog(),
             DialogRequest::AskTrust { cwd, choices } => DialogContents::AskTrust { cwd, choices },
-            DialogRequest::Login { provider } => DialogContents::Login {
-                options: login_options(&self.session.workspace().models),
-                provider: Some(provider).filter(|provider| !provider.is_empty()),
-            },
+            DialogRequest::Login { provider } => {
+                let workspace = self.session.workspace();
+                DialogContents::Login {
+                    options: SignIn::new(&workspace.models, &workspace.env).options(),
+                    provider: Some(provider).filter(|provider| !provider.is_empty()),
+                }
+            }
             DialogRequest::Logout(stored) => DialogContents::Logout(stored),
             DialogRequest::Resume => DialogContents::Resume {
                 current: self.session.snapshot().file,
@@ -94,8 +94,8 @@ impl DialogFactory<'_> {
         let workspace = self.session.workspace();
         let settings = workspace.settings.settings();
         let options = SettingsDialogOptions {
-            hardware_cursor: settings.show_hardware_cursor(&workspace.env),
-            clear_on_shrink: settings.terminal.clear_on_shrink(&workspace.env),
+            hardware_cursor: shows_hardware_cursor(&settings, &workspace.env),
+            clear_on_shrink: clears_on_shrink(&settings, &workspace.env),
             settings,
             themes: self.appearance.theme_choices(),
             models: workspace.models.available(),
@@ -128,10 +128,7 @@ impl DialogFactory<'_> {
             .collect();
         // Models that are currently unavailable stay in the list.
         for pattern in snapshot.settings.enabled_models.iter().flatten() {
-            if resolve_scope([pattern.as_str()], &available)
-                .models
-                .is_empty()
-            {
+            if !matches_a_model(pattern, &available) {
                 enabled.push(EnabledModel::missing(pattern.clone()));
             }
         }
@@ -165,24 +162,19 @@ impl DialogFactory<'_> {
 
     fn trust_dialog(&self) -> BuiltDialog {
         let workspace = self.session.workspace();
-        let choices = trust_choices(&workspace.cwd, SessionChoices::Omitted);
-        let saved = TrustStore::new(&workspace.agent_dir).nearest(&workspace.cwd);
-        let (saved, decision) = match saved {
-            Ok(Some(saved)) => {
-                let choice = choices
-                    .iter()
-                    .position(|choice| matches_saved(choice, &saved));
+        let trust = workspace.trust_state().map_err(|error| {
+            let text = pi_host::describe_error(&error);
+            notice(NoticeLevel::Error, text)
+        })?;
+        let decision = match &trust.saved {
+            Some(saved) => {
                 let word = match saved.access {
                     ProjectAccess::Trusted => "trusted",
                     ProjectAccess::Denied | ProjectAccess::Undecided => "not trusted",
                 };
-                (choice, format!("{} is {word}.", saved.dir.display()))
+                format!("{} is {word}.", saved.dir.display())
             }
-            Ok(None) => (None, "No saved decision for this directory.".to_owned()),
-            Err(error) => {
-                let text = pi_host::describe_error(&error);
-                return Err(notice(NoticeLevel::Error, text));
-            }
+            None => "No saved decision for this directory.".to_owned(),
         };
         let now = match workspace.project {
             ProjectAccess::Trusted => "Project files are loaded in this session.",
@@ -194,9 +186,9 @@ impl DialogFactory<'_> {
         let cwd = workspace.cwd.clone();
         Ok(DialogContents::ChangeTrust {
             cwd,
-            choices,
+            saved: trust.saved_choice(),
+            choices: trust.choices,
             state,
-            saved,
         })
     }
 
@@ -231,43 +223,4 @@ impl DialogFactory<'_> {
 fn notice(level: NoticeLevel, text: impl Into<String>) -> Notice {
     let text = text.into();
     Notice { level, text }
-}
-
-/// Returns whether a choice equals the saved decision.
-fn matches_saved(choice: &TrustChoice, saved: &SavedTrust) -> bool {
-    let dir = match choice {
-        TrustChoice::Trust { dir } | TrustChoice::Deny { dir } => dir,
-        TrustChoice::TrustParent { parent, .. } => parent,
-        TrustChoice::TrustOnce | TrustChoice::DenyOnce => return false,
-    };
-    choice.access() == saved.access && *dir == saved.dir
-}
-
-/// Returns every way to authenticate; for each provider, OAuth before API keys.
-fn login_options(models: &Models) -> Vec<LoginOption> {
-    let mut options = Vec::new();
-    for provider in models.providers() {
-        let Some(auth) = provider.auth() else {
-            continue;
-        };
-        let status = models.auth_status(provider.id());
-        let option = |name: &str, kind: AuthKind, is_guided: bool| LoginOption {
-            provider: provider.id().to_owned(),
-            name: name.to_owned(),
-            kind,
-            status: status.clone().filter(|status| status.kind == kind),
-            is_guided,
-        };
-        if let Some(flow) = &auth.oauth {
-            options.push(option(flow.name(), AuthKind::OAuth, true));
-        }
-        if let Some(key) = &auth.api_key {
-            options.push(option(
-                provider.name(),
-                AuthKind::ApiKey,
-                key.needs_extra_fields(),
-            ));
-        }
-    }
-    options
 }

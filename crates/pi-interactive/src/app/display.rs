@@ -7,9 +7,9 @@ mod prompt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pi_config::Settings;
 use pi_env::Env;
 use pi_host::ComponentId;
+use pi_protocol::settings::Settings;
 use pi_tui::{ColorToken, Keybindings, ListenerId, RunnerError, ScreenMode};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::theme::selector::ThemeSelector;

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::Settings;
 use pi_host::{ComponentId, ExtensionShortcut, ScreenChange};
-use pi_protocol::QueuedTexts;
-use pi_providers::StreamPhase;
+use pi_protocol::settings::Settings;
+use pi_protocol::{QueuedTexts, StreamPhase};
 use pi_tui::{ColorToken, InputEvent, KeyId, Keybindings};
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::RenderContext;

@@ -1,6 +1,6 @@
 //! Performs the commands of the controllers.
 
-use pi_export::{BugReport, GhCli};
+use pi_host::{BugReport, PreparedShare};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::text::paths::with_tilde;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::controllers::terminal::TerminalMsg;
 use crate::screen::footer::FooterData;
 use crate::screen::git_branch::current_branch;
 use crate::session::command::SessionCommand;
-use crate::session::local::describe_share_error;
+use crate::terminal::environment::external_editor as external_editor_command;
 use crate::terminal::{crash, external_editor};
 use crate::transcript::TranscriptMsg;
 
@@ -172,8 +172,8 @@ impl App {
         match request {
             ExportRequest::File(output) => self.submit(SessionCommand::Export { output, theme }),
             ExportRequest::Share => {
-                if let Err(error) = GhCli::find(&self.session.workspace().env) {
-                    self.perform(AppCommand::error(describe_share_error(&error)));
+                if let Err(error) = PreparedShare::check_program(&self.session.workspace().env) {
+                    self.perform(AppCommand::error(error.describe()));
                     return;
                 }
                 self.perform(AppCommand::status("Preparing page…"));
@@ -185,7 +185,7 @@ impl App {
     fn edit_externally(&mut self, text: String) {
         let workspace = self.session.workspace();
         let settings = workspace.settings.settings();
-        let command = settings.external_editor(&workspace.env);
+        let command = external_editor_command(&settings, &workspace.env);
         self.tasks
             .spawn(AppTask::new("external editor", async move {
                 let edited = external_editor::edit(command, text).await;

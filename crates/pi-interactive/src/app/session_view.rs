@@ -1,7 +1,6 @@
 //! Shows a session: the first one, and each one that replaces it.
 
-use pi_config::CommandSource;
-use pi_protocol::{AgentMessage, EntryBody, EntryKind, MessageRole};
+use pi_protocol::{AgentMessage, CommandSource, EntryBody, EntryKind, MessageRole};
 use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;

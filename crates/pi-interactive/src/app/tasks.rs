@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use futures_util::future::BoxFuture;
+use pi_host::StartOrder;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -83,6 +84,8 @@ impl std::fmt::Debug for AppTask {
 #[derive(Debug)]
 pub(crate) struct AppTasks {
     running: JoinSet<AppMsg>,
+    /// Requests to the session reach it in the order in which the user made them.
+    order: StartOrder,
     handle: AppHandle,
     posted: mpsc::Receiver<AppMsg>,
 }
@@ -92,6 +95,7 @@ impl AppTasks {
         let (handle, posted) = AppHandle::new();
         Self {
             running: JoinSet::new(),
+            order: StartOrder::default(),
             handle,
             posted,
         }
@@ -104,7 +108,7 @@ impl AppTasks {
 
     pub(crate) fn spawn(&mut self, task: AppTask) {
         match task.work {
-            TaskWork::Async(work) => self.running.spawn(work),
+            TaskWork::Async(work) => self.running.spawn(self.order.add(work)),
             TaskWork::Blocking(work) => self.running.spawn_blocking(work),
         };
     }

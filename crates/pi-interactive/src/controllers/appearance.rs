@@ -6,11 +6,11 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::{ConfigDiagnostic, ThemeFile};
-use pi_export::ExportTheme;
+use pi_host::ExportTheme;
+use pi_protocol::settings::SettingChange;
+use pi_protocol::{ConfigDiagnostic, ThemeFile};
 use pi_tui::{ColorScheme, Keybindings, TerminalCapabilities};
 use pi_views::dialogs::ThemeDialogOptions;
-use pi_views::dialogs::setting_change::SettingChange;
 use pi_views::theme::image_converter::ImageConversion;
 use pi_views::theme::selector::ThemeSelector;
 

@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use pi_config::TrustChoice;
 use pi_host::{DialogPrompt, DialogResponse, ExtensionDialog};
-use pi_protocol::EntryId;
+use pi_protocol::{EntryId, LoginOption, TrustChoice};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::dialogs::intent::QuestionAnswer;
-use pi_views::dialogs::{ForkPoint, LoginOption, QuestionOptions};
+use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use tokio::sync::oneshot;
 
 use super::llama::LlamaMsg;

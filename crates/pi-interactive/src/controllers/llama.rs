@@ -7,7 +7,8 @@
 mod tests;
 mod work;
 
-use pi_providers::{LlamaModel, LlamaRouter, LlamaState};
+use pi_host::LlamaRouter;
+use pi_protocol::{LlamaModel, LlamaState};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::QuestionAnswer;
 use pi_views::dialogs::{ProgressUpdate, QuestionOptions};

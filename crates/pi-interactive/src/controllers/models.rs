@@ -6,10 +6,9 @@ mod tests;
 use std::sync::Arc;
 
 use pi_host::{CycleDirection, Persist};
-use pi_protocol::{Model, ThinkingLevel};
-use pi_providers::ScopedModel;
+use pi_protocol::settings::SettingChange;
+use pi_protocol::{Model, ScopedModel, ThinkingLevel};
 use pi_views::dialogs::dialog::DialogUpdate;
-use pi_views::dialogs::setting_change::SettingChange;
 
 use super::dialogs::{DialogMsg, DialogRequest};
 use super::sign_in::SignInMsg;

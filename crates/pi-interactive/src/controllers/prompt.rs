@@ -4,8 +4,8 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-use pi_config::DoubleEscapeAction;
 use pi_host::Prompt;
+use pi_protocol::settings::DoubleEscapeAction;
 use pi_protocol::{Delivery, ThinkingLevel};
 use pi_tui::ColorToken;
 

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use pi_export::WrittenReport;
+use pi_host::WrittenReport;
 use pi_views::dialogs::QuestionOptions;
 use pi_views::dialogs::intent::QuestionAnswer;
 use pi_views::text::byte_size::format_size;

@@ -5,7 +5,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use pi_export::{Gist, ShareError};
+use pi_host::{Gist, PreparedShare};
 use pi_views::dialogs::ProgressUpdate;
 use pi_views::dialogs::QuestionOptions;
 use pi_views::dialogs::dialog::DialogUpdate;
@@ -17,8 +17,6 @@ use super::dialogs::{Asker, DialogMsg, DialogRequest};
 use super::terminal::TerminalMsg;
 use crate::app::command::{AppCommand, ExportRequest};
 use crate::app::tasks::AppTask;
-use crate::session::local::describe_share_error;
-use crate::session::outcome::PreparedShare;
 use crate::transcript::TranscriptMsg;
 
 const CHOICES: [&str; 3] = ["Share", "Preview the page", "Cancel"];
@@ -108,14 +106,13 @@ impl ShareController {
     }
 
     fn start_upload(&mut self, prepared: PreparedShare) -> Vec<AppCommand> {
-        let PreparedShare { program, page } = prepared;
         let cancel = CancellationToken::new();
         self.upload = Some(cancel.clone());
         vec![
             AppCommand::send(DialogMsg::Ask {
                 request: DialogRequest::Progress {
                     title: "Sharing session",
-                    subject: format_size(page.bytes),
+                    subject: format_size(prepared.page.bytes),
                 },
                 asker: Asker::Share,
             }),
@@ -124,11 +121,8 @@ impl ShareController {
                 share: None,
             })),
             AppCommand::Run(AppTask::new("upload the page", async move {
-                ShareMsg::Uploaded(match program.create(&page, &cancel).await {
-                    Ok(gist) => Some(Ok(gist)),
-                    Err(ShareError::Cancelled) => None,
-                    Err(error) => Some(Err(describe_share_error(&error))),
-                })
+                let uploaded = prepared.upload(&cancel).await;
+                ShareMsg::Uploaded(uploaded.map_err(|error| error.describe()).transpose())
             })),
         ]
     }

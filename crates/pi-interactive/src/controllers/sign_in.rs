@@ -6,10 +6,8 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_auth::{AuthKind, LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
-use pi_host::Persist;
-use pi_protocol::Model;
-use pi_views::dialogs::LoginOption;
+use pi_host::{LoginInteraction, OAuthError, Persist};
+use pi_protocol::{AuthKind, LoginEvent, LoginOption, LoginPrompt, Model};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::SecretText;
 use tokio::sync::oneshot;

@@ -5,8 +5,7 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use pi_protocol::{AgentEvent, CompactionReason, SessionEvent};
-use pi_providers::StreamPhase;
+use pi_protocol::{AgentEvent, CompactionReason, SessionEvent, StreamPhase};
 
 use super::extensions::ExtensionMsg;
 use super::prompt::PromptMsg;

@@ -6,13 +6,11 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::ConfigDiagnostic;
 use pi_host::{NavigateOptions, NavigateOutcome, ReplaceOutcome};
-use pi_protocol::EntryId;
-use pi_session::listing::{ListProgress, SessionInfo};
+use pi_protocol::{ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope};
 use pi_views::dialogs::ForkPoint;
 use pi_views::dialogs::dialog::DialogUpdate;
-use pi_views::dialogs::intent::{SessionScope, Summarize};
+use pi_views::dialogs::intent::Summarize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::dialogs::{DialogMsg, DialogRequest};

@@ -14,11 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use pi_config::{AgentDir, SettingsOverrides};
 use pi_env::Env;
 use pi_host::{
-    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
-    ExtensionNotice, ExtensionScreen, ExtensionUi,
+    AgentDir, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
+    ExtensionNotice, ExtensionScreen, ExtensionUi, SettingsOverrides,
 };
 use pi_views::dialogs::intent::{Intent, QuestionAnswer};
 use tokio::sync::{Notify, oneshot};

@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pi_config::AgentDir;
 use pi_env::Env;
-use pi_host::{HostError, NativeWidget, TuiToolkit, WideEdge};
+use pi_host::{AgentDir, HostError, NativeWidget, TuiToolkit, WideEdge};
 use pi_tui::{
     FuzzyQuery, InputContext, InputDecoder, InputEvent, InputTiming, KeyEvent, KeyEventKind, KeyId,
     Keybindings, KeyboardMode, Platform, TruncateOptions, WideCharPolicy, sort_by_score,

@@ -1,7 +1,6 @@
 //! The footer: working directory, usage, cost and model.
 
-use pi_protocol::ContextUsage;
-use pi_session::TokenTotals;
+use pi_protocol::{ContextUsage, TokenTotals};
 use pi_tui::styled_line;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
 use pi_views::theme::ui_theme::{RenderContext, UiTheme};

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent};
-use pi_providers::StreamPhase;
+use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent, StreamPhase};
 use pi_tui::styled_line;
 use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
 use pi_views::keys;

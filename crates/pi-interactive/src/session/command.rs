@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_auth::{AuthKind, LoginInteraction};
-use pi_config::TrustChoice;
-use pi_export::{BugReport, ExportTheme};
-use pi_host::{CycleDirection, NavigateOptions, Persist, Prompt};
-use pi_protocol::{Delivery, EntryId, Model, ThinkingLevel};
-use pi_providers::{LlamaRouter, ScopedModel};
-use pi_session::listing::ListProgress;
-use pi_views::dialogs::intent::{SecretText, SessionScope};
-use pi_views::dialogs::setting_change::SettingChange;
+use pi_host::{
+    BugReport, CycleDirection, ExportTheme, LlamaRouter, LoginInteraction, NavigateOptions,
+    Persist, Prompt,
+};
+use pi_protocol::settings::SettingChange;
+use pi_protocol::{
+    AuthKind, Delivery, EntryId, ListProgress, Model, ScopedModel, SessionScope, ThinkingLevel,
+    TrustChoice,
+};
+use pi_views::dialogs::intent::SecretText;
 use tokio_util::sync::CancellationToken;
 
 /// A change that takes effect before the next command; it returns nothing but an error.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_host::{AgentSession, SessionListener, SessionSubscription};
-use pi_protocol::SessionEvent;
-use pi_providers::StreamPhase;
+use pi_protocol::{SessionEvent, StreamPhase};
 use tokio::sync::{mpsc, watch};
 
 /// Channel capacity: more than the deltas of a frame, small enough for backpressure.

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{CommandInfo, CommandSource, ConfigScope, DeliveryMode};
-use pi_context::SessionStats;
-use pi_host::{AgentSession, SessionRuntime, Workspace};
-use pi_protocol::{Entry, EntryId, EntryKind, LiveMessage, QueueMode, SessionEvent};
-use pi_session::SessionTree;
-use pi_views::dialogs::setting_change::SettingChange;
+use pi_host::{AgentSession, SessionRuntime, SettingsEditor, Workspace};
+use pi_protocol::{
+    CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, SessionEvent, SessionStats,
+    SessionTree,
+};
 use tokio::sync::watch;
 
-pub(crate) use self::pages::describe_share_error;
 use super::command::{SessionChange, SessionCommand};
 use super::events::{SessionEvents, SessionUpdate};
 use super::history::SessionHistory;
@@ -51,31 +49,6 @@ impl LocalSessionPort {
         self.session = self.sessions.borrow_and_update().clone();
         self.events = SessionEvents::subscribe(&self.session);
     }
-
-    fn set(&self, change: SettingChange) -> Result<(), String> {
-        let session = &self.session;
-        let saved = match change {
-            // The session applies and saves these.
-            SettingChange::SteeringMode(mode) => {
-                session.queue().set_steering_mode(queue_mode(mode))
-            }
-            SettingChange::FollowUpMode(mode) => {
-                session.queue().set_follow_up_mode(queue_mode(mode))
-            }
-            SettingChange::AutoCompact(enabled) => session.compaction().set_automatic(enabled),
-            other => session
-                .settings()
-                .update(ConfigScope::User, |settings| other.apply_to(settings)),
-        };
-        saved.map_err(|error| pi_host::describe_error(&error))
-    }
-}
-
-fn queue_mode(mode: DeliveryMode) -> QueueMode {
-    match mode {
-        DeliveryMode::All => QueueMode::All,
-        DeliveryMode::OneAtATime => QueueMode::OneAtATime,
-    }
 }
 
 impl SessionPort for LocalSessionPort {
@@ -88,9 +61,7 @@ impl SessionPort for LocalSessionPort {
             retrying: session.retries().is_waiting(),
             shell: session.user_commands().is_running(),
         };
-        let (leaf, entry_count) = session
-            .history()
-            .with_session(|session| (session.leaf_id().cloned(), session.entries().len()));
+        let outline = session.history().outline();
         let immediate_commands = if activity.compacting {
             let commands = self.runtime.commands().into_iter();
             let own = commands.filter(|command| command.source == CommandSource::Extension);
@@ -99,9 +70,9 @@ impl SessionPort for LocalSessionPort {
             Vec::new()
         };
         SessionSnapshot {
-            id: session.session_id(),
-            name: session.session_name(),
-            file: session.session_file(),
+            id: outline.id,
+            name: outline.name,
+            file: outline.file,
             cwd: session.cwd().to_owned(),
             activity,
             model: session.selection().model(),
@@ -112,8 +83,8 @@ impl SessionPort for LocalSessionPort {
             queue: session.queue().texts(),
             auto_compaction: session.compaction().is_automatic(),
             settings: session.settings().settings(),
-            leaf,
-            entry_count,
+            leaf: outline.leaf,
+            entry_count: outline.entry_count,
             immediate_commands,
         }
     }
@@ -178,7 +149,10 @@ impl SessionPort for LocalSessionPort {
                 let set = self.session.history().set_label(&entry, label.as_deref());
                 return set.map_err(|error| pi_host::describe_error(&error));
             }
-            SessionChange::Setting(change) => return self.set(change),
+            SessionChange::Setting(change) => {
+                let applied = SettingsEditor::new(&self.session).apply(change);
+                return applied.map_err(|error| pi_host::describe_error(&error));
+            }
             SessionChange::RefreshCatalogs => self.runtime.refresh_catalogs(),
         }
         Ok(())
@@ -234,18 +208,20 @@ struct LocalHistory(AgentSession);
 
 impl SessionHistory for LocalHistory {
     fn branch(&self) -> Vec<EntryId> {
-        self.0.history().with_session(SessionHistory::branch)
+        self.0
+            .history()
+            .with_session(|session| session.current_branch().ids())
     }
 
     fn kind(&self, id: &EntryId) -> Option<EntryKind> {
         self.0
             .history()
-            .with_session(|session| SessionHistory::kind(session, id))
+            .with_session(|session| session.entries().kind(id.as_str()))
     }
 
     fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
         self.0
             .history()
-            .with_session(|session| SessionHistory::entry(session, id))
+            .with_session(|session| session.entries().read(id.as_str()).ok())
     }
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::ConfigDiagnostic;
-use pi_export::{GhCli, SharePage, WrittenReport};
-use pi_host::{NavigateOutcome, Persist, PromptError, ReplaceOutcome};
-use pi_protocol::{Delivery, EntryId, Model, ThinkingLevel};
-use pi_providers::{LlamaModel, LlamaRouter};
-use pi_session::listing::SessionInfo;
-use pi_views::dialogs::intent::SessionScope;
-use pi_views::dialogs::{ForkPoint, LoginOption};
+use pi_host::{
+    LlamaRouter, NavigateOutcome, Persist, PreparedShare, PromptError, ReplaceOutcome,
+    WrittenReport,
+};
+use pi_protocol::{
+    ConfigDiagnostic, Delivery, EntryId, LlamaModel, LoginOption, Model, SessionInfo, SessionScope,
+    ThinkingLevel,
+};
+use pi_views::dialogs::ForkPoint;
 
 use super::command::Replacement;
 use crate::transcript::BashOutcome;
@@ -52,13 +53,6 @@ impl From<PromptError> for PromptRefusal {
 pub(crate) enum CompactFailure {
     Canceled,
     Failed(String),
-}
-
-/// A page that can be uploaded, and the program that does it.
-#[derive(Debug)]
-pub(crate) struct PreparedShare {
-    pub(crate) program: GhCli,
-    pub(crate) page: SharePage,
 }
 
 /// The outcome of a [`SessionCommand`](super::command::SessionCommand). Errors are messages for the user.

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_config::{CommandInfo, ConfigDiagnostic};
-use pi_context::SessionStats;
 use pi_host::Workspace;
-use pi_protocol::{LiveMessage, SessionEvent};
-use pi_providers::StreamPhase;
-use pi_session::SessionTree;
+use pi_protocol::{
+    CommandInfo, ConfigDiagnostic, LiveMessage, SessionEvent, SessionStats, SessionTree,
+    StreamPhase,
+};
 
 use super::command::{SessionChange, SessionCommand};
 use super::history::SessionHistory;

@@ -3,17 +3,14 @@
 use std::fmt::Write as _;
 
 use pi_host::AgentSession;
-use pi_session::SessionError;
 use pi_views::text::thousands::group_thousands;
 
 /// Returns the report, one fact per line.
-pub(crate) fn session_report(
-    session: &AgentSession,
-    version: &str,
-) -> Result<String, SessionError> {
-    session.history().precompute_stats()?;
-    let stats = session.history().stats()?;
-    let totals = session.history().totals()?;
+pub(crate) fn session_report(session: &AgentSession, version: &str) -> Result<String, String> {
+    let history = session.history();
+    let usage = history.precompute_stats();
+    let usage = usage.and_then(|()| Ok((history.stats()?, history.totals()?)));
+    let (stats, totals) = usage.map_err(|error| pi_host::describe_error(&error))?;
     let mut report = String::from("Session\n");
     let mut add_row = |label: &str, value: String| {
         // Writing to a string cannot fail.

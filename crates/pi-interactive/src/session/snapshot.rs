@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::Settings;
-use pi_protocol::{EntryId, Model, QueuedTexts, ThinkingLevel};
-use pi_providers::ScopedModel;
+use pi_protocol::settings::Settings;
+use pi_protocol::{EntryId, Model, QueuedTexts, ScopedModel, ThinkingLevel};
 
 /// What the session is doing. Several of these may hold at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

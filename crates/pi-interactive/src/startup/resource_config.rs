@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_config::{
-    ConfigScope, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
-    SourceOrigin, SourceScope,
-};
+use pi_host::{ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles};
+use pi_protocol::{ConfigScope, SourceOrigin, SourceScope};
 use pi_views::dialogs::{DialogContents, ResourceEntry, ResourceScope, ToggleState, ToggleStore};
 use pi_views::text::paths::with_tilde;
 

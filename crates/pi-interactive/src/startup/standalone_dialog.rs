@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::path::Path;
 
-use pi_config::{AgentDir, ProjectAccess, Settings, SettingsOverrides, SettingsStore};
 use pi_env::Env;
+use pi_host::{AgentDir, SettingsOverrides, settings_before_trust};
+use pi_protocol::settings::Settings;
 use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::dialogs::intent::Intent;
@@ -32,13 +33,12 @@ impl StartupPrompter {
         read: impl Fn(Intent) -> Option<T>,
     ) -> Result<Option<T>, RunnerError> {
         // No project settings: the project is not trusted yet.
-        let settings = SettingsStore::open(&self.agent_dir, cwd, ProjectAccess::Undecided);
-        settings.set_overrides(&self.run_settings);
+        let settings = settings_before_trust(&self.agent_dir, cwd, &self.run_settings);
         let options = StandaloneOptions {
             agent_dir: &self.agent_dir,
             env: &self.env,
             cwd,
-            settings: &settings.settings(),
+            settings: &settings,
         };
         show(&options, make, read).await
     }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_config::{AgentDir, SettingsOverrides, TrustChoice};
 use pi_env::Env;
-use pi_host::TrustPrompt;
+use pi_host::{AgentDir, SettingsOverrides, TrustPrompt};
+use pi_protocol::TrustChoice;
 use pi_tui::RunnerError;
 use pi_views::dialogs::DialogContents;
 use pi_views::dialogs::intent::Intent;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use pi_env::Env;
-use pi_export::environment_secrets;
+use pi_host::redact_secrets;
 
 /// The record until it has been reported.
 const RECORD: &str = "pi-crash.log";
@@ -36,8 +36,7 @@ pub(crate) fn install_panic_hook(directory: &Path, version: &str) {
 
 fn write_record(directory: &Path, text: &str) {
     let path = directory.join(RECORD);
-    let redaction = environment_secrets(&Env::process()).with_pattern_detection();
-    let text = redaction.redact(text);
+    let text = redact_secrets(text, &Env::process());
     // The newest crash replaces older records.
     drop(std::fs::remove_file(&path));
     if let Err(error) = pi_fs::private::write_new_file(&path, text.as_bytes()) {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_config::{
-    AgentDir, ConfigDiagnostic, DiagnosticLevel, FullscreenScrollbar, Settings, TuiMode,
-    read_keybindings,
-};
 use pi_env::Env;
+use pi_host::{AgentDir, read_keybindings};
 use pi_markdown::MermaidRendering;
+use pi_protocol::settings::{
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, Settings, TuiMode,
+};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_tui::{
     CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings, Platform,
     RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy, TerminalCapabilities,
@@ -17,6 +18,8 @@ use pi_tui::{
 use pi_views::keys::{self, APP_ACTIONS};
 use pi_views::theme::image_converter::ImageConverter;
 use pi_views::theme::ui_theme::RenderContext;
+
+use super::environment::{clears_on_shrink, shows_hardware_cursor};
 
 /// Disables colors if set.
 const NO_COLOR: &str = "NO_COLOR";
@@ -76,16 +79,15 @@ pub(crate) fn overrides(settings: &Settings) -> CapabilityOverrides {
     clippy::option_option,
     reason = "unset, disabled, or a specific protocol"
 )]
-fn image_protocol(setting: pi_config::ImageProtocolSetting) -> Option<Option<ImageProtocol>> {
-    use pi_config::ImageProtocolName;
+fn image_protocol(setting: ImageProtocolSetting) -> Option<Option<ImageProtocol>> {
     match setting {
-        pi_config::ImageProtocolSetting::Protocol(ImageProtocolName::Kitty) => {
+        ImageProtocolSetting::Protocol(ImageProtocolName::Kitty) => {
             Some(Some(ImageProtocol::Kitty))
         }
-        pi_config::ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2) => {
+        ImageProtocolSetting::Protocol(ImageProtocolName::Iterm2) => {
             Some(Some(ImageProtocol::ITerm2))
         }
-        pi_config::ImageProtocolSetting::Enabled(false) => Some(None),
+        ImageProtocolSetting::Enabled(false) => Some(None),
         _ => None,
     }
 }
@@ -143,12 +145,12 @@ pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindin
 
 /// Applies the screen settings.
 pub(crate) fn apply_to_screen(settings: &Settings, env: &Env, options: &mut RenderOptions) {
-    options.shrink = if settings.terminal.clear_on_shrink(env) {
+    options.shrink = if clears_on_shrink(settings, env) {
         ShrinkPolicy::PullBack
     } else {
         ShrinkPolicy::LeaveEmpty
     };
-    options.show_cursor = settings.show_hardware_cursor(env);
+    options.show_cursor = shows_hardware_cursor(settings, env);
     options.scrollbar = match settings.fullscreen_scrollbar() {
         FullscreenScrollbar::Auto => ScrollbarPolicy::Auto,
         FullscreenScrollbar::Always => ScrollbarPolicy::Always,

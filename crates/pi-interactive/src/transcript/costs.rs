@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use pi_context::{CacheMiss, CacheMissDetector};
+use pi_host::{CacheMiss, CacheMissDetector, Models};
 use pi_protocol::{AssistantMessage, Entry, Usage, UsageEntry};
-use pi_providers::Models;
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use pi_host::Models;
 use pi_protocol::{LiveMessage, SessionEvent};
-use pi_providers::Models;
 use pi_tui::Document;
 
 use super::{BashOutcome, Notice, Transcript};

@@ -1,12 +1,13 @@
 //! Tests of how events and entries become blocks, and when blocks are laid out.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pi_protocol::{
-    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
-    MessageBuilder, MessageContent, SessionEvent, SharedMessage, StopReason, ToolCall, ToolOutput,
-    ToolResultMessage, UserMessage,
+    AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, Entry,
+    EntryId, EntryKind, InputBlock, MessageBuilder, MessageContent, SessionEvent, SharedMessage,
+    StopReason, ToolCall, ToolOutput, ToolResultMessage, UserMessage,
 };
 use pi_providers::FauxProvider;
 use pi_session::{NewSession, Session};
@@ -19,6 +20,20 @@ use serde_json::json;
 
 use super::*;
 use crate::blocks::{AssistantMessageBlock, UserBlock};
+
+impl SessionHistory for Session {
+    fn branch(&self) -> Vec<EntryId> {
+        self.current_branch().ids()
+    }
+
+    fn kind(&self, id: &EntryId) -> Option<EntryKind> {
+        self.entries().kind(id.as_str())
+    }
+
+    fn entry(&self, id: &EntryId) -> Option<Arc<Entry>> {
+        self.entries().read(id.as_str()).ok()
+    }
+}
 
 struct TranscriptTester {
     transcript: Transcript,

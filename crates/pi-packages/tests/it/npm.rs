@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use pi_config::SourceScope;
 use pi_packages::{ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller};
+use pi_protocol::SourceScope;
 use pi_test_support::npm_archive;
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pi_config::{AgentDir, PackageAddress, SourceScope};
+use pi_config::{AgentDir, PackageAddress};
 use pi_env::Env;
 use pi_packages::{
     ConfiguredPackage, InstallProgress, InstallerOptions, PackageError, PackageInstaller,
     ProgressListener, ScriptPolicy,
 };
+use pi_protocol::SourceScope;
 use pi_test_support::{FakeNpmRegistry, TempHome};
 
 pub(crate) struct PackageTestEnv {

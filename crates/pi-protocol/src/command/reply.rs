@@ -3,9 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::json::present;
+use crate::json::{RawJson, present};
 
 /// What became of an accepted command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,11 +26,12 @@ pub enum Ack {
             deserialize_with = "present",
             skip_serializing_if = "Option::is_none"
         )]
-        data: Option<Value>,
+        #[cfg_attr(feature = "schema", schemars(with = "Option<serde_json::Value>"))]
+        data: Option<RawJson>,
     },
 }
 
-/// A command that was not executed; the session has not changed.
+/// A command that was not executed or has failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rejected {
@@ -62,6 +62,15 @@ pub enum RejectionCode {
     Invalid,
     /// Any other failure.
     Failed,
+}
+
+impl Rejected {
+    pub fn new(code: RejectionCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
 }
 
 impl fmt::Display for Rejected {

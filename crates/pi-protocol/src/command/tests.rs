@@ -57,6 +57,7 @@ fn replies_round_trip_byte_for_byte() {
         r#"{"disposition":"handled"}"#,
         r#"{"disposition":"done"}"#,
         r#"{"disposition":"done","data":null}"#,
+        r#"{"disposition":"done","data":{"b":[1,0.5,"x\n"],"a":null}}"#,
     ] {
         let ack: Ack = serde_json::from_str(line).unwrap();
         assert_eq!(crate::json::to_string(&ack).unwrap(), line);

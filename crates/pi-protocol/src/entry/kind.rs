@@ -1,10 +1,13 @@
 //! Entry kinds, as far as they are known without reading entry bodies.
 
+use serde::{Deserialize, Serialize};
+
 use super::EntryBody;
 use crate::app_message::AgentMessage;
 
 /// The type of an entry; for messages, also the role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EntryKind {
     Message(MessageRole),
@@ -28,7 +31,8 @@ pub enum EntryKind {
     Unknown,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MessageRole {
     /// System prompt and tool declarations.

@@ -1,7 +1,8 @@
 //! The compatibility wire: events as clients of the TypeScript pi expect them.
 //!
-//! RPC, JSON mode and extensions use it. It omits the events that the TypeScript pi does not have, because its clients
-//! compare complete streams. Everything else serializes events as they are.
+//! RPC, JSON mode and extensions use it. It omits events that the TypeScript pi does not have, because its clients
+//! compare complete streams. Approvals are the exception: they only occur if the embedding program has a policy that asks,
+//! and then a client must be able to answer. Everything else serializes events as they are.
 
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ impl SessionEvent {
         line.map(Some)
     }
 
-    /// Whether the TypeScript pi has the event.
+    /// Whether clients of the TypeScript pi may receive the event. It sends dialogs as `extension_ui_request` lines.
     fn is_compatible(&self) -> bool {
         !matches!(
             self,
@@ -64,8 +65,8 @@ impl SessionEvent {
                 | Self::QueueModesChanged { .. }
                 | Self::BashExecutionStart { .. }
                 | Self::BashExecutionEnd { .. }
-                | Self::ApprovalRequested { .. }
-                | Self::ApprovalResolved { .. }
+                | Self::DialogRequested { .. }
+                | Self::DialogResolved { .. }
                 | Self::SessionReplaced { .. }
         )
     }

@@ -111,7 +111,7 @@ const USER: &str = r#"{"role":"user","content":"hi","timestamp":1}"#;
 const RESULT: &str = r#"{"role":"toolResult","toolCallId":"c","toolName":"t","content":[],"details":null,"isError":false,"timestamp":1}"#;
 const ENTRY: &str = r#"{"type":"label","id":"a1b2c3d4","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","targetId":"00000000","label":"here"}"#;
 
-/// Events that the TypeScript pi does not have.
+/// Events that clients of the TypeScript pi do not receive.
 const OWN_EVENTS: [&str; 12] = [
     r#"{"type":"model_changed","provider":"p","modelId":"m"}"#,
     r#"{"type":"label_changed","targetId":"a","label":"here"}"#,
@@ -122,8 +122,8 @@ const OWN_EVENTS: [&str; 12] = [
     r#"{"type":"bash_execution_start","command":"ls","excludeFromContext":false}"#,
     r#"{"type":"bash_execution_end","id":"r1","exitCode":0,"cancelled":false}"#,
     r#"{"type":"bash_execution_end","cancelled":false,"errorMessage":"e"}"#,
-    r#"{"type":"approval_requested","request":{"id":"1","call":"c","method":"approval","toolName":"bash","args":{"command":"ls"},"reason":"r"}}"#,
-    r#"{"type":"approval_resolved","request":"1","answer":{"type":"deny","reason":"no"}}"#,
+    r#"{"type":"dialog_requested","request":{"id":"1","method":"confirm","title":"t","message":"m"}}"#,
+    r#"{"type":"dialog_resolved","request":"1","answer":{"type":"confirmed","confirmed":true}}"#,
     r#"{"type":"session_replaced","session":"s2","reason":"fork"}"#,
 ];
 
@@ -170,6 +170,8 @@ fn event_lines() -> Vec<String> {
         r#"{"type":"bash_execution_update","id":{"any":1},"delta":"x"}"#.to_owned(),
         r#"{"type":"bash_execution_update","id":null,"delta":"x"}"#.to_owned(),
         r#"{"type":"bash_execution_update","delta":"x"}"#.to_owned(),
+        r#"{"type":"approval_requested","request":{"id":"1","call":"c","method":"approval","toolName":"bash","args":{"command":"ls"},"reason":"r"}}"#.to_owned(),
+        r#"{"type":"approval_resolved","request":"1","answer":{"type":"deny","reason":"no"}}"#.to_owned(),
     ];
     lines.extend(OWN_EVENTS.iter().map(|line| (*line).to_owned()));
     let updates = [

@@ -7,7 +7,8 @@ use std::time::Duration;
 use pi_http::ResponseHead;
 use pi_protocol::estimate::text_tokens;
 use pi_protocol::{
-    AssistantBlock, ErrorClass, ProviderError, StopReason, ThinkingContent, ToolCall, Usage,
+    AssistantBlock, ErrorClass, ProviderError, StopReason, StreamPhase, ThinkingContent, ToolCall,
+    Usage,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -15,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use super::FauxProvider;
 use super::response::{FauxCall, FauxResponse, ResponseEnd, ResponseStep};
 use super::usage::with_output;
-use crate::stream::{AssistantStream, StreamPhase, StreamWriter};
+use crate::stream::{AssistantStream, StreamWriter};
 
 /// Speed and chunk size of a response.
 #[derive(Debug, Clone)]

@@ -11,9 +11,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::{AssistantMessage, AssistantMessageEvent, ErrorClass, StopReason, ThinkingLevel};
+use pi_protocol::{
+    AssistantMessage, AssistantMessageEvent, ErrorClass, StopReason, StreamPhase, ThinkingLevel,
+};
 use pi_providers::{
-    AssistantStream, ModelRequest, ProxyServer, StreamOptions, StreamPhase, stream_through_proxy,
+    AssistantStream, ModelRequest, ProxyServer, StreamOptions, stream_through_proxy,
 };
 use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;

@@ -1,6 +1,8 @@
 //! One method per command; `model_commands.rs` has those for models.
 
-use pi_protocol::{AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts};
+use pi_protocol::{
+    AgentMessage, Command, Delivery, ImageContent, QueueMode, QueuedTexts, SessionStats,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -9,7 +11,7 @@ use super::model_commands::RpcModelCommands;
 use super::{RpcClient, RpcClientError};
 use crate::response::{
     BashResponse, CompactResponse, EntriesResponse, ForkResponse, MessagesResponse,
-    ReplaceResponse, RpcForkMessage, RpcSessionState, RpcSessionStats,
+    ReplaceResponse, RpcForkMessage, RpcSessionState,
 };
 
 impl RpcClient {
@@ -140,7 +142,7 @@ impl RpcClient {
         self.send_command(Command::AbortBash).await
     }
 
-    pub async fn session_stats(&self) -> Result<RpcSessionStats, RpcClientError> {
+    pub async fn session_stats(&self) -> Result<SessionStats, RpcClientError> {
         self.request_as(Command::GetSessionStats).await
     }
 

@@ -1,10 +1,12 @@
 //! Session metadata for lists, collected in one pass over the file.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use pi_protocol::{Entry, EntryBody, EntryKind, MessageRole, SessionHeader, timestamp};
+use pi_protocol::{
+    Entry, EntryBody, EntryKind, MessageRole, SessionHeader, SessionInfo, timestamp,
+};
 use serde::Deserialize;
 
 use super::progress::IsCanceled;
@@ -12,29 +14,6 @@ use crate::load::parse;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{LineFields, ScannedLine, Scanner};
 use crate::storage::{AccessMode, DiskStorage, LogStorage};
-
-/// Metadata of a session as shown in lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionInfo {
-    pub path: PathBuf,
-    pub id: String,
-    /// Working directory; empty if the header has none.
-    pub cwd: String,
-    pub name: Option<String>,
-    /// The session file this one was forked from.
-    pub parent_session: Option<String>,
-    /// Creation time in milliseconds since the epoch, if the header has one.
-    pub created_ms: Option<i64>,
-    /// Time of the last user or assistant message; otherwise the creation time, otherwise the
-    /// modification time of the file.
-    pub modified_ms: i64,
-    /// Number of messages on all branches.
-    pub message_count: usize,
-    /// Text of the first user message.
-    pub first_message: Option<String>,
-    /// Text of all user and assistant messages, if requested.
-    pub text: String,
-}
 
 /// Whether to collect the text of all messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,53 +25,46 @@ pub enum MessageText {
     Collect,
 }
 
-impl SessionInfo {
-    /// Returns the title shown in lists: the name, or the first user message.
-    pub fn title(&self) -> Option<&str> {
-        self.name.as_deref().or(self.first_message.as_deref())
-    }
+/// Reads a file; `None` if it is not a session.
+pub fn read_info(path: &Path, text: MessageText) -> Option<SessionInfo> {
+    read_info_until(path, text, &|| false)
+}
 
-    /// Reads a file; `None` if it is not a session.
-    pub fn read(path: &Path, text: MessageText) -> Option<Self> {
-        Self::read_until(path, text, &|| false)
-    }
-
-    pub(crate) fn read_until(
-        path: &Path,
-        text: MessageText,
-        is_canceled: IsCanceled<'_>,
-    ) -> Option<Self> {
-        let file = DiskStorage.open(path, AccessMode::Read).ok()?;
-        let length = file.length().ok()?;
-        let mut scanner = Scanner::default();
-        let mut builder = SessionInfoBuilder::new(text);
-        let mut header: Option<SessionHeader> = None;
-        each_line(&*file, 0, length, |line| {
-            if is_canceled() {
-                header = None;
-                return LineFlow::Stop;
-            }
-            let fields = match scanner.scan(line.bytes) {
-                ScannedLine::Blank | ScannedLine::Malformed => return LineFlow::Continue,
-                ScannedLine::Scalar => None,
-                ScannedLine::Object(fields) => Some(fields),
+pub(crate) fn read_info_until(
+    path: &Path,
+    text: MessageText,
+    is_canceled: IsCanceled<'_>,
+) -> Option<SessionInfo> {
+    let file = DiskStorage.open(path, AccessMode::Read).ok()?;
+    let length = file.length().ok()?;
+    let mut scanner = Scanner::default();
+    let mut builder = SessionInfoBuilder::new(text);
+    let mut header: Option<SessionHeader> = None;
+    each_line(&*file, 0, length, |line| {
+        if is_canceled() {
+            header = None;
+            return LineFlow::Stop;
+        }
+        let fields = match scanner.scan(line.bytes) {
+            ScannedLine::Blank | ScannedLine::Malformed => return LineFlow::Continue,
+            ScannedLine::Scalar => None,
+            ScannedLine::Object(fields) => Some(fields),
+        };
+        if header.is_none() {
+            header = parse(line.bytes);
+            return if header.is_some() {
+                LineFlow::Continue
+            } else {
+                LineFlow::Stop
             };
-            if header.is_none() {
-                header = parse(line.bytes);
-                return if header.is_some() {
-                    LineFlow::Continue
-                } else {
-                    LineFlow::Stop
-                };
-            }
-            if let Some(fields) = fields {
-                builder.add(&fields, line.bytes);
-            }
-            LineFlow::Continue
-        })
-        .ok()?;
-        Some(builder.finish(path, header?))
-    }
+        }
+        if let Some(fields) = fields {
+            builder.add(&fields, line.bytes);
+        }
+        LineFlow::Continue
+    })
+    .ok()?;
+    Some(builder.finish(path, header?))
 }
 
 #[derive(Debug)]

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use pi_protocol::{ListProgress, SessionInfo};
 use thiserror::Error;
 
-use super::{MessageText, SessionInfo, all_session_files, session_files, with_modified_time};
+use super::info::read_info_until;
+use super::{MessageText, all_session_files, session_files, with_modified_time};
 use crate::session_store::SessionStore;
 
 /// How many files are read in parallel: most of the time is spent waiting for the disk.
@@ -18,16 +20,6 @@ const REPORT_EVERY: usize = 10;
 
 /// Number of files after which a partial list of all directories is reported.
 const REPORT_EVERY_ALL: usize = 100;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListProgress {
-    /// Files read so far.
-    pub loaded: usize,
-    /// Total number of files.
-    pub total: usize,
-    /// The sessions found so far, newest first; set only when a partial list is due.
-    pub sessions: Option<Vec<Arc<SessionInfo>>>,
-}
 
 /// Returns whether a listing is to stop; called from several threads before every line.
 pub type IsCanceled<'a> = &'a (dyn Fn() -> bool + Sync);
@@ -100,7 +92,7 @@ fn read_all(
             let (sender, next) = (sender.clone(), &next);
             scope.spawn(move || {
                 while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let info = SessionInfo::read_until(path, text, is_canceled);
+                    let info = read_info_until(path, text, is_canceled);
                     if is_canceled() || sender.send(info).is_err() {
                         return;
                     }

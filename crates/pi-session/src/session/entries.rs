@@ -3,14 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
+use pi_protocol::{Entry, EntryId, EntryKind, SessionTree};
+
 use super::branch::SessionBranch;
 use crate::cache::EntryCache;
 use crate::error::SessionError;
 use crate::index::{EntrySlot, Index, IndexRecord, LineSpan, Parent};
 use crate::log::{AppendError, AppendLog, read_range};
 use crate::reader::read_text;
-use crate::tree::SessionTree;
-use pi_protocol::{Entry, EntryId, EntryKind};
+use crate::tree::build_tree;
 
 /// The entries of a session, on all branches.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl SessionEntries {
 
     /// Returns the tree of all entries without reading their bodies.
     pub fn tree(&self) -> SessionTree {
-        SessionTree::of(&self.index)
+        build_tree(&self.index)
     }
 
     pub(crate) fn slot(&self, id: &str) -> Result<EntrySlot, SessionError> {

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pi_session::listing::{
-    self, FoundSession, ListProgress, ListingCanceled, MessageText, SearchScope, SessionInfo,
-};
+use pi_protocol::{ListProgress, SessionInfo};
+use pi_session::listing::{self, FoundSession, ListingCanceled, MessageText, SearchScope};
 use pi_session::{SessionStore, sessions_root};
 use pretty_assertions::assert_eq;
 
@@ -52,7 +51,7 @@ fn session_info_is_read_from_the_file() {
         r#"{"type":"session_info","id":"g","parentId":"f","timestamp":"t","name":" last name "}"#,
     ];
     let path = temp.lines("s.jsonl", &lines);
-    let info = SessionInfo::read(&path, MessageText::Collect).unwrap();
+    let info = listing::read_info(&path, MessageText::Collect).unwrap();
     assert_eq!(
         info,
         SessionInfo {
@@ -69,17 +68,17 @@ fn session_info_is_read_from_the_file() {
         }
     );
     assert_eq!(info.title(), Some("last name"));
-    let brief = SessionInfo::read(&path, MessageText::Skip).unwrap();
+    let brief = listing::read_info(&path, MessageText::Skip).unwrap();
     assert_eq!(
         (brief.text.as_str(), brief.first_message),
         ("", info.first_message)
     );
 
     let empty = temp.lines("q.jsonl", &lines[..1]);
-    let info = SessionInfo::read(&empty, MessageText::Skip).unwrap();
+    let info = listing::read_info(&empty, MessageText::Skip).unwrap();
     assert_eq!((info.modified_ms, info.title()), (1_767_225_600_000, None));
     let other = temp.write("f.jsonl", "hello\n");
-    assert_eq!(SessionInfo::read(&other, MessageText::Skip), None);
+    assert_eq!(listing::read_info(&other, MessageText::Skip), None);
 }
 
 #[test]

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_config::TrustChoice;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{LoginOption, Model, ThinkingLevel, TrustChoice};
 use pi_tui::{ColorScheme, Component};
 
 use super::dialog::Dialog;
 use super::first_start::FirstStartDialog;
 use super::fork::{ForkDialog, ForkPoint};
-use super::login::{LoginDialog, LoginOption, LogoutDialog};
+use super::login::{LoginDialog, LogoutDialog};
 use super::model::{ModelDialog, ModelDialogOptions};
 use super::progress::ProgressDialog;
 use super::prompt::PromptDialog;

@@ -6,11 +6,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_auth::{LoginEvent, LoginPrompt};
-use pi_session::listing::SessionInfo;
+use pi_protocol::{LoginEvent, LoginPrompt, SessionInfo, SessionScope};
 use pi_tui::Component;
 
-use crate::dialogs::intent::{Intent, SessionScope};
+use crate::dialogs::intent::Intent;
 
 /// Identifies an open dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

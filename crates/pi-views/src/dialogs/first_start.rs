@@ -1,5 +1,6 @@
 //! The first-start dialog: theme selection with preview, then sign-in. Sends nothing.
 
+use pi_protocol::settings::SettingChange;
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
@@ -10,7 +11,6 @@ use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::dialogs::intent::Intent;
-use crate::dialogs::setting_change::SettingChange;
 use crate::theme::ui_theme::UiTheme;
 
 /// Value of the theme setting, and its label.

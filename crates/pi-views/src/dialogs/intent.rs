@@ -6,12 +6,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_auth::AuthKind;
-use pi_config::TrustChoice;
-use pi_protocol::{EntryId, Model, ThinkingLevel};
-use pi_providers::ScopedModel;
+use pi_protocol::{
+    AuthKind, EntryId, Model, ScopedModel, SessionScope, ThinkingLevel, TrustChoice,
+};
 
-use super::setting_change::SettingChange;
+use pi_protocol::settings::SettingChange;
 
 /// An action a dialog requests from the application.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,14 +105,6 @@ pub enum Summarize {
     Plain,
     /// With additional instructions from the user.
     With(String),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SessionScope {
-    /// Sessions of the working directory.
-    #[default]
-    Project,
-    All,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Sign-in: method, provider, API key or provider flow.
 
-use pi_auth::{AuthKind, AuthStatus};
+use pi_protocol::{AuthKind, LoginOption};
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
@@ -22,19 +22,6 @@ mod sign_in;
 pub(crate) use logout::LogoutDialog;
 use providers::ProviderList;
 use sign_in::SignInView;
-
-/// A way to authenticate with a provider.
-#[derive(Clone, Debug)]
-pub struct LoginOption {
-    pub provider: String,
-    /// Display name.
-    pub name: String,
-    pub kind: AuthKind,
-    /// Credentials that are already configured.
-    pub status: Option<AuthStatus>,
-    /// Whether the provider's flow prompts for everything: a sign-in, or a key with additional details.
-    pub is_guided: bool,
-}
 
 enum LoginStep {
     Method(QuestionDialog),

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_protocol::Model;
-use pi_providers::ScopedModel;
+use pi_protocol::{Model, ScopedModel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
     action, sort_by_score,

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_session::listing::SessionInfo;
+use pi_protocol::{SessionInfo, SessionScope};
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
 };
@@ -18,7 +18,7 @@ use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::dialogs::dialog::DialogUpdate;
-use crate::dialogs::intent::{Intent, SessionScope};
+use crate::dialogs::intent::Intent;
 use crate::keys;
 use crate::theme::ui_theme::UiTheme;
 

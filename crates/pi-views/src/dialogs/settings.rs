@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pi_config::Settings;
 use pi_protocol::Model;
+use pi_protocol::settings::{SettingChange, Settings};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, Key, KeyId,
     MouseEvent, TruncateOptions, action, pad_to_width, sort_by_score, truncate_to_width,
@@ -18,7 +18,6 @@ use super::intent_sink::IntentSink;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::theme::{ThemeDialog, ThemeDialogOptions};
 use crate::dialogs::intent::Intent;
-use crate::dialogs::setting_change::SettingChange;
 use crate::theme::ui_theme::UiTheme;
 
 mod item;

@@ -1,5 +1,6 @@
 //! The theme selector with preview: one theme, or one each for light and dark terminals.
 
+use pi_protocol::settings::SettingChange;
 use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
@@ -10,7 +11,6 @@ use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::dialogs::intent::Intent;
-use crate::dialogs::setting_change::SettingChange;
 
 const MAX_ROWS: usize = 10;
 

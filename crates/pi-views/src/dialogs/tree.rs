@@ -6,9 +6,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use pi_config::TreeFilterMode;
-use pi_protocol::{Entry, EntryId, EntryKind, MessageRole};
-use pi_session::{NodeLabel, SessionTree};
+use pi_protocol::settings::TreeFilterMode;
+use pi_protocol::{Entry, EntryId, EntryKind, MessageRole, NodeLabel, SessionTree};
 use pi_tui::{ColorToken, Component, Input};
 
 use super::field::prefilled;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pi_config::TrustChoice;
+use pi_protocol::TrustChoice;
 use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};

@@ -1,6 +1,7 @@
 //! Selects the theme: built-in or from a file, fixed or following the terminal.
 
-use pi_config::{Settings, ThemeFile};
+use pi_protocol::ThemeFile;
+use pi_protocol::settings::Settings;
 use pi_tui::{ColorMode, ColorScheme, Theme};
 
 const DARK: &str = include_str!("../../themes/dark.json");

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_config::{MermaidMode, Settings};
 use pi_markdown::MermaidRendering;
+use pi_protocol::settings::{MermaidMode, Settings};
 use pi_tui::{ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
 
 use crate::theme::image_converter::ImageConverter;

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use pi_auth::KeySource;
-use pi_config::{SETTING_REFERENCE, SettingScope, SettingTopic};
 use pi_fs::{NewFileMode, atomic_file};
+use pi_protocol::settings::{SETTING_REFERENCE, SettingScope, SettingTopic};
 use pi_providers::builtin_providers;
 use pi_tui::{ActionDefinition, ColorToken, Platform};
 

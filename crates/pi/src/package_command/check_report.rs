@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use pi_config::{PackageAddress, SourceScope};
+use pi_config::PackageAddress;
 use pi_packages::{ConfiguredPackage, ModuleSupport, PackageInspection};
+use pi_protocol::SourceScope;
 
 use super::{Packages, package_failure, progress_bar};
 use crate::output::{Failure, notice, sanitize};

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use pi_config::{PackageAddress, SourceScope};
+use pi_config::PackageAddress;
 use pi_env::env_vars;
-use pi_host::{Host, HostOptions, Workspace, WorkspaceOptions};
+use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions};
 use pi_packages::ConfiguredPackage;
+use pi_protocol::SourceScope;
 use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +71,7 @@ async fn refresh_catalogs(packages: &Packages<'_>) -> Result<String, Failure> {
         );
     }
     let host = Host::new(HostOptions {
-        trust: Some(false),
+        trust: Some(TrustFlag::Deny),
         ..HostOptions::new(locations.agent_dir.clone(), locations.env.clone())
     });
     let options = WorkspaceOptions::default();

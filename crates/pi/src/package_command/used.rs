@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
-use pi_config::{
-    AgentDir, ConfigDiagnostic, ConfigScope, DiagnosticLevel, MissingPackage, PackageAddress,
-    PackageLocations, SettingsStore, SourceScope,
-};
+use pi_config::{AgentDir, MissingPackage, PackageAddress, PackageLocations, SettingsStore};
 use pi_env::Env;
 use pi_host::MissingPackageInstaller;
 use pi_packages::{ConfiguredPackage, InstallerOptions, PackageInstaller, ScriptPolicy};
+use pi_protocol::{ConfigDiagnostic, ConfigScope, DiagnosticLevel, SourceScope};
 
 use crate::output::notice;
 

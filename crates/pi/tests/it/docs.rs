@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use pi_config::{AgentDir, ProjectAccess, SettingsStore, parse_models_file, read_keybindings};
+use pi_config::{AgentDir, SettingsStore, parse_models_file, read_keybindings};
+use pi_protocol::ProjectAccess;
 use pi_providers::ProviderConfig;
 use pi_test_support::TempHome;
 use pi_tui::{ColorMode, KeyId, Theme};

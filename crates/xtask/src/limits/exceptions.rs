@@ -24,7 +24,7 @@ pub(super) const EXTERNAL_FORMATS: &[SizeException] = &[
     },
     SizeException {
         metric: Metric::Fields,
-        name: "pi-config::Settings",
+        name: "pi-protocol::Settings",
         at_most: 58,
         reason: "settings.json",
     },

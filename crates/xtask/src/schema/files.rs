@@ -97,6 +97,8 @@ fn samples_match_their_schemas() {
             "timestamp": "t", "targetId": "b", "label": "l"}}),
         json!({"type": "approval_requested", "request": approval}),
         json!({"type": "approval_resolved", "request": "1", "answer": {"type": "deny", "reason": "r"}}),
+        json!({"type": "dialog_requested", "request": {"id": "2", "method": "input", "title": "t"}}),
+        json!({"type": "dialog_resolved", "request": "2", "answer": {"type": "value", "value": "v"}}),
     ];
     let validator = jsonschema::validator_for(&schema_of::<Envelope>()).unwrap();
     for event in events {

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use pi_auth::{LoginEvent, LoginInteraction, LoginPrompt, OAuthError};
+use pi_auth::{LoginInteraction, OAuthError};
+use pi_protocol::{LoginEvent, LoginPrompt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use url::Url;

@@ -4,13 +4,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use pi_config::{Settings, SettingsStore};
+use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{
     Progress, Prompt, RegisteredTool, Tool, ToolContext, ToolError, ToolRegistry, ToolSource,
 };
 use pi_env::Env;
 use pi_protocol::json::JsonObject;
+use pi_protocol::settings::Settings;
 use pi_protocol::{
     ErrorClass, ProviderError, SessionEvent, ThinkingLevel, Tool as ToolDeclaration, ToolOutput,
 };

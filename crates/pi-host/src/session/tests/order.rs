@@ -230,22 +230,18 @@ async fn prompts_sent_while_settling_run_afterwards_and_delay_idle() {
 }
 
 #[tokio::test]
-async fn acceptance_is_announced_before_the_first_event() {
+async fn a_run_waits_until_its_acceptance_is_dropped() {
     let harness = SessionHarness::new();
     let gate = FauxGate::new();
     harness
         .faux
         .push(FauxResponse::after(&gate).then_text("hi"));
-    let events = Arc::clone(&harness.events);
-    let announced = harness
-        .session
-        .prompt_announced(Prompt::text("go"), |run| async move {
-            assert_eq!(run, PromptOutcome::Started);
-            tokio::task::yield_now().await;
-            assert_eq!(events.take(), Vec::<String>::new());
-        })
-        .await;
-    assert_eq!(announced.unwrap(), PromptOutcome::Started);
+    let accepted = harness.session.accept_prompt(Prompt::text("go")).await;
+    let accepted = accepted.unwrap();
+    assert_eq!(accepted.outcome, PromptOutcome::Started);
+    tokio::task::yield_now().await;
+    assert_eq!(harness.events.take(), Vec::<String>::new());
+    drop(accepted);
     assert!(harness.session.is_streaming());
     gate.open();
     harness.session.wait_for_idle().await;

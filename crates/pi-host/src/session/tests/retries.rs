@@ -1,7 +1,7 @@
 //! Retries of failed turns.
 
-use pi_config::Settings;
 use pi_protocol::ProviderError;
+use pi_protocol::settings::Settings;
 use pi_providers::FauxResponse;
 use pretty_assertions::assert_eq;
 

@@ -1,6 +1,6 @@
 //! Tests of settings and themes.
 
-use pi_config::{Settings, TuiMode};
+use pi_protocol::settings::{Settings, TuiMode};
 use pi_tui::ColorMode;
 use pretty_assertions::assert_eq;
 

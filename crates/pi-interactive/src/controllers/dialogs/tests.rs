@@ -34,6 +34,7 @@ impl DialogTester {
     ) -> (Vec<AppCommand>, oneshot::Receiver<DialogResponse>) {
         let (answer, answered) = oneshot::channel();
         let dialog = ExtensionDialog {
+            id: "request".to_owned(),
             prompt: DialogPrompt::Confirm {
                 title: "Sure?".to_owned(),
                 message: String::new(),

@@ -1,7 +1,7 @@
 //! Operations on a llama.cpp router that take time.
 
-use pi_protocol::{ErrorClass, ProviderError};
-use pi_providers::{LlamaProgress, LlamaRouter};
+use pi_host::LlamaRouter;
+use pi_protocol::{ErrorClass, LlamaProgress, ProviderError};
 use pi_views::dialogs::ProgressUpdate;
 use tokio_util::sync::CancellationToken;
 

@@ -52,7 +52,7 @@ pub(super) fn submit(
         SessionCommand::RenameFile { path, name } => {
             files::rename(runtime, session, path, name).boxed()
         }
-        SessionCommand::DeleteFile(path) => files::delete(path).boxed(),
+        SessionCommand::DeleteFile(path) => files::delete(runtime, session, path).boxed(),
         SessionCommand::SaveTrust(choice) => files::save_trust(runtime, choice).boxed(),
         SessionCommand::ListForkPoints => pages::fork_points(session).boxed(),
         SessionCommand::ReadLastResponse => pages::last_response(session).boxed(),
@@ -86,10 +86,12 @@ pub(super) fn submit(
             cancel,
         } => models::sign_in(runtime, provider, kind, interaction, cancel).boxed(),
         SessionCommand::StoreKey { provider, key } => {
-            models::store_key(session, provider, key).boxed()
+            models::store_key(runtime, session, provider, key).boxed()
         }
-        SessionCommand::SignOut { provider } => models::sign_out(session, provider).boxed(),
-        SessionCommand::ListLogins => models::list_logins(session).boxed(),
+        SessionCommand::SignOut { provider } => {
+            models::sign_out(runtime, session, provider).boxed()
+        }
+        SessionCommand::ListLogins => models::list_logins(runtime, session).boxed(),
         SessionCommand::RefreshModels { provider } => models::refresh(session, provider).boxed(),
         SessionCommand::FindLlamaRouter => models::find_llama_router(session).boxed(),
         SessionCommand::ListLlama(router) => models::list_llama(session, router).boxed(),

@@ -3,13 +3,8 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use pi_config::{TrustChoice, TrustStore};
-use pi_host::{AgentSession, ReplaceOutcome, SessionRuntime};
-use pi_session::listing::{self, MessageText};
-use pi_session::{
-    AccessMode, ForkPosition, OpenSession, Session, SessionStore, delete_session, sessions_root,
-};
-use pi_views::dialogs::intent::SessionScope;
+use pi_host::{AgentSession, ForkPosition, ReplaceOutcome, SessionCatalog, SessionRuntime};
+use pi_protocol::{SessionScope, TrustChoice};
 use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
@@ -46,29 +41,15 @@ pub(super) fn list(
     mut observer: ListObserver,
     cancel: CancellationToken,
 ) -> impl Future<Output = SessionOutcome> + Send + use<> {
-    let agent_dir = runtime.workspace().agent_dir.path().to_owned();
-    let cwd = session.cwd().to_owned();
-    let directory = session
-        .history()
-        .with_session(|session| session.directory().to_owned());
+    let catalog = SessionCatalog::new(&runtime.workspace(), session);
     let work = move || {
         let is_canceled = || cancel.is_cancelled();
-        let found = match scope {
-            SessionScope::Project => {
-                let store = SessionStore::custom(&directory, &agent_dir, &cwd);
-                store.list(MessageText::Collect, observer.as_mut(), &is_canceled)
-            }
-            SessionScope::All => {
-                let root = sessions_root(&agent_dir);
-                listing::list_all(&root, MessageText::Collect, observer.as_mut(), &is_canceled)
-            }
-        };
-        found.map_err(|error| error.to_string())
+        Ok(catalog.list(scope, observer.as_mut(), &is_canceled))
     };
     async move {
         SessionOutcome::SessionsListed {
             scope,
-            sessions: blocking(work).await.ok(),
+            sessions: blocking(work).await.ok().flatten(),
         }
     }
 }
@@ -83,23 +64,22 @@ pub(super) async fn rename(
         let set = session.history().set_name(&name).await;
         return SessionOutcome::FileRenamed(set.map_err(|error| pi_host::describe_error(&error)));
     }
-    let env = runtime.workspace().env.clone();
+    let catalog = SessionCatalog::new(&runtime.workspace(), &session);
     let renamed = blocking(move || {
-        let options = OpenSession {
-            access: AccessMode::Write,
-            env,
-            ..OpenSession::default()
-        };
-        let opened = Session::open(&path, options);
-        let named = opened.and_then(|mut session| session.set_name(&name).map(drop));
-        named.map_err(|error| pi_host::describe_error(&error))
+        let renamed = catalog.rename(&path, &name);
+        renamed.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::FileRenamed(renamed.await)
 }
 
-pub(super) async fn delete(path: PathBuf) -> SessionOutcome {
-    let deleted = blocking(move || match delete_session(&path) {
-        Ok(_) => Ok(path),
+pub(super) async fn delete(
+    runtime: SessionRuntime,
+    session: AgentSession,
+    path: PathBuf,
+) -> SessionOutcome {
+    let catalog = SessionCatalog::new(&runtime.workspace(), &session);
+    let deleted = blocking(move || match catalog.delete(&path) {
+        Ok(()) => Ok(path),
         Err(error) => Err(pi_host::describe_error(&error)),
     });
     SessionOutcome::FileDeleted(deleted.await)
@@ -107,8 +87,7 @@ pub(super) async fn delete(path: PathBuf) -> SessionOutcome {
 
 pub(super) async fn save_trust(runtime: SessionRuntime, choice: TrustChoice) -> SessionOutcome {
     let saved = blocking(move || {
-        let store = TrustStore::new(&runtime.workspace().agent_dir);
-        let saved = store.save(&choice.updates());
+        let saved = runtime.workspace().save_trust(&choice);
         saved.map_err(|error| pi_host::describe_error(&error))
     });
     SessionOutcome::TrustSaved(saved.await)

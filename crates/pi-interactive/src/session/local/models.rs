@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pi_auth::{AuthKind, Credential, LoginInteraction};
-use pi_host::{AgentSession, CycleDirection, Persist, SessionRuntime};
-use pi_protocol::{Model, ThinkingLevel};
-use pi_providers::{LlamaRouter, Models, NetworkAccess, RefreshOptions};
-use pi_views::dialogs::LoginOption;
+use pi_host::{
+    AgentSession, CycleDirection, LlamaRouter, LoginInteraction, Models, Persist, SessionRuntime,
+    SignIn, fetch_models,
+};
+use pi_protocol::{AuthKind, Model, ThinkingLevel};
 use pi_views::dialogs::intent::SecretText;
 use tokio_util::sync::CancellationToken;
 
@@ -103,14 +103,8 @@ pub(super) async fn sign_in(
     cancel: CancellationToken,
 ) -> SessionOutcome {
     let workspace = runtime.workspace();
-    let models = &workspace.models;
-    let Some(auth) = models.provider(&provider).and_then(|found| found.auth()) else {
-        let result = Err(format!("{provider} does not require sign-in"));
-        return SessionOutcome::SignedIn { provider, result };
-    };
-    let authenticator = models.authenticator();
-    let signed_in =
-        authenticator.sign_in(&auth, kind, &workspace.env, interaction.as_ref(), &cancel);
+    let sign_in = SignIn::new(&workspace.models, &workspace.env);
+    let signed_in = sign_in.sign_in(&provider, kind, interaction.as_ref(), &cancel);
     let result = signed_in.await;
     SessionOutcome::SignedIn {
         provider,
@@ -119,57 +113,41 @@ pub(super) async fn sign_in(
 }
 
 pub(super) async fn store_key(
+    runtime: SessionRuntime,
     session: AgentSession,
     provider: String,
     key: SecretText,
 ) -> SessionOutcome {
-    let store = session.models().authenticator().store().clone();
-    let stored = store.put(&provider, Credential::api_key(key.0)).await;
+    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let stored = sign_in.store_key(&provider, key.0).await;
     SessionOutcome::KeyStored {
         provider,
         result: stored.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
-pub(super) async fn sign_out(session: AgentSession, provider: String) -> SessionOutcome {
-    let models = session.models();
-    let store = models.authenticator().store().clone();
-    let deleted = store.delete(&provider).await;
-    models.refresh(from_network(Some(&provider))).await;
+pub(super) async fn sign_out(
+    runtime: SessionRuntime,
+    session: AgentSession,
+    provider: String,
+) -> SessionOutcome {
+    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let deleted = sign_in.sign_out(&provider).await;
     SessionOutcome::SignedOut {
         provider,
         result: deleted.map_err(|error| pi_host::describe_error(&error)),
     }
 }
 
-pub(super) async fn list_logins(session: AgentSession) -> SessionOutcome {
-    let models = session.models();
-    let stored = models.authenticator().store().list().await;
-    let stored = stored.map_err(|error| pi_host::describe_error(&error));
-    SessionOutcome::LoginsListed(stored.map(|stored| {
-        let named = stored.into_iter().map(|info| {
-            let provider = models.provider(&info.provider);
-            LoginOption {
-                name: provider.map_or_else(
-                    || info.provider.clone(),
-                    |provider| provider.name().to_owned(),
-                ),
-                status: models.auth_status(&info.provider),
-                provider: info.provider,
-                kind: info.kind,
-                is_guided: false,
-            }
-        });
-        named.collect()
-    }))
+pub(super) async fn list_logins(runtime: SessionRuntime, session: AgentSession) -> SessionOutcome {
+    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let stored = sign_in.stored().await;
+    SessionOutcome::LoginsListed(stored.map_err(|error| pi_host::describe_error(&error)))
 }
 
 pub(super) async fn refresh(session: AgentSession, provider: Option<String>) -> SessionOutcome {
     let models = session.models();
-    let report = models.refresh(from_network(provider.as_deref())).await;
-    for (provider, error) in report.errors {
-        tracing::warn!(provider, %error, "cannot list models");
-    }
+    fetch_models(models, provider.as_deref()).await;
     SessionOutcome::ModelsRefreshed {
         provider,
         available: models.available(),
@@ -188,12 +166,4 @@ pub(super) async fn list_llama(session: AgentSession, router: LlamaRouter) -> Se
         refresh(session, Some(LLAMA.to_owned())).await;
     }
     SessionOutcome::LlamaListed(listed.map_err(|error| error.message))
-}
-
-fn from_network(provider: Option<&str>) -> RefreshOptions {
-    RefreshOptions {
-        providers: provider.map(|provider| vec![provider.to_owned()]),
-        network: NetworkAccess::Allowed,
-        ..RefreshOptions::default()
-    }
 }

@@ -1,17 +1,10 @@
 //! What is read from a session for people: usage, reports, exports.
 
-use std::path::Path;
-
-use pi_export::{
-    BugReport, ExportTheme, GhCli, HtmlOptions, JsonlOptions, ShareError, SharePage, export_html,
-    export_jsonl, secrets_in_use, stored_secrets,
-};
-use pi_host::{AgentSession, SessionRuntime};
+use pi_host::{AgentSession, BugReport, ExportTheme, Exporter, SessionRuntime, redact_secrets};
 use pi_views::dialogs::ForkPoint;
-use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
-use crate::session::outcome::{PreparedShare, SessionOutcome};
+use crate::session::outcome::SessionOutcome;
 use crate::session::report::session_report;
 
 pub(super) async fn fork_points(session: AgentSession) -> SessionOutcome {
@@ -52,10 +45,7 @@ pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
 }
 
 pub(super) async fn describe(session: AgentSession, version: String) -> SessionOutcome {
-    let report = blocking(move || {
-        let report = session_report(&session, &version);
-        report.map_err(|error| pi_host::describe_error(&error))
-    });
+    let report = blocking(move || session_report(&session, &version));
     SessionOutcome::SessionDescribed(report.await)
 }
 
@@ -65,38 +55,9 @@ pub(super) async fn export(
     output: Option<String>,
     theme: ExportTheme,
 ) -> SessionOutcome {
-    let workspace = runtime.workspace();
-    let env = workspace.env.clone();
-    let output = output.map(|path| workspace.cwd.join(pi_config::expand_home(&path, &env)));
-    let is_jsonl = output
-        .as_deref()
-        .and_then(Path::extension)
-        .is_some_and(|extension| extension == "jsonl");
-    let redaction = stored_secrets(session.models().authenticator().store().as_ref()).await;
-    let write = move || {
-        let system_prompt = Some(session.tools().system_prompt());
-        let written = session.history().with_copy(|session| {
-            if is_jsonl {
-                let options = JsonlOptions {
-                    output,
-                    redaction,
-                    env,
-                };
-                return export_jsonl(session, &options);
-            }
-            let options = HtmlOptions {
-                output,
-                theme,
-                system_prompt,
-                redaction,
-                env,
-                ..HtmlOptions::default()
-            };
-            export_html(session, &options)
-        });
-        written.map_err(|error| pi_host::describe_error(&error))
-    };
-    SessionOutcome::Exported(blocking(write).await)
+    let exporter = Exporter::new(runtime.workspace(), session);
+    let written = exporter.export(output.as_deref(), theme).await;
+    SessionOutcome::Exported(written.map_err(|error| error.describe()))
 }
 
 pub(super) async fn prepare_share(
@@ -104,44 +65,9 @@ pub(super) async fn prepare_share(
     session: AgentSession,
     theme: ExportTheme,
 ) -> SessionOutcome {
-    SessionOutcome::SharePrepared(share_page(runtime, session, theme).await)
-}
-
-async fn share_page(
-    runtime: SessionRuntime,
-    session: AgentSession,
-    theme: ExportTheme,
-) -> Result<PreparedShare, String> {
-    let workspace = runtime.workspace();
-    let program = GhCli::find(&workspace.env).map_err(|error| describe_share_error(&error))?;
-    let cancel = CancellationToken::new();
-    let checked = program.check(&cancel).await;
-    checked.map_err(|error| describe_share_error(&error))?;
-    let redaction = secrets_in_use(session.models(), &workspace.env).await;
-    let write = move || {
-        let options = HtmlOptions {
-            theme,
-            system_prompt: Some(session.tools().system_prompt()),
-            redaction,
-            env: workspace.env.clone(),
-            ..HtmlOptions::default()
-        };
-        let page = session
-            .history()
-            .with_session(|session| SharePage::write(session, options));
-        page.map_err(|error| describe_share_error(&error))
-    };
-    let page = blocking(write).await?;
-    Ok(PreparedShare { program, page })
-}
-
-/// Returns the message of an error, with what to do about it.
-pub(crate) fn describe_share_error(error: &ShareError) -> String {
-    let message = pi_host::describe_error(error);
-    match error.hint() {
-        Some(advice) => format!("{message}; {advice}"),
-        None => message,
-    }
+    let exporter = Exporter::new(runtime.workspace(), session);
+    let prepared = exporter.prepare_share(theme).await;
+    SessionOutcome::SharePrepared(prepared.map_err(|error| error.describe()))
 }
 
 pub(super) async fn write_report(
@@ -149,29 +75,9 @@ pub(super) async fn write_report(
     session: AgentSession,
     report: BugReport,
 ) -> SessionOutcome {
-    let workspace = runtime.workspace();
-    let redaction = secrets_in_use(session.models(), &workspace.env).await;
-    let writing = (session.clone(), report.clone(), workspace.clone());
-    let written = blocking(move || {
-        let (session, report, workspace) = writing;
-        let reported = workspace.report(&session);
-        let written = session
-            .history()
-            .with_session(|session| report.write(session, &reported, &redaction, &workspace.cwd));
-        written.map_err(|error| pi_host::describe_error(&error))
-    });
-    let written = written.await;
-    if let Ok(written) = &written {
-        let (kind, data) = report.entry(written, &workspace.env);
-        let remembered = session
-            .history()
-            .append_custom_entry(kind, Some(data))
-            .await;
-        if let Err(error) = remembered {
-            tracing::warn!(%error, "cannot record the report in the session");
-        }
-    }
-    SessionOutcome::ReportWritten(written)
+    let exporter = Exporter::new(runtime.workspace(), session);
+    let written = exporter.write_report(report).await;
+    SessionOutcome::ReportWritten(written.map_err(|error| error.describe()))
 }
 
 pub(super) async fn write_debug_record(
@@ -190,10 +96,9 @@ pub(super) async fn write_debug_record(
         });
         let messages = messages.unwrap_or_else(|error| error.to_string());
         let text = format!("{screen}\n\n== messages ==\n{messages}\n");
-        let redaction = pi_export::environment_secrets(&workspace.env).with_pattern_detection();
         let written = pi_fs::atomic_file::write(
             &file,
-            redaction.redact(&text).as_bytes(),
+            redact_secrets(&text, &workspace.env).as_bytes(),
             pi_fs::NewFileMode::Private,
         );
         written.map(|()| file).map_err(|error| error.to_string())

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pi_auth::AuthOverrides;
 use pi_env::{Env, env_vars};
 use pi_http::{HttpClient, Route, SseParser, read_body, send_error, user_agent};
-use pi_protocol::{ErrorClass, ProviderError};
+use pi_protocol::{ErrorClass, LlamaModel, LlamaProgress, LlamaState, ProviderError};
 use reqwest::{Method, Response, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -31,60 +31,6 @@ pub struct LlamaRouter {
     key: Option<SecretString>,
     http: HttpClient,
     env: Env,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LlamaModel {
-    pub id: String,
-    pub state: LlamaState,
-    /// Context window in tokens, if the server reports it.
-    pub context: Option<u64>,
-    /// Exit code of a failed load.
-    pub exit_code: Option<i64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LlamaState {
-    Loaded,
-    /// Wakes up when a request arrives.
-    Sleeping,
-    /// Not in memory.
-    Unloaded,
-    /// The last load failed.
-    Failed,
-    Loading,
-    Downloading,
-    /// A state unknown to this version.
-    Other(String),
-}
-
-/// Progress of a load or download.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LlamaProgress {
-    pub message: String,
-    /// Completed fraction from 0 to 1, if the server reports it.
-    pub fraction: Option<f64>,
-}
-
-impl LlamaState {
-    pub fn is_in_memory(&self) -> bool {
-        matches!(self, Self::Loaded | Self::Sleeping)
-    }
-
-    /// Returns the display text.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Loaded => "loaded",
-            Self::Sleeping => "sleeping",
-            Self::Unloaded => "not loaded",
-            Self::Failed => "failed to load",
-            Self::Loading => "loading",
-            Self::Downloading => "downloading",
-            Self::Other(value) => value,
-        }
-    }
 }
 
 impl Models {
@@ -248,7 +194,7 @@ impl LlamaRouter {
                 self.address
             )));
         };
-        let models: Option<Vec<LlamaModel>> = data.iter().map(LlamaModel::parse).collect();
+        let models: Option<Vec<LlamaModel>> = data.iter().map(parse_model).collect();
         models.ok_or_else(|| {
             ProviderError::invalid(format!(
                 "{} is not in router mode; start llama-server without --model, -m or -hf",
@@ -346,41 +292,30 @@ impl std::fmt::Debug for LlamaRouter {
     }
 }
 
-impl LlamaProgress {
-    fn new(message: &str) -> Self {
-        Self {
-            message: message.to_owned(),
-            fraction: None,
-        }
-    }
-}
-
-impl LlamaModel {
-    /// Parses an entry of the model list; `None` if it is not from a router.
-    fn parse(entry: &Value) -> Option<Self> {
-        let id = entry.get("id")?.as_str()?.to_owned();
-        let status = entry.get("status")?;
-        let value = status.get("value")?.as_str()?;
-        let failed = status.get("failed").and_then(Value::as_bool) == Some(true);
-        let state = match value {
-            "unloaded" if failed => LlamaState::Failed,
-            "loaded" => LlamaState::Loaded,
-            "sleeping" => LlamaState::Sleeping,
-            "unloaded" => LlamaState::Unloaded,
-            "loading" => LlamaState::Loading,
-            "downloading" => LlamaState::Downloading,
-            other => LlamaState::Other(other.to_owned()),
-        };
-        let number = |name: &str| entry.get("meta")?.get(name)?.as_u64().filter(|it| *it > 0);
-        Some(Self {
-            id,
-            state,
-            context: number("n_ctx")
-                .or_else(|| number("n_ctx_train"))
-                .or_else(|| context_from_args(status)),
-            exit_code: status.get("exit_code").and_then(Value::as_i64),
-        })
-    }
+/// Parses an entry of the model list; `None` if it is not from a router.
+fn parse_model(entry: &Value) -> Option<LlamaModel> {
+    let id = entry.get("id")?.as_str()?.to_owned();
+    let status = entry.get("status")?;
+    let value = status.get("value")?.as_str()?;
+    let failed = status.get("failed").and_then(Value::as_bool) == Some(true);
+    let state = match value {
+        "unloaded" if failed => LlamaState::Failed,
+        "loaded" => LlamaState::Loaded,
+        "sleeping" => LlamaState::Sleeping,
+        "unloaded" => LlamaState::Unloaded,
+        "loading" => LlamaState::Loading,
+        "downloading" => LlamaState::Downloading,
+        other => LlamaState::Other(other.to_owned()),
+    };
+    let number = |name: &str| entry.get("meta")?.get(name)?.as_u64().filter(|it| *it > 0);
+    Some(LlamaModel {
+        id,
+        state,
+        context: number("n_ctx")
+            .or_else(|| number("n_ctx_train"))
+            .or_else(|| context_from_args(status)),
+        exit_code: status.get("exit_code").and_then(Value::as_i64),
+    })
 }
 
 /// Returns the context window from the server's command-line arguments.

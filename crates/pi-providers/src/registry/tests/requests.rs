@@ -178,7 +178,7 @@ async fn live_handle_taken_early_sees_the_response() {
     stream.result().await;
     assert_eq!(live.snapshot().text(), "ok");
     assert_eq!(live.usage(), pi_protocol::Usage::default());
-    assert_eq!(*phase.borrow(), crate::stream::StreamPhase::Ended);
+    assert_eq!(*phase.borrow(), pi_protocol::StreamPhase::Ended);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pi_http::{HeaderOverrides, HttpClient, WebSocketMessage};
 use pi_protocol::json::{JsonObject, value_to_string};
-use pi_protocol::{Diagnostic, DiagnosticError, ProviderError, TransportPreference};
+use pi_protocol::{Diagnostic, DiagnosticError, ProviderError, StreamPhase, TransportPreference};
 use serde_json::{Value, json};
 
 use super::pool::{Connection, SocketKey, SocketPool};
@@ -14,7 +14,7 @@ use super::request::{self, CodexAccount};
 use super::socket::{MessageSocket, SocketOpener, SocketTarget};
 use crate::options::ModelRequest;
 use crate::response_budget::TransportBudget;
-use crate::stream::{StreamPhase, StreamWriter};
+use crate::stream::StreamWriter;
 use crate::wire::DecodeStatus;
 use crate::wire::openai_responses::reader::EventReader;
 use crate::wire::openai_responses::request::{cached_session_id, input_builder};

@@ -1,5 +1,6 @@
 //! Selects the stored credential to delete.
 
+use pi_protocol::LoginOption;
 use pi_tui::{InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::super::canvas::{DialogCanvas, HitTarget};
@@ -7,7 +8,6 @@ use super::super::frame::{DialogBody, DialogFrame};
 use super::super::hint::Hint;
 use super::super::intent_sink::IntentSink;
 use super::super::picker::PickerEvent;
-use super::LoginOption;
 use super::providers::ProviderList;
 use crate::dialogs::intent::Intent;
 use crate::theme::ui_theme::UiTheme;

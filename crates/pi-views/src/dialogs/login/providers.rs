@@ -1,6 +1,6 @@
 //! A list of providers with their authentication status.
 
-use pi_auth::{AuthKind, AuthSource, AuthStatus};
+use pi_protocol::{AuthKind, AuthSource, AuthStatus, LoginOption};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
     sort_by_score,
@@ -11,7 +11,6 @@ use super::super::field::{point_at_field, prefilled};
 use super::super::hint::Hint;
 use super::super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::super::plain_text::one_line;
-use super::LoginOption;
 
 const MAX_ROWS: usize = 8;
 

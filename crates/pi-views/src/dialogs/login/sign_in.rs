@@ -3,7 +3,7 @@
 //! URLs come from the provider's server. They are shown as text; only web URLs become links or are opened in
 //! the browser.
 
-use pi_auth::{LoginEvent, LoginPrompt};
+use pi_protocol::{LoginEvent, LoginPrompt};
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
     wrap_text,
@@ -37,7 +37,7 @@ enum SignInQuestion {
         field: SecretField,
     },
     Choice {
-        ids: Vec<&'static str>,
+        ids: Vec<String>,
         question: QuestionDialog,
     },
 }
@@ -162,7 +162,7 @@ impl SignInView {
                     title: message,
                     ..QuestionOptions::default()
                 };
-                let ids = choices.iter().map(|choice| choice.id).collect();
+                let ids = choices.iter().map(|choice| choice.id.clone()).collect();
                 let labels: Vec<String> = choices.into_iter().map(|choice| choice.label).collect();
                 SignInQuestion::Choice {
                     ids,
@@ -220,13 +220,13 @@ impl SignInView {
                 (
                     SignInQuestion::Choice { ids, .. },
                     Intent::Answer(QuestionAnswer::Chosen(index)),
-                ) => ids.get(index).copied(),
+                ) => ids.get(index).cloned(),
                 _ => None,
             };
             match chosen {
                 Some(id) => {
                     self.question = SignInQuestion::Nothing;
-                    sink.send(Intent::AnswerSignIn(id.to_owned()));
+                    sink.send(Intent::AnswerSignIn(id));
                 }
                 None => self.leave(sink),
             }

@@ -1,4 +1,4 @@
-use pi_auth::{AuthSource, LoginEvent, LoginPrompt};
+use pi_protocol::{AuthSource, AuthStatus, LoginEvent, LoginOption, LoginPrompt};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -229,12 +229,12 @@ fn a_choice_is_answered_with_its_id() {
     tester.on_update(DialogUpdate::SignInPrompt(LoginPrompt::Select {
         message: "Which account?".to_owned(),
         choices: vec![
-            pi_auth::LoginChoice {
-                id: "work",
+            pi_protocol::LoginChoice {
+                id: "work".to_owned(),
                 label: "Work".to_owned(),
             },
-            pi_auth::LoginChoice {
-                id: "home",
+            pi_protocol::LoginChoice {
+                id: "home".to_owned(),
                 label: "Home".to_owned(),
             },
         ],

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_session::listing::SessionInfo;
-
-use crate::dialogs::intent::SessionScope;
+use pi_protocol::{SessionInfo, SessionScope};
 
 /// The sessions of a scope found so far.
 #[derive(Debug, Default)]

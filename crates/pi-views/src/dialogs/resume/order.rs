@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_session::listing::SessionInfo;
+use pi_protocol::SessionInfo;
 
 use super::query::SessionQuery;
 use super::thread::{ThreadedSession, threads};

@@ -2,7 +2,7 @@
 
 use grep_matcher::Matcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use pi_session::listing::SessionInfo;
+use pi_protocol::SessionInfo;
 use pi_tui::fuzzy_score;
 
 /// Memory limit of a compiled pattern.

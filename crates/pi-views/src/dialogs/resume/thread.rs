@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use pi_session::listing::SessionInfo;
+use pi_protocol::SessionInfo;
 
 /// Maximum indentation depth.
 const MAX_DEPTH: usize = 8;

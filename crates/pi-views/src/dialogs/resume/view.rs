@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use pi_protocol::SessionScope;
 use pi_tui::{ColorToken, Style, TruncateOptions, action, truncate_to_width, visible_width};
 
 use super::super::canvas::{DialogCanvas, RowPriority};
 use super::super::hint::Hint;
 use super::super::plain_text::{one_line, path_line};
 use super::{ResumeDialog, ResumeMode, ThreadedSession, age, is_named, title};
-use crate::dialogs::intent::SessionScope;
 use crate::keys;
 
 const MAX_ROWS: usize = 10;

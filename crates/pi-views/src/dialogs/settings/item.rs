@@ -1,10 +1,10 @@
 //! A row of the settings dialog: its value and what activating it does.
 
+use pi_protocol::settings::SettingChange;
 use pi_tui::FuzzyQuery;
 
 use super::super::plain_text::one_line;
 use super::SettingsDialogOptions;
-use crate::dialogs::setting_change::SettingChange;
 
 /// A row of the settings dialog.
 #[derive(Debug)]

@@ -1,14 +1,14 @@
 //! The items of the settings dialog: labels, descriptions and values.
 
-use pi_config::{
-    DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
-    ProjectTrustDefault, QuietStartup, QuietStartupPart, Settings, TreeFilterMode, TuiMode,
+use pi_protocol::settings::{
+    DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
+    ProjectTrustDefault, QuietStartup, QuietStartupPart, SettingChange, Settings, TreeFilterMode,
+    TuiMode,
 };
-use pi_protocol::TransportPreference;
+use pi_protocol::{QueueMode, TransportPreference};
 
 use super::SettingsDialogOptions;
 use super::item::{SettingItem, SettingMenu, cycle, menu, number, switch};
-use crate::dialogs::setting_change::SettingChange;
 use crate::keys;
 use crate::theme::ui_theme::RenderContext;
 
@@ -179,9 +179,9 @@ fn screen_settings(options: &SettingsDialogOptions) -> Vec<SettingItem> {
 }
 
 fn conversation_settings(settings: &Settings, ctx: &RenderContext) -> Vec<SettingItem> {
-    const DELIVERY: [(DeliveryMode, &str); 2] = [
-        (DeliveryMode::OneAtATime, "one at a time"),
-        (DeliveryMode::All, "all at once"),
+    const DELIVERY: [(QueueMode, &str); 2] = [
+        (QueueMode::OneAtATime, "one at a time"),
+        (QueueMode::All, "all at once"),
     ];
     let follow_up = match ctx.key(keys::MESSAGE_FOLLOW_UP) {
         key if key.is_empty() => "Follow-up messages".to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pi_protocol::settings::SettingChange;
 use pi_protocol::{Model, ThinkingLevel};
 use pi_tui::{
     ColorToken, Component, FuzzyQuery, Input, InputContext, InputEvent, InputOutcome, MouseEvent,
@@ -19,7 +20,6 @@ use super::super::plain_text::one_line;
 use super::super::thinking::level_description;
 use super::SettingsDialogOptions;
 use crate::dialogs::intent::Intent;
-use crate::dialogs::setting_change::SettingChange;
 
 const MAX_ROWS: usize = 10;
 

@@ -1,5 +1,5 @@
-use pi_config::{SETTING_REFERENCE, SettingScope};
 use pi_protocol::ThinkingLevel;
+use pi_protocol::settings::{SETTING_REFERENCE, SettingScope};
 use pi_tui::ColorScheme;
 use pretty_assertions::assert_eq;
 
@@ -137,7 +137,7 @@ fn a_search_may_contain_spaces() {
     assert_eq!(
         tester.intents(),
         [Intent::ChangeSetting(SettingChange::DoubleEscapeAction(
-            pi_config::DoubleEscapeAction::Fork
+            pi_protocol::settings::DoubleEscapeAction::Fork
         ))]
     );
 }

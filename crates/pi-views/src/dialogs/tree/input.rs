@@ -1,6 +1,6 @@
 //! Keyboard input of the session tree.
 
-use pi_config::TreeFilterMode;
+use pi_protocol::settings::TreeFilterMode;
 use pi_tui::{Component, InputContext, InputEvent, InputOutcome, action};
 
 use super::super::frame::DialogBody;

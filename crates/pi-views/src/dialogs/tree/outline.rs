@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use pi_session::SessionTree;
+use pi_protocol::SessionTree;
 
 /// A visible entry.
 #[derive(Clone, Debug)]

@@ -60,10 +60,10 @@ impl TestTree {
             let parent = entry.parent_id.as_ref()?;
             indices.get(parent.as_str()).copied()
         };
-        let mut nodes: Vec<pi_session::TreeNode> = self
+        let mut nodes: Vec<pi_protocol::TreeNode> = self
             .entries
             .iter()
-            .map(|entry| pi_session::TreeNode {
+            .map(|entry| pi_protocol::TreeNode {
                 id: entry.id.clone(),
                 kind: entry.body.kind(),
                 timestamp_ms: 0,

@@ -1,6 +1,6 @@
 //! Rendering and event routing of the session tree.
 
-use pi_config::TreeFilterMode;
+use pi_protocol::settings::TreeFilterMode;
 use pi_tui::{
     ColorToken, Component, InputContext, InputEvent, InputOutcome, MouseEvent,
     WideCharPolicy as SliceEdge, action, slice_columns, visible_width,

@@ -183,7 +183,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::Settings;
+    use crate::settings::Settings;
 
     /// Groups with user-defined keys, which have a single row.
     const OPEN_GROUPS: [&str; 3] = [

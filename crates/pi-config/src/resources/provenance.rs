@@ -1,42 +1,8 @@
-//! The provenance of a resource, as reported to extensions and RPC clients.
+//! Where resources come from, and which source wins.
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceInfo {
-    pub path: PathBuf,
-    /// How it was found: `auto` in a default directory, `local` by a path in the settings or on
-    /// the command line, `cli` through `--extension`, or the source of its package.
-    pub source: String,
-    pub scope: SourceScope,
-    pub origin: SourceOrigin,
-    /// Base directory of relative paths and patterns.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub base_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SourceScope {
-    /// From the agent directory or the user's settings.
-    User,
-    /// From the project's `.pi` or `.agents` directory or its settings.
-    Project,
-    /// Named on the command line, for this run only.
-    Temporary,
-}
-
-/// Whether a resource is part of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SourceOrigin {
-    Package,
-    /// Not part of a package.
-    TopLevel,
-}
+use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
 
 /// The provenance of a resource, known before its file is read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,21 +1,26 @@
 //! Changes of settings.
 
-use pi_config::{
-    DeliveryMode, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
+use serde::{Deserialize, Serialize};
+
+use super::{
+    DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
     ProjectTrustDefault, QuietStartup, Settings, TreeFilterMode, TuiMode,
 };
-use pi_protocol::{ThinkingLevel, TransportPreference};
+use crate::queue::QueueMode;
+use crate::request_choice::TransportPreference;
+use crate::thinking::ThinkingLevel;
 
 /// A setting with its new value: one variant per line of the settings dialog, and the ones that other parts of
 /// the application change.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SettingChange {
     /// `autocompact`
     AutoCompact(bool),
     /// `steering-mode`
-    SteeringMode(DeliveryMode),
+    SteeringMode(QueueMode),
     /// `follow-up-mode`
-    FollowUpMode(DeliveryMode),
+    FollowUpMode(QueueMode),
     /// `transport`
     Transport(TransportPreference),
     /// `http-idle-timeout`, in milliseconds; 0 disables the timeout.

@@ -1,19 +1,17 @@
 //! Effective values: the setting clamped to its range, or the default.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use pi_env::Env;
-use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{ThinkingLevel, TransportPreference};
-
 use super::{
-    BoolOrAuto, CacheWarming, DeliveryMode, DoubleEscapeAction, FullscreenExitOutput,
-    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings,
-    MermaidMode, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart,
-    Settings, TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
+    BoolOrAuto, CacheWarming, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
+    ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings, MermaidMode,
+    ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart, Settings,
+    TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
-use crate::{env_vars, expand_home};
+use crate::queue::QueueMode;
+use crate::request_choice::TransportPreference;
+use crate::retry::RetryPolicy;
+use crate::thinking::ThinkingLevel;
 
 /// Token limits for compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,22 +53,12 @@ impl Settings {
 
 /// Interaction and tools.
 impl Settings {
-    pub fn steering_mode(&self) -> DeliveryMode {
+    pub fn steering_mode(&self) -> QueueMode {
         self.steering_mode.unwrap_or_default()
     }
 
-    pub fn follow_up_mode(&self) -> DeliveryMode {
+    pub fn follow_up_mode(&self) -> QueueMode {
         self.follow_up_mode.unwrap_or_default()
-    }
-
-    /// Returns the editor command: the setting, `VISUAL`, `EDITOR`, or the platform's default.
-    pub fn external_editor(&self, env: &Env) -> String {
-        self.external_editor
-            .clone()
-            .filter(|command| !command.trim().is_empty())
-            .or_else(|| env.var(env_vars::VISUAL))
-            .or_else(|| env.var(env_vars::EDITOR))
-            .unwrap_or_else(|| if cfg!(windows) { "notepad" } else { "nano" }.to_owned())
     }
 
     pub fn double_escape_action(&self) -> DoubleEscapeAction {
@@ -90,12 +78,6 @@ impl Settings {
     /// Returns whether skills are available as slash commands.
     pub fn enable_skill_commands(&self) -> bool {
         self.enable_skill_commands.unwrap_or(true)
-    }
-
-    /// Returns the shell of the bash tool, with a leading `~` expanded.
-    pub fn shell_path(&self, env: &Env) -> Option<PathBuf> {
-        let path = self.shell_path.as_deref().filter(|path| !path.is_empty())?;
-        Some(expand_home(path, env))
     }
 }
 
@@ -189,11 +171,6 @@ impl Settings {
     pub fn autocomplete_max_visible(&self) -> u16 {
         clamp(self.autocomplete_max_visible.unwrap_or(5), 3, 20)
     }
-
-    pub fn show_hardware_cursor(&self, env: &Env) -> bool {
-        self.show_hardware_cursor
-            .unwrap_or_else(|| is_one(env, env_vars::HARDWARE_CURSOR))
-    }
 }
 
 /// Network and retries.
@@ -260,12 +237,6 @@ impl TerminalSettings {
     /// Returns the width of images, at least one cell.
     pub fn image_width_cells(&self) -> u16 {
         clamp(self.image_width_cells.unwrap_or(60), 1, u16::MAX)
-    }
-
-    /// Returns whether rows that become empty are cleared.
-    pub fn clear_on_shrink(&self, env: &Env) -> bool {
-        self.clear_on_shrink
-            .unwrap_or_else(|| is_one(env, env_vars::CLEAR_ON_SHRINK))
     }
 
     /// Returns whether to report progress to the terminal, for its tab or taskbar icon.
@@ -352,8 +323,4 @@ fn explicit(setting: Option<BoolOrAuto>) -> Option<bool> {
         Some(BoolOrAuto::Value(on)) => Some(on),
         Some(BoolOrAuto::Detect(_)) | None => None,
     }
-}
-
-fn is_one(env: &Env, variable: &str) -> bool {
-    env.var(variable).is_some_and(|value| value == "1")
 }

@@ -1,59 +1,23 @@
-//! `extensionHost`: which engine runs an extension.
+//! Selects the engine of an extension.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use pi_protocol::settings::{ExtensionEngine, ExtensionHosts, Settings};
 
-use super::Settings;
 use crate::resources::GlobSegment;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExtensionEngine {
-    /// The built-in engine.
-    #[default]
-    QuickJs,
-    /// The user's Node installation.
-    Node,
-}
-
-impl ExtensionEngine {
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "quickjs" => Some(Self::QuickJs),
-            "node" => Some(Self::Node),
-            _ => None,
-        }
-    }
-}
-
-/// The engine for all extensions, or by pattern.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected \"quickjs\", \"node\", or an object that maps patterns to one of them"
-)]
-pub enum ExtensionHosts {
-    All(ExtensionEngine),
-    /// By path pattern; an extension that matches none uses the built-in engine.
-    Matching(BTreeMap<String, ExtensionEngine>),
-}
-
-impl Settings {
-    /// Returns the engine for an extension file.
-    ///
-    /// A pattern is a path component, or several consecutive ones separated by slashes. The
-    /// longest matching pattern wins.
-    pub fn extension_engine(&self, path: &Path) -> ExtensionEngine {
-        match &self.extension_host {
-            None => ExtensionEngine::default(),
-            Some(ExtensionHosts::All(engine)) => *engine,
-            Some(ExtensionHosts::Matching(engines)) => {
-                let matching = engines.iter().filter(|(pattern, _)| matches(pattern, path));
-                let longest = matching.max_by_key(|(pattern, _)| pattern.len());
-                longest.map_or_else(ExtensionEngine::default, |(_, engine)| *engine)
-            }
+/// Returns the engine for an extension file.
+///
+/// A pattern is a path component, or several consecutive ones separated by slashes. The
+/// longest matching pattern wins.
+pub fn extension_engine(settings: &Settings, path: &Path) -> ExtensionEngine {
+    match &settings.extension_host {
+        None => ExtensionEngine::default(),
+        Some(ExtensionHosts::All(engine)) => *engine,
+        Some(ExtensionHosts::Matching(engines)) => {
+            let matching = engines.iter().filter(|(pattern, _)| matches(pattern, path));
+            let longest = matching.max_by_key(|(pattern, _)| pattern.len());
+            longest.map_or_else(ExtensionEngine::default, |(_, engine)| *engine)
         }
     }
 }
@@ -109,14 +73,14 @@ mod tests {
         ];
         for (path, expected) in cases {
             assert_eq!(
-                settings.extension_engine(Path::new(path)),
+                extension_engine(&settings, Path::new(path)),
                 expected,
                 "{path}"
             );
         }
         let all: Settings = serde_json::from_str(r#"{"extensionHost": "node"}"#).unwrap();
         assert_eq!(
-            all.extension_engine(Path::new("/a.ts")),
+            extension_engine(&all, Path::new("/a.ts")),
             ExtensionEngine::Node
         );
         let invalid = serde_json::from_str::<Settings>(r#"{"extensionHost": "deno"}"#);

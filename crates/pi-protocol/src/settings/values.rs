@@ -2,15 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many queued messages are delivered at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeliveryMode {
-    All,
-    #[default]
-    OneAtATime,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheWarming {

@@ -3,11 +3,11 @@
 //! Entries are copied from the session file without parsing. The tree is written without recursion,
 //! because it nests as deep as the conversation is long.
 
-use pi_protocol::EntryId;
-use pi_session::{Session, SessionError, SessionTree};
+use pi_protocol::{EntryId, SessionTree};
+use pi_session::{Session, SessionError};
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ListingError {
+pub(super) enum ListingError {
     #[error("Entry not found: {0}")]
     UnknownEntry(String),
     #[error(transparent)]
@@ -15,7 +15,7 @@ pub(crate) enum ListingError {
 }
 
 /// Serializes the data of `get_entries`: all entries in file order, or those after `since`.
-pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
+pub(super) fn entries(session: &Session, since: Option<&str>) -> Result<String, ListingError> {
     let nodes = session.entries().tree().nodes;
     let first = match since {
         None => 0,
@@ -38,7 +38,7 @@ pub(crate) fn entries(session: &Session, since: Option<&str>) -> Result<String, 
 }
 
 /// Serializes the data of `get_tree`.
-pub(crate) fn tree(session: &Session) -> Result<String, ListingError> {
+pub(super) fn tree(session: &Session) -> Result<String, ListingError> {
     let tree = session.entries().tree();
     let mut json = String::from("{\"tree\":");
     push_nodes(&mut json, session, &tree)?;

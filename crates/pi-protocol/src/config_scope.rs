@@ -1,7 +1,10 @@
 //! The scope of configuration files, and whether a project's files are applied.
 
+use serde::{Deserialize, Serialize};
+
 /// The owner of settings or resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ConfigScope {
     /// In the agent directory.
     User,
@@ -10,7 +13,8 @@ pub enum ConfigScope {
 }
 
 /// Whether a project's files are applied. None of them is, unless this is [`ProjectAccess::Trusted`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ProjectAccess {
     Trusted,
     /// The user has not decided. The project's files are not applied, but its context files are

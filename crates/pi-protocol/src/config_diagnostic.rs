@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DiagnosticLevel {
     Info,
     /// Something was ignored or replaced.
@@ -12,7 +15,8 @@ pub enum DiagnosticLevel {
 }
 
 /// A problem with a configuration file. Callers decide whether it is fatal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ConfigDiagnostic {
     pub level: DiagnosticLevel,
     /// What is wrong and what to do, on one line.

@@ -1,0 +1,136 @@
+//! The lanes of a session, in one task.
+//!
+//! Lanes run concurrently but never at the same time: each runs until it has to wait. What a lane does between two
+//! waits, such as publishing the start of several tools, therefore reaches the observers in one piece on any number of
+//! threads, and lanes that are woken one after the other continue in that order.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+type Lane = BoxFuture<'static, Result<(), Box<dyn Any + Send>>>;
+
+#[derive(Default)]
+pub(super) struct Lanes {
+    shared: Arc<SharedLanes>,
+    /// Counts the lanes that have not ended.
+    tracker: TaskTracker,
+}
+
+#[derive(Default)]
+struct SharedLanes {
+    waiting: Mutex<WaitingLanes>,
+    added: Notify,
+}
+
+/// Lanes that the task has not taken over yet.
+#[derive(Default)]
+struct WaitingLanes {
+    lanes: Vec<Lane>,
+    /// Whether there is a task. It ends with the last lane, so that an idle session has none.
+    has_task: bool,
+}
+
+/// Where a lane starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaneStart {
+    InTask,
+    /// On the thread of the caller, up to its first wait, if the session has no other lane.
+    AtOnce,
+}
+
+impl Lanes {
+    pub(super) fn spawn(&self, lane: impl Future<Output = ()> + Send + 'static, start: LaneStart) {
+        // A panic must not end the other lanes.
+        let lane = AssertUnwindSafe(self.tracker.track_future(lane)).catch_unwind();
+        let mut lane: Lane = lane.boxed();
+        let mut waiting = self.shared.waiting();
+        if waiting.has_task {
+            waiting.lanes.push(lane);
+            drop(waiting);
+            self.shared.added.notify_one();
+            return;
+        }
+        waiting.has_task = true;
+        drop(waiting);
+        let mut task = LaneTask {
+            shared: Arc::clone(&self.shared),
+            running: FuturesUnordered::new(),
+            is_done: false,
+        };
+        let mut context = Context::from_waker(Waker::noop());
+        if start == LaneStart::InTask || lane.poll_unpin(&mut context).is_pending() {
+            task.running.push(lane);
+        }
+        if task.take_waiting() {
+            tokio::spawn(task.run());
+        }
+    }
+
+    /// Waits until all lanes have ended; none may start afterwards.
+    pub(super) async fn wait(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
+
+impl SharedLanes {
+    fn waiting(&self) -> MutexGuard<'_, WaitingLanes> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Performs the lanes until none is left.
+struct LaneTask {
+    shared: Arc<SharedLanes>,
+    running: FuturesUnordered<Lane>,
+    is_done: bool,
+}
+
+impl LaneTask {
+    async fn run(mut self) {
+        while self.take_waiting() {
+            tokio::select! {
+                biased;
+                Some(ended) = self.running.next() => {
+                    if ended.is_err() {
+                        tracing::error!("a lane panicked");
+                    }
+                }
+                () = self.shared.added.notified() => {}
+            }
+        }
+    }
+
+    /// Takes over the lanes that were added; returns false if none is left, which ends the task.
+    fn take_waiting(&mut self) -> bool {
+        let mut waiting = self.shared.waiting();
+        self.running.extend(waiting.lanes.drain(..));
+        self.is_done = self.running.is_empty();
+        waiting.has_task = !self.is_done;
+        !self.is_done
+    }
+}
+
+impl Drop for LaneTask {
+    /// Ends the lanes that wait for this task if the runtime shuts down before it is done, so that their callers do not
+    /// wait for ever.
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut waiting = self.shared.waiting();
+        waiting.has_task = false;
+        let lanes = std::mem::take(&mut waiting.lanes);
+        drop(waiting);
+        drop(lanes);
+    }
+}

@@ -1,0 +1,27 @@
+//! What front ends ask of a collection of models.
+
+use std::sync::Arc;
+
+use pi_protocol::Model;
+use pi_providers::{Models, NetworkAccess, RefreshOptions, resolve_scope};
+
+/// Fetches the models of one provider, or of all. A provider that fails is logged and keeps its models.
+pub async fn fetch_models(models: &Models, provider: Option<&str>) {
+    let report = models.refresh(from_network(provider)).await;
+    for (provider, error) in report.errors {
+        tracing::warn!(provider, %error, "cannot list models");
+    }
+}
+
+/// Returns whether a pattern of the settings matches one of the models.
+pub fn matches_a_model(pattern: &str, available: &[Arc<Model>]) -> bool {
+    !resolve_scope([pattern], available).models.is_empty()
+}
+
+pub(crate) fn from_network(provider: Option<&str>) -> RefreshOptions {
+    RefreshOptions {
+        providers: provider.map(|provider| vec![provider.to_owned()]),
+        network: NetworkAccess::Allowed,
+        ..RefreshOptions::default()
+    }
+}

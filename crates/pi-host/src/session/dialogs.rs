@@ -1,0 +1,156 @@
+//! Dialogs of extensions as requests of the session: any client may answer, and so may the front end that shows them.
+//!
+//! The first answer wins. Approvals are requests, too, but belong to the machine.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, Weak};
+
+use futures_util::future::BoxFuture;
+use pi_core::AnswerError;
+use pi_extensions::ShowRequest;
+use pi_protocol::{Answer, Request, RequestId, SessionEvent};
+use tokio::sync::oneshot;
+
+use super::{PendingRequests, SessionCore, lock};
+
+/// Number of answered dialogs whose IDs are kept, to tell late answers from unknown ones.
+const REMEMBERED_ANSWERS: usize = 64;
+
+#[derive(Default)]
+pub(super) struct DialogRequests(Mutex<DialogTable>);
+
+#[derive(Default)]
+struct DialogTable {
+    /// Oldest first.
+    open: Vec<(Request, oneshot::Sender<Answer>)>,
+    /// Oldest first.
+    answered: VecDeque<RequestId>,
+}
+
+impl DialogTable {
+    fn take(&mut self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+        let position = self.open.iter().position(|(open, _)| open.id == *id)?;
+        Some(self.open.remove(position).1)
+    }
+
+    fn remember(&mut self, id: RequestId) {
+        if self.answered.len() == REMEMBERED_ANSWERS {
+            self.answered.pop_front();
+        }
+        self.answered.push_back(id);
+    }
+}
+
+/// A dialog that waits for an answer; canceled when dropped.
+struct OpenDialog {
+    core: Weak<SessionCore>,
+    id: RequestId,
+    client_answer: oneshot::Receiver<Answer>,
+}
+
+impl OpenDialog {
+    /// Returns the answer of a client or of the front end, whichever is first.
+    async fn answer(mut self, shown: BoxFuture<'static, Answer>) -> Answer {
+        tokio::select! {
+            biased;
+            // Fails if the session was closed: then only the front end can answer.
+            Ok(answer) = &mut self.client_answer => answer,
+            answer = shown => {
+                let core = self.core.upgrade();
+                if core.is_some_and(|core| core.resolve_dialog(&self.id, &answer)) {
+                    return answer;
+                }
+                // A client may have answered in between.
+                self.client_answer.try_recv().unwrap_or(answer)
+            }
+        }
+    }
+}
+
+impl Drop for OpenDialog {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.upgrade()
+            && lock(&core.dialogs.0).take(&self.id).is_some()
+        {
+            core.log_dialog_end(self.id.clone(), Answer::Cancelled);
+        }
+    }
+}
+
+impl PendingRequests<'_> {
+    /// Asks the user. `show` starts to show the request in the front end, which closes it when the future is dropped.
+    /// Dropping the result cancels the request.
+    pub(crate) fn ask(
+        self,
+        request: Request,
+        show: Box<ShowRequest>,
+    ) -> BoxFuture<'static, Answer> {
+        let (sender, client_answer) = oneshot::channel();
+        let dialog = OpenDialog {
+            core: Arc::downgrade(&self.session.0),
+            id: request.id.clone(),
+            client_answer,
+        };
+        let core = &self.session.0;
+        lock(&core.dialogs.0).open.push((request.clone(), sender));
+        core.log_change(SessionEvent::DialogRequested { request });
+        // A client that sees the dialog in the front end can answer the request.
+        Box::pin(dialog.answer(show()))
+    }
+}
+
+impl SessionCore {
+    pub(super) fn open_dialogs(&self) -> Vec<Request> {
+        let table = lock(&self.dialogs.0);
+        table.open.iter().map(|(open, _)| open.clone()).collect()
+    }
+
+    /// Passes the answer of a client to the dialog; `None` if there is no dialog with this ID.
+    pub(super) fn answer_dialog(
+        &self,
+        id: &RequestId,
+        answer: &Answer,
+    ) -> Option<Result<(), AnswerError>> {
+        let waiting = {
+            let mut table = lock(&self.dialogs.0);
+            if table.answered.contains(id) {
+                return Some(Err(AnswerError::AlreadyAnswered));
+            }
+            let (request, _) = table.open.iter().find(|(open, _)| open.id == *id)?;
+            if let Some(expected) = request.kind.expects_other_than(answer) {
+                return Some(Err(AnswerError::Invalid { expected }));
+            }
+            table.remember(id.clone());
+            table.take(id)?
+        };
+        self.log_dialog_end(id.clone(), answer.clone());
+        // The dialog may be canceled at this moment.
+        waiting.send(answer.clone()).ok();
+        Some(Ok(()))
+    }
+
+    /// Records the answer of the front end; returns whether it was the first.
+    fn resolve_dialog(&self, id: &RequestId, answer: &Answer) -> bool {
+        {
+            let mut table = lock(&self.dialogs.0);
+            if table.take(id).is_none() {
+                return false;
+            }
+            table.remember(id.clone());
+        }
+        self.log_dialog_end(id.clone(), answer.clone());
+        true
+    }
+
+    /// Ends the requests of a session that is closed. Extensions may still wait for the front end.
+    pub(super) fn close_dialogs(&self) {
+        let open = std::mem::take(&mut lock(&self.dialogs.0).open);
+        for (request, _) in open {
+            self.log_dialog_end(request.id, Answer::Cancelled);
+        }
+    }
+
+    fn log_dialog_end(&self, request: RequestId, answer: Answer) {
+        self.log_change(SessionEvent::DialogResolved { request, answer });
+    }
+}

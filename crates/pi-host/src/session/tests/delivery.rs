@@ -1,0 +1,202 @@
+//! Delivery of events to listeners: in the order of their numbers, on any number of threads.
+
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, poll};
+use pi_core::Observed;
+use pi_protocol::{EntryBody, SessionEvent};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+use super::harness::SessionHarness;
+use crate::session::{AgentSession, SessionListener};
+
+/// Returns what tells the events of these tests apart: the name of the session, or the type of a custom entry.
+fn label(event: &SessionEvent) -> Option<String> {
+    match event {
+        SessionEvent::SessionInfoChanged { name } => name.clone(),
+        SessionEvent::EntryAppended { entry } => match &entry.body {
+            EntryBody::Custom(custom) => Some(custom.custom_type.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Records the labels of the events that it has processed.
+#[derive(Default)]
+struct LabelRecorder(Mutex<Vec<String>>);
+
+impl SessionListener for LabelRecorder {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            self.0.lock().unwrap().extend(label(event));
+        })
+    }
+}
+
+/// Stores an entry for every name of the session.
+struct EntryPerName(AgentSession);
+
+impl SessionListener for EntryPerName {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let SessionEvent::SessionInfoChanged { name: Some(name) } = event {
+                let entry = self.0.history().append_custom_entry(name, None);
+                entry.await.unwrap();
+            }
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_listener_receives_the_events_in_the_order_of_the_log() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
+    let mut observer = session.observe(None);
+    let (first, last) = (
+        Arc::new(LabelRecorder::default()),
+        Arc::new(LabelRecorder::default()),
+    );
+    let _subscriptions = [
+        session.subscribe(Arc::clone(&first) as _),
+        // Its events must not overtake the one that it is called with.
+        session.subscribe(Arc::new(EntryPerName(session.clone()))),
+        session.subscribe(Arc::clone(&last) as _),
+    ];
+    let mut callers = JoinSet::new();
+    for caller in 0..8 {
+        let session = session.clone();
+        callers.spawn(async move {
+            for number in 0..20 {
+                let label = format!("{caller}.{number}");
+                if number % 2 == 0 {
+                    session.history().set_name(&label).await.unwrap();
+                } else {
+                    let data = Some(json!(number));
+                    let entry = session.history().append_custom_entry(&label, data);
+                    entry.await.unwrap();
+                }
+            }
+        });
+    }
+    callers.join_all().await;
+    let mut logged = Vec::new();
+    while let Some(Observed::Event(envelope)) = observer.try_next() {
+        logged.extend(label(&envelope.event));
+    }
+    assert_eq!(logged.len(), 8 * 20 + 8 * 10);
+    assert_eq!(*first.0.lock().unwrap(), logged);
+    assert_eq!(*last.0.lock().unwrap(), logged);
+}
+
+/// Waits at the first event.
+#[derive(Default)]
+struct GatedListener {
+    reached: Notify,
+    release: Notify,
+    labels: Mutex<Vec<String>>,
+}
+
+impl SessionListener for GatedListener {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let is_first = self.labels.lock().unwrap().is_empty();
+            self.labels.lock().unwrap().push("begin".to_owned());
+            if is_first {
+                self.reached.notify_one();
+                self.release.notified().await;
+            }
+            self.labels.lock().unwrap().extend(label(event));
+        })
+    }
+}
+
+/// Stores an entry in another session, which is publishing.
+struct ForwardingListener {
+    other: AgentSession,
+    gate: Arc<GatedListener>,
+}
+
+impl SessionListener for ForwardingListener {
+    fn on_event<'a>(&'a self, _event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let history = self.other.history();
+            let mut storing = pin!(history.append_custom_entry("forwarded", None));
+            assert!(
+                poll!(storing.as_mut()).is_pending(),
+                "it waits for its turn"
+            );
+            self.gate.release.notify_one();
+            storing.await.unwrap();
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_listener_of_another_session_waits_for_its_turn() {
+    let (one, other) = (SessionHarness::new(), SessionHarness::new());
+    let gate = Arc::new(GatedListener::default());
+    let _gated = other.session.subscribe(Arc::clone(&gate) as _);
+    let _forwarding = one.session.subscribe(Arc::new(ForwardingListener {
+        other: other.session.clone(),
+        gate: Arc::clone(&gate),
+    }));
+    let naming = async {
+        gate.reached.notified().await;
+        one.session.history().set_name("one").await.unwrap();
+    };
+    let (named, ()) = tokio::join!(other.session.history().set_name("first"), naming);
+    named.unwrap();
+    let labels = gate.labels.lock().unwrap();
+    assert_eq!(*labels, ["begin", "first", "begin", "forwarded"]);
+}
+
+#[tokio::test]
+async fn a_listener_receives_only_what_is_published_after_its_subscription() {
+    let harness = SessionHarness::new();
+    let session = &harness.session;
+    let gate = Arc::new(GatedListener::default());
+    let _gated = session.subscribe(Arc::clone(&gate) as _);
+    let late = Arc::new(LabelRecorder::default());
+    let subscribing = async {
+        gate.reached.notified().await;
+        let mut storing = pin!(session.history().append_custom_entry("second", None));
+        assert!(poll!(storing.as_mut()).is_pending());
+        let subscription = session.subscribe(Arc::clone(&late) as _);
+        gate.release.notify_one();
+        storing.await.unwrap();
+        subscription
+    };
+    let (named, _subscription) = tokio::join!(session.history().set_name("first"), subscribing);
+    named.unwrap();
+    session.history().set_name("third").await.unwrap();
+    assert_eq!(*late.0.lock().unwrap(), ["third"]);
+}
+
+#[tokio::test]
+async fn the_outline_is_readable_while_the_session_is_written() {
+    let harness = SessionHarness::new();
+    let history = harness.session.history();
+    history.set_name("named").await.unwrap();
+    let entry = history.append_custom_entry("kept", None).await.unwrap();
+    // The lock that a write holds.
+    let outline = history.with_session(|_| history.outline());
+    assert_eq!(outline.id, harness.session.session_id());
+    assert_eq!(outline.name.as_deref(), Some("named"));
+    assert_eq!(outline.leaf.as_ref(), Some(&entry.id));
+    assert_eq!(outline.entry_count, harness.entries().len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_is_made_when_the_call_returns() {
+    let harness = SessionHarness::new();
+    let naming = harness.session.history().set_name("named");
+    naming.now_or_never().unwrap().unwrap();
+    assert_eq!(harness.session.session_name().unwrap(), "named");
+}

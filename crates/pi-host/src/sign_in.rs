@@ -1,0 +1,113 @@
+//! Credentials of providers, as a user manages them.
+
+use pi_auth::{AuthError, Credential, LoginInteraction};
+use pi_env::Env;
+use pi_protocol::{AuthKind, LoginOption};
+use pi_providers::Models;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use crate::model_catalog::from_network;
+
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SignInError {
+    #[error("{0} does not require sign-in")]
+    NotRequired(String),
+    #[error(transparent)]
+    Auth(#[from] AuthError),
+}
+
+/// Signs in to the providers of a collection of models, and out of them.
+#[derive(Debug, Clone)]
+pub struct SignIn {
+    models: Models,
+    env: Env,
+}
+
+impl SignIn {
+    pub fn new(models: &Models, env: &Env) -> Self {
+        Self {
+            models: models.clone(),
+            env: env.clone(),
+        }
+    }
+
+    /// Returns every way to authenticate; for each provider, OAuth before API keys.
+    pub fn options(&self) -> Vec<LoginOption> {
+        let mut options = Vec::new();
+        for provider in self.models.providers() {
+            let Some(auth) = provider.auth() else {
+                continue;
+            };
+            let status = self.models.auth_status(provider.id());
+            let option = |name: &str, kind: AuthKind, is_guided: bool| LoginOption {
+                provider: provider.id().to_owned(),
+                name: name.to_owned(),
+                kind,
+                status: status.clone().filter(|status| status.kind == kind),
+                is_guided,
+            };
+            if let Some(flow) = &auth.oauth {
+                options.push(option(flow.name(), AuthKind::OAuth, true));
+            }
+            if let Some(key) = &auth.api_key {
+                options.push(option(
+                    provider.name(),
+                    AuthKind::ApiKey,
+                    key.needs_extra_fields(),
+                ));
+            }
+        }
+        options
+    }
+
+    /// Lists the providers with a stored credential.
+    pub async fn stored(&self) -> Result<Vec<LoginOption>, AuthError> {
+        let stored = self.models.authenticator().store().list().await?;
+        let named = stored.into_iter().map(|info| {
+            let provider = self.models.provider(&info.provider);
+            LoginOption {
+                name: provider.map_or_else(
+                    || info.provider.clone(),
+                    |provider| provider.name().to_owned(),
+                ),
+                status: self.models.auth_status(&info.provider),
+                provider: info.provider,
+                kind: info.kind,
+                is_guided: false,
+            }
+        });
+        Ok(named.collect())
+    }
+
+    /// Runs the sign-in of a provider and stores the credential.
+    pub async fn sign_in(
+        &self,
+        provider: &str,
+        kind: AuthKind,
+        interaction: &dyn LoginInteraction,
+        cancel: &CancellationToken,
+    ) -> Result<(), SignInError> {
+        let found = self.models.provider(provider);
+        let Some(auth) = found.and_then(|found| found.auth()) else {
+            return Err(SignInError::NotRequired(provider.to_owned()));
+        };
+        let authenticator = self.models.authenticator();
+        let signed_in = authenticator.sign_in(&auth, kind, &self.env, interaction, cancel);
+        Ok(signed_in.await?)
+    }
+
+    /// Stores an API key.
+    pub async fn store_key(&self, provider: &str, key: String) -> Result<(), AuthError> {
+        let store = self.models.authenticator().store();
+        store.put(provider, Credential::api_key(key)).await
+    }
+
+    /// Deletes the stored credential of a provider, and lists its models again.
+    pub async fn sign_out(&self, provider: &str) -> Result<(), AuthError> {
+        let deleted = self.models.authenticator().store().delete(provider).await;
+        self.models.refresh(from_network(Some(provider))).await;
+        deleted
+    }
+}
