@@ -127,6 +127,7 @@ async fn stream_response(
                 writer.flush().await;
                 if let Err(error) = writer.check_budget() {
                     lock(&shared.bridge.streams.responses).remove(&signal);
+                    shared.signal_cancellation(signal).await;
                     writer.fail(error).await;
                     return;
                 }

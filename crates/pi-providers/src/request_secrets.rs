@@ -1,4 +1,4 @@
-//! Removes the credentials of a request from what a service says about it. Some services repeat the key or the headers
+//! Removes the credentials of a request from the errors of a service. Some services repeat the key or the headers
 //! in their errors, which are shown, logged and stored with the session.
 
 use std::fmt;
@@ -194,7 +194,7 @@ mod tests {
             secrets.redact("none Bearer abcdefgh".to_owned()),
             "none Bearer [redacted]"
         );
-        assert_eq!(format!("{secrets:?}").contains("abcdefgh"), false);
+        assert!(!format!("{secrets:?}").contains("abcdefgh"));
     }
 
     proptest! {

@@ -16,11 +16,14 @@ const MAX_CONTENT_BYTES: usize = 32 * 1024 * 1024;
 const MAX_TOOL_CALLS: usize = 10_000;
 
 /// A response without content ends after this many idle timeouts, even if it sends something else.
-/// Services that think for long send comments or pings meanwhile.
+/// Services that think for long send comments or pings meanwhile, so a short timeout does not shorten
+/// this limit below its minimum.
 const IDLE_TIMEOUTS_WITHOUT_CONTENT: u32 = 6;
+const MIN_TIME_WITHOUT_CONTENT: Duration = Duration::from_mins(10);
 
-/// A response ends after this many idle timeouts.
+/// A response ends after this many idle timeouts, but not before its minimum.
 const IDLE_TIMEOUTS_IN_TOTAL: u32 = 36;
+const MIN_TOTAL_TIME: Duration = Duration::from_hours(1);
 
 /// What a response has used of its bytes and time.
 #[derive(Debug)]
@@ -62,13 +65,17 @@ impl TransportBudget {
         if has_content {
             self.last_content = now;
         }
-        let without_content = idle.saturating_mul(IDLE_TIMEOUTS_WITHOUT_CONTENT);
+        let without_content = idle
+            .saturating_mul(IDLE_TIMEOUTS_WITHOUT_CONTENT)
+            .max(MIN_TIME_WITHOUT_CONTENT);
         if now - self.last_content > without_content {
             return Err(ProviderError::network(format!(
                 "The response had no content for {without_content:?} and timed out"
             )));
         }
-        let total = idle.saturating_mul(IDLE_TIMEOUTS_IN_TOTAL);
+        let total = idle
+            .saturating_mul(IDLE_TIMEOUTS_IN_TOTAL)
+            .max(MIN_TOTAL_TIME);
         if now - self.started > total {
             return Err(ProviderError::network(format!(
                 "The response was not complete after {total:?} and timed out"
@@ -124,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    const IDLE: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_mins(5);
 
     #[test]
     fn bytes_are_limited_after_decompression() {
@@ -145,7 +152,7 @@ mod tests {
         tokio::time::advance(IDLE).await;
         let error = budget.check_time(false).unwrap_err();
         assert_eq!(error.class, ErrorClass::Network);
-        let expected = "The response had no content for 60s and timed out";
+        let expected = "The response had no content for 1800s and timed out";
         assert_eq!(error.message, expected);
     }
 
@@ -158,8 +165,19 @@ mod tests {
         }
         tokio::time::advance(IDLE).await;
         let error = budget.check_time(true).unwrap_err();
-        let expected = "The response was not complete after 360s and timed out";
+        let expected = "The response was not complete after 10800s and timed out";
         assert_eq!(error.message, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_short_idle_timeout_does_not_shorten_a_long_response() {
+        let mut budget = TransportBudget::new(Some(Duration::from_secs(1)));
+        tokio::time::advance(MIN_TIME_WITHOUT_CONTENT).await;
+        assert_eq!(budget.check_time(true), Ok(()));
+        tokio::time::advance(MIN_TOTAL_TIME - MIN_TIME_WITHOUT_CONTENT).await;
+        assert_eq!(budget.check_time(true), Ok(()));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(budget.check_time(true).is_err());
     }
 
     #[tokio::test(start_paused = true)]

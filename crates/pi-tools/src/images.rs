@@ -19,8 +19,8 @@ use pi_protocol::{ImageContent, ImageResize, InputBlock};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use decode::{ImagePermit, MAX_IMAGE_FILE_BYTES};
-use decode::{MAX_PIXELS, decode};
+pub(crate) use decode::MAX_IMAGE_FILE_BYTES;
+use decode::{ALWAYS_ACCEPTED_PIXELS, decode, wait_for_turn};
 pub use sniff::sniff_image;
 
 /// How images are prepared for the model.
@@ -90,7 +90,10 @@ pub enum ImageError {
     #[error("Image omitted: it could not be decoded")]
     Unreadable,
     /// Decoding it would take too much memory.
-    #[error("Image omitted: it has more than {} megapixels; scale it down first", MAX_PIXELS / 1_000_000)]
+    #[error(
+        "Image omitted: it has too many pixels; scale it down to {} megapixels",
+        ALWAYS_ACCEPTED_PIXELS / 1_000_000
+    )]
     TooManyPixels,
     /// It exceeds the byte limit even at the smallest size.
     #[error("Image omitted: it could not be resized to fit the size limit")]
@@ -107,21 +110,6 @@ pub fn prepare_image(
     limits: Option<ImageResizeLimits>,
     cancel: &CancellationToken,
 ) -> Result<PreparedImage, ImageError> {
-    let permit = ImagePermit::acquire_blocking();
-    prepare_permitted(bytes, media_type, limits, cancel, &permit)
-}
-
-/// Prepares an image for a model, on a blocking thread.
-pub(crate) fn prepare_permitted(
-    bytes: &[u8],
-    media_type: &str,
-    limits: Option<ImageResizeLimits>,
-    cancel: &CancellationToken,
-    permit: &ImagePermit,
-) -> Result<PreparedImage, ImageError> {
-    if cancel.is_cancelled() {
-        return Err(ImageError::Canceled);
-    }
     let given = media_type
         .split(';')
         .next()
@@ -136,7 +124,11 @@ pub(crate) fn prepare_permitted(
             notes: Vec::new(),
         });
     }
-    let decoded_image = decode(bytes, permit)?;
+    let _turn = wait_for_turn();
+    if cancel.is_cancelled() {
+        return Err(ImageError::Canceled);
+    }
+    let decoded_image = decode(bytes)?;
     let (converted, source_type);
     let source = match accepted {
         Some(media_type) => {

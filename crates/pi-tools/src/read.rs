@@ -14,12 +14,11 @@ use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput}
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{SharedImagePolicy, ToolPrompt, aborted, declare_strict, parse_arguments};
-use crate::images::{
-    ImageError, ImagePermit, MAX_IMAGE_FILE_BYTES, prepare_permitted, sniff_image,
-};
+use crate::images::{ImageError, MAX_IMAGE_FILE_BYTES, prepare_image, sniff_image};
 use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
 use window::{LineRange, LineWindow, LineWindowBuilder};
@@ -34,6 +33,10 @@ pub const READ_PROMPT: ToolPrompt = ToolPrompt {
 const HEAD_BYTES: usize = 8192;
 
 const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Held while an image is read and prepared: a response may contain many calls, and their files
+/// must not be in memory at the same time.
+static IMAGE_READS: Mutex<()> = Mutex::const_new(());
 
 pub struct ReadTool {
     declaration: ToolDeclaration,
@@ -146,8 +149,7 @@ impl ReadTool {
         let prepared = if file.size > MAX_IMAGE_FILE_BYTES {
             Err(ImageError::TooLarge)
         } else {
-            // Acquired before the file is read, so that the files of many calls are not in memory.
-            let permit = ImagePermit::acquire().await;
+            let _turn = IMAGE_READS.lock().await;
             let mut rest = (&mut file.reader).take(MAX_IMAGE_FILE_BYTES);
             rest.read_to_end(&mut bytes).await.map_err(|error| {
                 let error = FileError::from(error);
@@ -155,7 +157,7 @@ impl ReadTool {
             })?;
             let cancel = cancel.clone();
             tokio::task::spawn_blocking(move || {
-                prepare_permitted(&bytes, media_type, policy.limits, &cancel, &permit)
+                prepare_image(&bytes, media_type, policy.limits, &cancel)
             })
             .await
             .unwrap_or(Err(ImageError::Unreadable))

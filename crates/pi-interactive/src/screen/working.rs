@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent, StreamPhase};
-use pi_tui::styled_line;
-use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, styled_line, truncate_to_width};
 use pi_views::keys;
 use pi_views::theme::ui_theme::UiTheme;
 

@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
-
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
-use tokio::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ImageError;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 /// Enough for photos of 48 megapixels.
-pub(super) const MAX_PIXELS: u64 = 50_000_000;
+const MAX_PIXELS: u64 = 50_000_000;
+
+/// An image with this many pixels can be decoded in every format.
+pub(super) const ALWAYS_ACCEPTED_PIXELS: u64 = MAX_PIXELS / 2;
 
 /// Four channels of 8 bits; an image with 16 bits per channel may have half as many pixels.
 const MAX_DECODED_BYTES: u64 = 4 * MAX_PIXELS;
@@ -21,27 +23,16 @@ pub(crate) const MAX_IMAGE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Metadata of an image that is larger is not passed to its decoder.
 const MAX_METADATA_BYTES: usize = 64 * 1024;
 
-static PREPARATION: Mutex<()> = Mutex::const_new(());
+static PREPARATION: Mutex<()> = Mutex::new(());
 
-/// The right to prepare an image. Images are prepared one after the other, because an answer may
-/// contain many calls that each need hundreds of megabytes.
-pub(crate) struct ImagePermit(
-    #[expect(dead_code, reason = "held until drop")] MutexGuard<'static, ()>,
-);
-
-impl ImagePermit {
-    pub(crate) async fn acquire() -> Self {
-        Self(PREPARATION.lock().await)
-    }
-
-    /// Waits on a blocking thread.
-    pub(super) fn acquire_blocking() -> Self {
-        Self(PREPARATION.blocking_lock())
-    }
+/// Waits, on a blocking thread, until no other image is being prepared. A response may contain many
+/// images that each need hundreds of megabytes.
+pub(super) fn wait_for_turn() -> MutexGuard<'static, ()> {
+    PREPARATION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Decodes an image, or the first frame of an animation, and applies its EXIF orientation.
-pub(super) fn decode(bytes: &[u8], _permit: &ImagePermit) -> Result<DynamicImage, ImageError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageError> {
     let unreadable = |error: image::ImageError| match error {
         image::ImageError::Limits(_) => ImageError::TooManyPixels,
         _ => ImageError::Unreadable,
@@ -56,7 +47,7 @@ pub(super) fn decode(bytes: &[u8], _permit: &ImagePermit) -> Result<DynamicImage
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(unreadable)?;
-    // `from_decoder` allocates the pixels without asking the limits.
+    // `from_decoder` allocates the pixels without a check of the limits.
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > MAX_PIXELS
         || decoder.total_bytes() > MAX_DECODED_BYTES

@@ -273,22 +273,22 @@ fn metadata_of_png_files_is_not_inflated() {
     ));
 }
 
-#[tokio::test]
-async fn images_are_prepared_one_at_a_time() {
-    let permit = ImagePermit::acquire().await;
+#[test]
+fn images_are_prepared_one_at_a_time() {
+    let turn = wait_for_turn();
     let bytes = encoded(noise(8, 8), ImageFormat::Png);
     let cancel = CancellationToken::new();
     let preparing = {
         let cancel = cancel.clone();
-        tokio::task::spawn_blocking(move || {
+        std::thread::spawn(move || {
             prepare_image(&bytes, "image/png", Some(limits(4, 4, 100_000)), &cancel)
         })
     };
     assert!(!preparing.is_finished());
     // The image that waits for its turn is canceled before it is decoded.
     cancel.cancel();
-    drop(permit);
-    assert_eq!(preparing.await.unwrap(), Err(ImageError::Canceled));
+    drop(turn);
+    assert_eq!(preparing.join().unwrap(), Err(ImageError::Canceled));
 }
 
 #[test]

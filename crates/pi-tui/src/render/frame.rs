@@ -94,18 +94,20 @@ impl PreparedRow {
     }
 }
 
-/// Removes what may not reach the terminal. The image of iTerm2 starts with a move to its first row, which is kept.
+/// Removes what may not reach the terminal, except the move of an iTerm2 image to its first row.
 fn safe_line(source: &Line) -> Line {
-    let rows_above = ImageSpan::find(source).map_or(0, |image| image.above);
-    let move_up = format!("\x1b[{rows_above}A");
-    let (start, rest) = match source.strip_prefix(move_up.as_str()) {
-        Some(rest) if rows_above > 0 => (move_up.as_str(), rest),
-        Some(_) | None => ("", source.as_str()),
+    let Cow::Owned(clean) = styled_line(source) else {
+        return source.clone();
     };
-    match styled_line(rest) {
-        Cow::Borrowed(_) => source.clone(),
-        Cow::Owned(clean) if clean == rest => source.clone(),
-        Cow::Owned(clean) => Line::from(format!("{start}{clean}")),
+    let rows_above = ImageSpan::find(source).map_or(0, |image| image.above);
+    let move_up = match rows_above {
+        0 => String::new(),
+        rows => format!("\x1b[{rows}A"),
+    };
+    match source.strip_prefix(&*move_up) {
+        Some(image) if image == clean => source.clone(),
+        Some(_) if rows_above > 0 => Line::from(format!("{move_up}{clean}")),
+        Some(_) | None => Line::from(clean),
     }
 }
 

@@ -7,10 +7,9 @@ use super::{AnsiToken, AnsiTokens, TAB_WIDTH, sanitize};
 use crate::component::CURSOR_MARKER;
 
 /// Returns a line without control sequences, except colors, links, images and the cursor marker, and with deceptive
-/// characters escaped.
+/// characters escaped. A line that needs no change is not copied.
 pub fn styled_line(text: &str) -> Cow<'_, str> {
-    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
-    if text.as_bytes().iter().all(is_plain) {
+    if AnsiTokens::new(text).all(is_safe_token) {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());
@@ -25,6 +24,16 @@ pub fn styled_line(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(clean)
+}
+
+fn is_safe_token(token: AnsiToken<'_>) -> bool {
+    match token {
+        AnsiToken::Text(text) => {
+            memchr::memchr2(b'\n', b'\t', text.as_bytes()).is_none()
+                && matches!(sanitize(text), Cow::Borrowed(_))
+        }
+        AnsiToken::Sequence(sequence) => is_safe_sequence(sequence),
+    }
 }
 
 /// Returns whether a sequence only styles text or shows an image.
@@ -44,6 +53,10 @@ fn is_safe_sequence(sequence: &str) -> bool {
     let Some(body) = body.or_else(|| sequence.strip_suffix("\x1b\\")) else {
         return false;
     };
+    // Some control characters end the string early, and what follows would be interpreted.
+    if has_control(body.get(1..).unwrap_or_default()) {
+        return false;
+    }
     if let Some(link) = body.strip_prefix("\x1b]8;") {
         return link
             .split_once(';')
@@ -60,6 +73,12 @@ fn is_safe_sequence(sequence: &str) -> bool {
     }
     // Prompt marks.
     body.starts_with("\x1b]133;")
+}
+
+/// Images have megabytes of ASCII, so the characters are decoded only if there are others.
+fn has_control(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_control())
+        || (!text.is_ascii() && text.chars().any(char::is_control))
 }
 
 /// Returns whether a link points to a web page or an email address, or ends a link. A click on a link to a file may run
@@ -122,8 +141,12 @@ mod tests {
             ("\x1b]1337;File=name=eA==:AA\x07p", "p"),
             ("\x1b]1337;File=inline=0;inline=1:AA\x07p", "p"),
             ("\x1b]1337;RequestUpload=format=tgz\x07p", "p"),
+            ("\x1b]8;;https://a\u{9c}\u{9b}2J\x07p", "p"),
+            ("\x1b]8;;https://a\x18\r\x07p", "p"),
         ] {
-            assert_eq!(styled_line(input), expected, "{input:?}");
+            let line = styled_line(input);
+            assert_eq!(line, expected, "{input:?}");
+            assert_eq!(matches!(line, Cow::Borrowed(_)), input == expected);
         }
     }
 }
