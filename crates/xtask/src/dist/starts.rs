@@ -104,6 +104,8 @@ impl StartProfiler {
             command.env(variable, value);
         }
         let terminal = PtyTerminal::spawn(command, COLUMNS, ROWS);
+        // Before the application reads keys, the terminal would echo them and turn Enter into a line break.
+        terminal.wait("/ commands");
         terminal.send("hello");
         terminal.wait("hello");
         terminal.send("\r");
