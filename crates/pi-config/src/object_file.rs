@@ -69,7 +69,7 @@ impl LockedObject {
         if let Some(parent) = path.parent() {
             match mode {
                 NewFileMode::Private | NewFileMode::AlwaysPrivate => {
-                    private::create_directory(parent)?
+                    private::create_directory(parent)?;
                 }
                 NewFileMode::Default => fs::create_dir_all(parent)?,
             }

@@ -69,7 +69,9 @@ impl SessionStore {
         // A session that the user moved here belongs to the directory; one that pi wrote here for
         // another working directory does not.
         let is_elsewhere = || directory_name(&cwd) != directory_name(&self.cwd);
-        cwd == self.cwd || (!self.shared && is_elsewhere())
+        // A header is text: bytes of a path that are not UTF-8 are replaced in it.
+        let is_same = cwd.to_string_lossy() == self.cwd.to_string_lossy();
+        is_same || (!self.shared && is_elsewhere())
     }
 
     /// Returns the file of a new session.
