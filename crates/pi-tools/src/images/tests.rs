@@ -218,7 +218,7 @@ fn with_header(png: &[u8], width: u32, height: u32) -> Vec<u8> {
     [&png[..8], &chunk(b"IHDR", &data), &png[33..]].concat()
 }
 
-fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
     let mut crc = u32::MAX;
     for byte in kind.iter().chain(data) {
         crc ^= u32::from(*byte);

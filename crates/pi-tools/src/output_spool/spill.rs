@@ -17,7 +17,7 @@ pub(crate) const MAX_FILE_BYTES: usize = 256 * 1024 * 1024;
 const TRUNCATION_LINE: &[u8] = b"\n[Output truncated]\n";
 
 /// How long a file is kept for the model and the user.
-const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_hours(24);
 
 /// If the kept files are larger in total, the oldest are removed.
 const MAX_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
@@ -55,7 +55,7 @@ impl SpillTarget {
     pub(super) fn remove_old(&self, now: SystemTime) {
         let mut files = self.existing();
         // The newest first.
-        files.sort_by(|one, other| other.modified.cmp(&one.modified));
+        files.sort_by_key(|file| std::cmp::Reverse(file.modified));
         let mut total = 0_u64;
         for file in files {
             total = total.saturating_add(file.size);

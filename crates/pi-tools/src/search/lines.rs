@@ -131,8 +131,9 @@ impl LineSearch {
         let mut collector = MatchCollector::new(self);
         let outcome = open_regular(&path).and_then(|(file, _)| {
             let reader = CancelableReader { file, cancel };
-            let searched = searcher.search_reader(matcher, reader, &mut collector);
-            searched.map_err(FileError::from)
+            searcher
+                .search_reader(matcher, reader, &mut collector)
+                .map_err(FileError::from)
         });
         if let Err(error) = outcome {
             self.errors
