@@ -253,7 +253,7 @@ mod tests {
     fn a_secret_file_loses_the_access_of_other_users() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("auth.json");
-        fs::write(&path, "old").unwrap();
+        write(&path, b"old", NewFileMode::Default).unwrap();
         for (before, after) in [(0o644, 0o600), (0o666, 0o600), (0o400, 0o400)] {
             fs::set_permissions(&path, fs::Permissions::from_mode(before)).unwrap();
             write(&path, b"new", NewFileMode::AlwaysPrivate).unwrap();

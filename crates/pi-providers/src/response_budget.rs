@@ -174,7 +174,7 @@ mod tests {
         let mut budget = TransportBudget::new(Some(Duration::from_secs(1)));
         tokio::time::advance(MIN_TIME_WITHOUT_CONTENT).await;
         assert_eq!(budget.check_time(true), Ok(()));
-        tokio::time::advance(MIN_TOTAL_TIME - MIN_TIME_WITHOUT_CONTENT).await;
+        tokio::time::advance(MIN_TOTAL_TIME.saturating_sub(MIN_TIME_WITHOUT_CONTENT)).await;
         assert_eq!(budget.check_time(true), Ok(()));
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(budget.check_time(true).is_err());
