@@ -147,7 +147,7 @@ impl LockedFile {
             .map_err(|error| AuthError::file("write", &*self.path, io::Error::other(error)))?;
         let path = Arc::clone(&self.path);
         self.blocking("write", move || {
-            atomic_file::write(&path, &text, NewFileMode::Private)
+            atomic_file::write(&path, &text, NewFileMode::AlwaysPrivate)
         })
         .await
     }

@@ -68,7 +68,9 @@ impl LockedObject {
     pub(crate) fn open(path: &Path, mode: NewFileMode) -> Result<Self, ChangeError> {
         if let Some(parent) = path.parent() {
             match mode {
-                NewFileMode::Private => private::create_directory(parent)?,
+                NewFileMode::Private | NewFileMode::AlwaysPrivate => {
+                    private::create_directory(parent)?;
+                }
                 NewFileMode::Default => fs::create_dir_all(parent)?,
             }
         }

@@ -33,13 +33,18 @@ impl ExtensionsInner {
             outcome = &mut running => return outcome,
             () = cancel.cancelled() => {}
         }
-        if let Err(error) = self.engine.abort(signal).await {
-            tracing::debug!(%error, "cannot signal cancellation to extension");
-        }
+        self.signal_cancellation(signal).await;
         let late = |_elapsed| EngineError::TimedOut(CANCEL_TIMEOUT);
         tokio::time::timeout(CANCEL_TIMEOUT, running)
             .await
             .map_err(late)?
+    }
+
+    /// Aborts the `AbortSignal` that an extension received for its work.
+    pub(crate) async fn signal_cancellation(&self, signal: u64) {
+        if let Err(error) = self.engine.abort(signal).await {
+            tracing::debug!(%error, "cannot signal cancellation to extension");
+        }
     }
 
     /// Emits an event, if it has handlers, and returns the combined result. `event` is only built

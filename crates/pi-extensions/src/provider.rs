@@ -125,6 +125,12 @@ async fn stream_response(
             Some(event) = events.recv() => {
                 apply(writer.message(), event);
                 writer.flush().await;
+                if let Err(error) = writer.check_budget() {
+                    lock(&shared.bridge.streams.responses).remove(&signal);
+                    shared.signal_cancellation(signal).await;
+                    writer.fail(error).await;
+                    return;
+                }
             }
             outcome = &mut running => break outcome,
         }

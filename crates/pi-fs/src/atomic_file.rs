@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use crate::temporary_file::{TemporaryFile, TemporaryNames, creation, remove_abandoned};
 
-/// Permissions of a newly created file. An existing file keeps its mode.
+/// Permissions of a newly created file. An existing file keeps its mode, unless noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewFileMode {
     /// Mode 0600 from the start.
     Private,
+    /// Mode 0600 from the start; an existing file loses the access of other users.
+    AlwaysPrivate,
     /// The user's umask applies.
     Default,
 }
@@ -100,7 +102,7 @@ impl FileReplacement {
             .into_inner()
             .map_err(io::IntoInnerError::into_error)?;
         if let Some(existing) = &existing {
-            keep_attributes(&written, existing)?;
+            keep_attributes(&written, existing, self.new_file)?;
         }
         if is_durable {
             written.sync_all()?;
@@ -138,8 +140,8 @@ fn fill_stream<E: From<io::Error>>(
 
 /// Copies the mode and, if permitted, the owner of the existing file.
 #[cfg(unix)]
-fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::MetadataExt;
+fn keep_attributes(file: &File, existing: &fs::Metadata, mode: NewFileMode) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     let ours = file.metadata()?;
     if (ours.uid(), ours.gid()) != (existing.uid(), existing.gid())
@@ -148,11 +150,15 @@ fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
     {
         tracing::debug!(%error, "cannot keep the owner of a replaced file");
     }
-    file.set_permissions(existing.permissions())
+    let mut permissions = existing.permissions();
+    if mode == NewFileMode::AlwaysPrivate {
+        permissions.set_mode(permissions.mode() & 0o700);
+    }
+    file.set_permissions(permissions)
 }
 
 #[cfg(not(unix))]
-fn keep_attributes(file: &File, existing: &fs::Metadata) -> io::Result<()> {
+fn keep_attributes(file: &File, existing: &fs::Metadata, _mode: NewFileMode) -> io::Result<()> {
     file.set_permissions(existing.permissions())
 }
 
@@ -241,6 +247,18 @@ mod tests {
         assert_ne!(fs::metadata(&path).unwrap().ino(), before);
         assert!(!create(&path, b"other", NewFileMode::Private).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_secret_file_loses_the_access_of_other_users() {
+        let home = TempDir::new().unwrap();
+        let path = home.path().join("auth.json");
+        write(&path, b"old", NewFileMode::Default).unwrap();
+        for (before, after) in [(0o644, 0o600), (0o666, 0o600), (0o400, 0o400)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(before)).unwrap();
+            write(&path, b"new", NewFileMode::AlwaysPrivate).unwrap();
+            assert_eq!(mode(&path), after);
+        }
     }
 
     #[test]

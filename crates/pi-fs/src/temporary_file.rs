@@ -110,7 +110,7 @@ impl Drop for TemporaryFile {
 /// Options that create a file and fail if it exists.
 pub(crate) fn creation(mode: NewFileMode) -> OpenOptions {
     let mut options = match mode {
-        NewFileMode::Private => private::file_options(),
+        NewFileMode::Private | NewFileMode::AlwaysPrivate => private::file_options(),
         NewFileMode::Default => OpenOptions::new(),
     };
     options.write(true).create_new(true);

@@ -12,6 +12,10 @@ use crate::ResponseHead;
 /// Longest `retry-after` delay to accept when the options set no limit.
 const DEFAULT_MAX_DELAY: Duration = Duration::from_mins(1);
 
+/// A longer delay is an error even without a limit: no user waits for it, and a service that sends
+/// `inf` does not mean it.
+const LONGEST_DELAY: Duration = Duration::from_hours(24);
+
 /// Delay before the first retry when the service sends none; doubles with every retry.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
@@ -69,8 +73,11 @@ pub fn allow_delay(
     max_delay: Option<Duration>,
     error: &ProviderError,
 ) -> Result<Duration, ProviderError> {
-    let max_delay = max_delay.unwrap_or(DEFAULT_MAX_DELAY);
-    if max_delay.is_zero() || delay <= max_delay {
+    let max_delay = match max_delay.unwrap_or(DEFAULT_MAX_DELAY) {
+        Duration::ZERO => LONGEST_DELAY,
+        limit => limit.min(LONGEST_DELAY),
+    };
+    if delay <= max_delay {
         return Ok(delay);
     }
     Err(ProviderError {
@@ -157,8 +164,10 @@ mod tests {
                 "{headers:?}"
             );
         }
-        let endless = head(429, &[("retry-after", "1e300")]);
-        assert_eq!(requested_delay(&endless, NOW), Some(Duration::MAX));
+        for endless in ["1e300", "inf", "Infinity"] {
+            let endless = head(429, &[("retry-after", endless)]);
+            assert_eq!(requested_delay(&endless, NOW), Some(Duration::MAX));
+        }
     }
 
     #[test]
@@ -178,7 +187,11 @@ mod tests {
         assert_eq!(allow_delay(short, Some(long), &error), Ok(short));
         assert_eq!(allow_delay(long, Some(Duration::ZERO), &error), Ok(long));
         assert_eq!(allow_delay(long, None, &error), Ok(long));
-        assert!(allow_delay(Duration::MAX, None, &error).is_err());
+        for endless in [Duration::from_secs(1 << 60), Duration::MAX] {
+            for limit in [None, Some(Duration::ZERO), Some(Duration::MAX)] {
+                assert!(allow_delay(endless, limit, &error).is_err());
+            }
+        }
         let error = allow_delay(long, Some(short), &error).unwrap_err();
         assert_eq!(error.status, Some(429));
         assert_eq!(error.class, error.class);

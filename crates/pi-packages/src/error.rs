@@ -47,7 +47,7 @@ pub enum PackageError {
     /// A registry response or a package is invalid.
     #[error("{what}: {problem}")]
     Malformed { what: String, problem: String },
-    /// The archive does not match the registry's checksum.
+    /// The archive does not match the checksum of the lock file or the registry.
     #[error("checksum mismatch: {0}")]
     Integrity(String),
     #[error("unsafe archive: {name}: {problem}")]
@@ -122,7 +122,12 @@ impl PackageError {
             Self::UnsupportedDependency { .. } => {
                 vec!["set npmCommand to [\"npm\"] to install it with npm".to_owned()]
             }
-            Self::Integrity(_) | Self::UnsafeArchive { .. } => {
+            Self::Integrity(_) => vec![
+                "nothing was installed; report this to the package author".to_owned(),
+                "to accept other contents under the same version, remove the package and install it again"
+                    .to_owned(),
+            ],
+            Self::UnsafeArchive { .. } => {
                 vec!["nothing was installed; report this to the package author".to_owned()]
             }
             Self::Busy(_) => vec!["wait for it to finish, then try again".to_owned()],

@@ -8,6 +8,7 @@ mod build;
 mod config;
 mod external;
 mod integrity;
+mod locked_checksums;
 mod manifest;
 mod packument;
 mod platform;

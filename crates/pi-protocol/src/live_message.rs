@@ -5,7 +5,9 @@
 //! through the [`MessageBuilder`].
 
 mod builder;
+mod call_ids;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::builder::MessageBuilder;
@@ -22,7 +24,7 @@ pub struct LiveMessage(Arc<Mutex<Draft>>);
 struct Draft {
     message: AssistantMessage,
     /// JSON text of open tool calls, by block index.
-    open_arguments: Vec<(usize, String)>,
+    open_arguments: BTreeMap<usize, String>,
     /// Closed tool calls whose text is not a complete JSON object, by block index.
     incomplete_calls: Vec<usize>,
     /// The message to read instead of this one, after another stream took over.
@@ -33,7 +35,7 @@ impl LiveMessage {
     fn new(message: AssistantMessage) -> Self {
         Self(Arc::new(Mutex::new(Draft {
             message,
-            open_arguments: Vec::new(),
+            open_arguments: BTreeMap::new(),
             incomplete_calls: Vec::new(),
             replacement: None,
         })))

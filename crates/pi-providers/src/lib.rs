@@ -34,6 +34,8 @@ mod options;
 mod providers;
 mod proxy_stream;
 mod registry;
+mod request_secrets;
+mod response_budget;
 mod run;
 mod stream;
 pub mod token_limits;

@@ -19,6 +19,8 @@ use reqwest::{Response, Url};
 use tokio::sync::watch;
 
 use crate::options::{ModelRequest, RequestHooks};
+use crate::request_secrets::RequestSecrets;
+use crate::response_budget::TransportBudget;
 use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
     BodyEncoding, DecodeStatus, HttpExchange, HttpProtocol, OutgoingRequest, TransportRetry,
@@ -62,11 +64,14 @@ pub(crate) async fn drive(
     mut writer: StreamWriter,
 ) {
     let cancel = request.options.cancel.clone();
+    let secrets = RequestSecrets::of(&request);
+    writer.redact_errors(secrets.clone());
     let mut driver = RequestDriver {
         protocol: &*protocol,
         request: &request,
         http: &http,
         env: request.environment(),
+        secrets,
         last_response: None,
     };
     let outcome = cancel
@@ -88,6 +93,7 @@ struct RequestDriver<'a> {
     request: &'a ModelRequest,
     http: &'a HttpClient,
     env: Env,
+    secrets: RequestSecrets,
     /// The last response received.
     last_response: Option<LastResponse>,
 }
@@ -271,7 +277,7 @@ impl RequestDriver<'_> {
                 &dispatch.target,
             )));
         }
-        let body = read_error_body(response).await;
+        let body = self.secrets.redact(read_error_body(response).await);
         let failed = FailedAttempt {
             error: self.protocol.error(&head, &body),
             may_retry: self.protocol.may_retry(&head, &body),
@@ -345,6 +351,7 @@ impl RequestDriver<'_> {
             writer.flush().await;
         }
         let idle = self.request.options.timeouts.idle;
+        let mut budget = TransportBudget::new(idle);
         let mut decoder = self.protocol.decoder(self.request);
         loop {
             let chunk = TimeoutKind::Idle
@@ -353,8 +360,12 @@ impl RequestDriver<'_> {
             let Some(chunk) = chunk.map_err(|error| read_error(error, route))? else {
                 return decoder.finish(writer.message());
             };
+            budget.receive(chunk.len())?;
             let progress = decoder.push(&chunk, writer.message())?;
+            let has_content = writer.message().has_events();
             writer.flush().await;
+            writer.check_budget()?;
+            budget.check_time(has_content)?;
             if progress == DecodeStatus::Complete {
                 await_body_end(response).await;
                 return Ok(());

@@ -18,6 +18,9 @@ use pi_protocol::{
 };
 use tokio::sync::{mpsc, watch};
 
+use crate::request_secrets::RequestSecrets;
+use crate::response_budget::ContentBudget;
+
 /// One batch is queued while the consumer handles another: enough to overlap the two, small enough
 /// that a slow consumer applies back-pressure to the socket.
 const BATCHES_IN_FLIGHT: usize = 1;
@@ -64,6 +67,8 @@ impl AssistantStream {
             builder,
             sender,
             phase: phase_sender,
+            budget: ContentBudget::default(),
+            secrets: RequestSecrets::default(),
         };
         Self {
             ready: VecDeque::new(),
@@ -185,6 +190,9 @@ pub struct StreamWriter {
     builder: MessageBuilder,
     sender: mpsc::Sender<Vec<AssistantMessageEvent>>,
     phase: watch::Sender<StreamPhase>,
+    budget: ContentBudget,
+    /// Removed from errors, which may repeat the request.
+    secrets: RequestSecrets,
 }
 
 impl StreamWriter {
@@ -210,10 +218,17 @@ impl StreamWriter {
             return;
         };
         let events = self.builder.take_events();
+        self.budget.count(&events);
         if events.iter().any(|event| event.final_message().is_some()) {
             self.phase.send_replace(StreamPhase::Ended);
         }
         permit.send(events);
+    }
+
+    /// Fails if the message has more content or tool calls than a response may have. A producer that
+    /// reads from a service checks this after each `flush`.
+    pub fn check_budget(&self) -> Result<(), ProviderError> {
+        self.budget.check()
     }
 
     /// Forwards another stream: its events and phases become ours, and readers of our message read
@@ -240,7 +255,13 @@ impl StreamWriter {
         self.flush().await;
     }
 
-    pub async fn fail(mut self, cause: ProviderError) {
+    /// Removes the credentials of a request from the error that the stream may end with.
+    pub(crate) fn redact_errors(&mut self, secrets: RequestSecrets) {
+        self.secrets = secrets;
+    }
+
+    pub async fn fail(mut self, mut cause: ProviderError) {
+        cause.message = self.secrets.redact(cause.message);
         self.builder.fail(cause);
         self.flush().await;
     }

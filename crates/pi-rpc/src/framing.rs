@@ -8,9 +8,12 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Maximum length of a line a server reads; allows a prompt with several large images.
-pub const COMMAND_LINE_LIMIT: usize = 256 * 1024 * 1024;
+pub const COMMAND_LINE_LIMIT: usize = 64 * 1024 * 1024;
 
 const CHUNK: usize = 64 * 1024;
+
+/// Capacity that is kept for the next line.
+const KEPT_CAPACITY: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LineFrame {
@@ -51,6 +54,8 @@ impl LineDecoder {
             self.buffer.drain(..self.start);
             self.searched -= self.start;
             self.start = 0;
+            // The memory of a long line is not kept for a session that may last for days.
+            self.buffer.shrink_to(KEPT_CAPACITY);
         }
         self.buffer.extend_from_slice(bytes);
     }

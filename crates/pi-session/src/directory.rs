@@ -115,6 +115,11 @@ mod tests {
         assert!(!custom.accepts_cwd(""));
         let default = SessionStore::default_for(agent, cwd);
         assert!(default.accepts_cwd("/home/anna/other"));
+        assert!(default.accepts_cwd(""));
+        // Both have the same default directory.
+        assert!(default.accepts_cwd("/home/anna/project"));
+        assert!(!default.accepts_cwd("/home/anna-project"));
+        assert!(!default.accepts_cwd("/home-anna/project"));
         let same = SessionStore::custom(default.path(), agent, cwd);
         assert_eq!(same, default);
     }

@@ -19,8 +19,9 @@ use crate::storage::{AccessMode, DiskStorage};
 
 /// The sessions of one working directory.
 ///
-/// Their default directory contains nothing else. A custom directory may contain sessions of many
-/// working directories, so lookups check the headers.
+/// Their default directory may also contain sessions of a working directory with a similar path,
+/// such as `a-b` and `a/b`, and a custom directory those of any working directory. Lookups check the
+/// headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionStore {
     path: PathBuf,
@@ -61,7 +62,16 @@ impl SessionStore {
 
     /// Returns whether a session with this working directory in its header belongs to this store.
     pub fn accepts_cwd(&self, cwd: &str) -> bool {
-        !self.shared || (!cwd.is_empty() && resolve(Path::new(cwd)) == self.cwd)
+        if cwd.is_empty() {
+            return !self.shared;
+        }
+        let cwd = resolve(Path::new(cwd));
+        // A session that the user moved here belongs to the directory; one that pi wrote here for
+        // another working directory does not.
+        let is_elsewhere = || directory_name(&cwd) != directory_name(&self.cwd);
+        // A header is text: bytes of a path that are not UTF-8 are replaced in it.
+        let is_same = cwd.to_string_lossy() == self.cwd.to_string_lossy();
+        is_same || (!self.shared && is_elsewhere())
     }
 
     /// Returns the file of a new session.

@@ -3,6 +3,7 @@
 //! limits keeps its bytes; otherwise it is resized and re-encoded. Notes describe the changes,
 //! because the model may need to map coordinates back.
 
+mod decode;
 mod sniff;
 
 use std::io::Cursor;
@@ -13,11 +14,13 @@ use fast_image_resize::images::TypedImage;
 use fast_image_resize::pixels::U8x4;
 use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, RgbImage, RgbaImage};
+use image::{DynamicImage, ImageFormat, RgbImage, RgbaImage};
 use pi_protocol::{ImageContent, ImageResize, InputBlock};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use decode::MAX_IMAGE_FILE_BYTES;
+use decode::{ALWAYS_ACCEPTED_PIXELS, decode, wait_for_turn};
 pub use sniff::sniff_image;
 
 /// How images are prepared for the model.
@@ -83,9 +86,15 @@ pub struct PreparedImage {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ImageError {
-    /// It is corrupt, too large to decode, or has an unsupported format.
+    /// It is corrupt or has an unsupported format.
     #[error("Image omitted: it could not be decoded")]
     Unreadable,
+    /// Decoding it would take too much memory.
+    #[error(
+        "Image omitted: it has too many pixels; scale it down to {} megapixels",
+        ALWAYS_ACCEPTED_PIXELS / 1_000_000
+    )]
+    TooManyPixels,
     /// It exceeds the byte limit even at the smallest size.
     #[error("Image omitted: it could not be resized to fit the size limit")]
     TooLarge,
@@ -93,7 +102,8 @@ pub enum ImageError {
     Canceled,
 }
 
-/// Prepares an image for a model. This is CPU-intensive; call it on a blocking thread.
+/// Prepares an image for a model. This is CPU-intensive and waits for other images that are being
+/// prepared; call it on a blocking thread.
 pub fn prepare_image(
     bytes: &[u8],
     media_type: &str,
@@ -114,7 +124,11 @@ pub fn prepare_image(
             notes: Vec::new(),
         });
     }
-    let decoded_image = decode(bytes).ok_or(ImageError::Unreadable)?;
+    let _turn = wait_for_turn();
+    if cancel.is_cancelled() {
+        return Err(ImageError::Canceled);
+    }
+    let decoded_image = decode(bytes)?;
     let (converted, source_type);
     let source = match accepted {
         Some(media_type) => {
@@ -133,7 +147,7 @@ pub fn prepare_image(
             && base64_length(source) < limits.max_bytes
     });
     let mut prepared = match limits {
-        Some(limits) if !fits => shrink(&decoded_image, limits, cancel)?,
+        Some(limits) if !fits => shrink(decoded_image, limits, cancel)?,
         _ => PreparedImage {
             data: STANDARD.encode(source),
             media_type: source_type,
@@ -189,29 +203,15 @@ fn accepted_media_type(media_type: &str) -> Option<&'static str> {
     }
 }
 
-/// Decodes an image, or the first frame of an animation, and applies its EXIF orientation.
-fn decode(bytes: &[u8]) -> Option<DynamicImage> {
-    // The limits of the decoders prevent a small file from allocating too much memory.
-    let reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .ok()?;
-    let mut decoder = reader.into_decoder().ok()?;
-    let orientation = decoder.orientation().ok();
-    let mut image = DynamicImage::from_decoder(decoder).ok()?;
-    if let Some(orientation) = orientation {
-        image.apply_orientation(orientation);
-    }
-    Some(image)
-}
-
 /// Tries smaller sizes and lower quality until the image fits.
 fn shrink(
-    image: &DynamicImage,
+    image: DynamicImage,
     limits: ImageResizeLimits,
     cancel: &CancellationToken,
 ) -> Result<PreparedImage, ImageError> {
-    let mut resizable = ResizableImage::of(image);
-    let (mut width, mut height) = scaled_dimensions(image.width(), image.height(), limits);
+    let original = (image.width(), image.height());
+    let mut resizable = ResizableImage::from(image);
+    let (mut width, mut height) = scaled_dimensions(original.0, original.1, limits);
     loop {
         if cancel.is_cancelled() {
             return Err(ImageError::Canceled);
@@ -223,7 +223,7 @@ fn shrink(
             return Ok(PreparedImage {
                 data: STANDARD.encode(bytes),
                 media_type,
-                notes: vec![scale_note(image, width, height)],
+                notes: vec![scale_note(original, width, height)],
             });
         }
         if (width, height) == (1, 1) {
@@ -288,14 +288,16 @@ struct ResizableImage {
     is_opaque: bool,
 }
 
-impl ResizableImage {
-    fn of(image: &DynamicImage) -> Self {
+impl From<DynamicImage> for ResizableImage {
+    fn from(image: DynamicImage) -> Self {
         Self {
-            image: image.to_rgba8(),
             is_opaque: !image.color().has_alpha(),
+            image: image.into_rgba8(),
         }
     }
+}
 
+impl ResizableImage {
     /// The resizer only reads the source. It is passed as a mutable view because the intermediate
     /// images of the resizer have that type, so its code is instantiated only once.
     fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
@@ -354,13 +356,11 @@ fn base64_length(bytes: &[u8]) -> u64 {
     (bytes.len() as u64).div_ceil(3) * 4
 }
 
-fn scale_note(original: &DynamicImage, width: u32, height: u32) -> String {
+fn scale_note((from_width, from_height): (u32, u32), width: u32, height: u32) -> String {
     format!(
-        "[Image resized from {}x{} to {width}x{height}; multiply coordinates by {:.2} to map them to \
-         the original]",
-        original.width(),
-        original.height(),
-        f64::from(original.width()) / f64::from(width)
+        "[Image resized from {from_width}x{from_height} to {width}x{height}; multiply coordinates by \
+         {:.2} to map them to the original]",
+        f64::from(from_width) / f64::from(width)
     )
 }
 

@@ -135,7 +135,7 @@ fn real_path(path: &Path, links_left: usize) -> Result<PathBuf, FileError> {
 }
 
 /// Opens a regular file without blocking on pipes.
-fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
+pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
     // Checked before opening, because opening a device may have side effects, and after opening,
     // because the path may have been replaced in between.
     expect_regular(&fs::metadata(path)?)?;

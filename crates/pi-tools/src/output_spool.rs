@@ -2,16 +2,17 @@
 //! exceeds the limits, all of it is also written to a file.
 
 mod full_output;
+mod spill;
 
 use std::io;
 use std::path::PathBuf;
 
-use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
+pub(crate) use spill::{MAX_FILE_BYTES, SpillTarget};
 
 use crate::plain_text::TextFilter;
 use crate::truncate::{TextSize, Truncation, TruncationLimits, truncate_tail_suffix};
 use crate::utf8_stream::Utf8Stream;
+use spill::SpillFile;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputForm {
@@ -19,14 +20,6 @@ pub(crate) enum OutputForm {
     Raw,
     /// Plain text, also in the file.
     Plain,
-}
-
-/// Where the full output is written if it is too long.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SpillTarget {
-    pub(crate) directory: PathBuf,
-    /// File name prefix.
-    pub(crate) prefix: &'static str,
 }
 
 #[derive(Debug)]
@@ -47,10 +40,7 @@ pub(crate) struct OutputSpool {
 enum Spill {
     /// What the file would contain, until it is needed.
     Memory(Vec<u8>),
-    File {
-        path: PathBuf,
-        file: File,
-    },
+    File(SpillFile),
     Failed(io::Error),
 }
 
@@ -117,7 +107,7 @@ impl OutputSpool {
         let start = self.tail.len();
         self.decoder.finish(&mut self.tail);
         let added = self.append_text(start, &[]).await.len();
-        if let Spill::File { file, .. } = &mut self.spill
+        if let Spill::File(file) = &mut self.spill
             && let Err(error) = file.flush().await
         {
             self.fail(error);
@@ -130,7 +120,7 @@ impl OutputSpool {
         OutputSnapshot {
             truncation: truncate_tail_suffix(&self.tail, self.size(), self.limits),
             full_output_path: match &self.spill {
-                Spill::File { path, .. } => Some(path.clone()),
+                Spill::File(file) => Some(file.path().to_owned()),
                 Spill::Memory(_) | Spill::Failed(_) => None,
             },
         }
@@ -145,8 +135,13 @@ impl OutputSpool {
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         match &self.spill {
             Spill::Failed(error) => Some(error),
-            Spill::Memory(_) | Spill::File { .. } => None,
+            Spill::Memory(_) | Spill::File(_) => None,
         }
+    }
+
+    /// Returns whether the file contains only the start of the output.
+    pub(crate) fn file_is_truncated(&self) -> bool {
+        matches!(&self.spill, Spill::File(file) if file.is_truncated())
     }
 
     /// Counts and saves the text that was appended at `start`.
@@ -204,33 +199,18 @@ impl OutputSpool {
 async fn save(spill: &mut Spill, chunk: &[u8], target: Option<&SpillTarget>) -> io::Result<()> {
     match (&mut *spill, target) {
         (Spill::Failed(_), _) => Ok(()),
-        (Spill::File { file, .. }, _) => file.write_all(chunk).await,
+        (Spill::File(file), _) => file.write(chunk).await,
         (Spill::Memory(buffered), None) => {
             buffered.extend_from_slice(chunk);
             Ok(())
         }
         (Spill::Memory(buffered), Some(target)) => {
-            let (path, mut file) = target.create().await?;
-            file.write_all(buffered).await?;
-            file.write_all(chunk).await?;
-            *spill = Spill::File { path, file };
+            let mut file = target.create().await?;
+            file.write(buffered).await?;
+            file.write(chunk).await?;
+            *spill = Spill::File(file);
             Ok(())
         }
-    }
-}
-
-impl SpillTarget {
-    /// Creates a file that only the user can access.
-    async fn create(&self) -> io::Result<(PathBuf, File)> {
-        let name = format!("{}-{:016x}.log", self.prefix, rand::random::<u64>());
-        let path = self.directory.join(name);
-        let created = tokio::task::spawn_blocking(move || {
-            let file = pi_fs::private::create_file(&path)?;
-            Ok((path, File::from_std(file)))
-        });
-        created
-            .await
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 }
 

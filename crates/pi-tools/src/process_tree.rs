@@ -7,8 +7,11 @@
 //! On Linux the shell is made a subreaper: orphaned descendants become its children, so every
 //! descendant stays below the shell while it lives. Killing therefore stops the shell first, kills
 //! everything below it until nothing is left, and kills the shell last. The shell is reaped only
-//! after that, so that its process ID cannot be reused before.
+//! after that, so that its process ID cannot be reused before. A supervisor does the same if this
+//! process is killed while a command runs.
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod supervisor;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[path = "process_tree/proc_table.rs"]
 mod table;
@@ -20,6 +23,8 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use supervisor::{end_commands_with_process, supervise_commands};
 #[cfg(unix)]
 pub(crate) use unix::{OutputPipe, ProcessTree};
 #[cfg(windows)]

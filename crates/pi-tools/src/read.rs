@@ -14,10 +14,11 @@ use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput}
 use serde::Deserialize;
 use serde_json::json;
 use tokio::io::AsyncReadExt;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{SharedImagePolicy, ToolPrompt, aborted, declare_strict, parse_arguments};
-use crate::images::{ImageError, prepare_image, sniff_image};
+use crate::images::{ImageError, MAX_IMAGE_FILE_BYTES, prepare_image, sniff_image};
 use crate::paths::PathResolver;
 use crate::truncate::{MAX_BYTES, MAX_LINES, TruncatedBy, TruncationLimits, format_size};
 use window::{LineRange, LineWindow, LineWindowBuilder};
@@ -33,8 +34,9 @@ const HEAD_BYTES: usize = 8192;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Larger images would not be usable by any model.
-const MAX_IMAGE_BYTES: u64 = 128 * 1024 * 1024;
+/// Held while an image is read and prepared: a response may contain many calls, and their files
+/// must not be in memory at the same time.
+static IMAGE_READS: Mutex<()> = Mutex::const_new(());
 
 pub struct ReadTool {
     declaration: ToolDeclaration,
@@ -145,10 +147,11 @@ impl ReadTool {
         cancel: &CancellationToken,
     ) -> Result<ToolOutput, ToolError> {
         let policy = self.images.get();
-        let prepared = if file.size > MAX_IMAGE_BYTES {
+        let prepared = if file.size > MAX_IMAGE_FILE_BYTES {
             Err(ImageError::TooLarge)
         } else {
-            let mut rest = (&mut file.reader).take(MAX_IMAGE_BYTES);
+            let _turn = IMAGE_READS.lock().await;
+            let mut rest = (&mut file.reader).take(MAX_IMAGE_FILE_BYTES);
             rest.read_to_end(&mut bytes).await.map_err(|error| {
                 let error = FileError::from(error);
                 ToolError::new(format!("Cannot read {}: {error}", arguments.path))

@@ -16,6 +16,20 @@ use tokio_util::sync::CancellationToken;
 use lines::LineSearch;
 use paths::PathSearch;
 
+/// Longer patterns and globs are rejected: compiling them takes many times their size.
+const MAX_PATTERN_BYTES: usize = 64 * 1024;
+
+/// Returns why a pattern or glob is too long.
+fn check_pattern_length(pattern: &str) -> Result<(), String> {
+    if pattern.len() <= MAX_PATTERN_BYTES {
+        return Ok(());
+    }
+    Err(format!(
+        "it has {} bytes, at most {MAX_PATTERN_BYTES} are supported; use a shorter one",
+        pattern.len()
+    ))
+}
+
 /// Searches the local disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalSearch;

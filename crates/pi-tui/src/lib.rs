@@ -75,8 +75,8 @@ pub use terminal::{
 pub use text::{
     AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,
     WideCharPolicy, cell_range_at, expand_for_terminal, grapheme_width, graphemes, link_at,
-    pad_to_width, sanitize, slice_columns, split_around, strip_ansi, truncate_to_width,
-    visible_width, wrap_text,
+    pad_to_width, sanitize, slice_columns, split_around, strip_ansi, styled_line,
+    truncate_to_width, visible_width, wrap_text,
 };
 pub use theme::{
     ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,

@@ -22,7 +22,7 @@ use pi_protocol::settings::Settings;
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 
-use crate::output::{Exit, Failure, print};
+use crate::output::{Exit, Failure, StyledText, print_styled};
 use crate::version;
 use narrator::{Ink, Narrator, Tone};
 
@@ -45,7 +45,8 @@ pub(crate) async fn run(env: &Env) -> Exit {
     let narrator = Narrator::new(ink, {
         let unwritten = Arc::clone(&unwritten);
         Box::new(move |text| {
-            if !unwritten.load(Ordering::Relaxed) && print(text) != Exit::Success {
+            if !unwritten.load(Ordering::Relaxed) && print_styled(StyledText(text)) != Exit::Success
+            {
                 unwritten.store(true, Ordering::Relaxed);
             }
         })

@@ -16,7 +16,7 @@ use std::io::{self, IsTerminal as _};
 
 use pi_env::Env;
 
-use crate::output::{Exit, Failure, print};
+use crate::output::{Exit, Failure, StyledText, print, print_styled};
 use topics::{TOPICS, Topic, find, suggestions};
 
 const HELP: &str = "\
@@ -83,7 +83,7 @@ fn show(text: &str, env: &Env) -> Exit {
     if pager::show(&rendered, env) {
         Exit::Success
     } else {
-        print(&rendered)
+        print_styled(StyledText(&rendered))
     }
 }
 

@@ -15,7 +15,7 @@ use pi_protocol::ProjectAccess;
 use pi_session::listing::{self, FoundSession, SearchScope};
 use pi_session::{SessionCheck, SessionRepair, SessionStore, sessions_root};
 
-use crate::output::{Exit, Failure, print, print_untrusted};
+use crate::output::{Exit, Failure, print};
 use crate::startup::working_directory;
 use report::{FsckOutcome, FsckSummary};
 use request::{FsckRequest, FsckTarget, parse};
@@ -67,7 +67,7 @@ fn serve(request: &FsckRequest, files: &BTreeSet<PathBuf>, env: &Env) -> Exit {
         } else {
             outcome.text(file, request.subject.is_named())
         };
-        if !text.is_empty() && print_untrusted(&text) != Exit::Success {
+        if !text.is_empty() && print(&text) != Exit::Success {
             return Exit::Failure;
         }
     }

@@ -50,10 +50,23 @@ use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
 use crate::startup::{Prepared, prepare, working_directory};
 
+/// Starts the process that ends commands if this one is killed; not for users.
+#[cfg(target_os = "linux")]
+const SUPERVISE_COMMANDS: &str = "__supervise-commands";
+
 fn main() -> ExitCode {
     hardening::disable_ptrace_and_core_dumps();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    #[cfg(target_os = "linux")]
+    {
+        if words == [SUPERVISE_COMMANDS] {
+            pi_tools::supervise_commands();
+            return ExitCode::SUCCESS;
+        }
+        pi_tools::end_commands_with_process(SUPERVISE_COMMANDS);
+    }
     panics::install_exit_hook();
-    dispatch(std::env::args_os().skip(1).collect()).into()
+    dispatch(words).into()
 }
 
 fn dispatch(words: Vec<OsString>) -> Exit {

@@ -1,8 +1,8 @@
 //! The only place that writes to stdout and stderr; json and rpc lines use the writer of `pi_rpc`, which takes stdout
 //! from here.
 //!
-//! A closed pipe is not an error (`pi … | head`). Control characters are removed from untrusted text before it reaches
-//! a terminal.
+//! A closed pipe is not an error (`pi … | head`). Text may contain names and messages from anywhere, so control
+//! characters are removed from everything that reaches a terminal; only [`StyledText`] keeps the sequences in it.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -100,8 +100,29 @@ fn write_error(text: &str) {
     io::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
-/// Writes to stdout, byte for byte.
+/// Text whose control sequences are ours: everything else in it was sanitized.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StyledText<'a>(pub(crate) &'a str);
+
+/// Writes to stdout: unchanged to a pipe or file, without control characters to a terminal.
 pub(crate) fn print(text: &str) -> Exit {
+    write_output(&output_text(text, io::stdout().is_terminal()))
+}
+
+/// Writes text with colors and links to stdout.
+pub(crate) fn print_styled(text: StyledText<'_>) -> Exit {
+    write_output(text.0)
+}
+
+fn output_text(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal {
+        sanitize(text)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn write_output(text: &str) -> Exit {
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -115,15 +136,6 @@ pub(crate) fn print(text: &str) -> Exit {
 
 pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
     Failure::new(format!("cannot write to stdout: {error}"))
-}
-
-/// Writes untrusted text to stdout: unchanged to a pipe or file, without control characters to a terminal.
-pub(crate) fn print_untrusted(text: &str) -> Exit {
-    if io::stdout().is_terminal() {
-        print(&sanitize(text))
-    } else {
-        print(text)
-    }
 }
 
 /// Removes control sequences, except line feeds and tabs, and shows invisible characters as escapes.
@@ -148,7 +160,8 @@ mod tests {
             ("name\u{202e}txt.exe", "name<U+202E>txt.exe"),
             ("日本 ünï", "日本 ünï"),
         ] {
-            assert_eq!(sanitize(text), expected, "{text:?}");
+            assert_eq!(output_text(text, true), expected, "{text:?}");
+            assert_eq!(output_text(text, false), text);
         }
     }
 }

@@ -27,7 +27,7 @@ use pi_protocol::settings::PackageSource;
 use pi_protocol::{ConfigScope, ProjectAccess, SourceScope};
 
 use crate::mode::Terminals;
-use crate::output::{Exit, Failure, notice, print, print_untrusted, warn};
+use crate::output::{Exit, Failure, notice, print, warn};
 use crate::signals::{Signal, Signals};
 use relative_path::relative;
 use request::{CommandName, PackageRequest, PackageTask, ParsedCommand, parse};
@@ -57,7 +57,7 @@ pub(crate) async fn run(words: &[String], cwd: &Path, env: &Env) -> Exit {
     };
     progress_bar::clear(std::io::stderr().is_terminal());
     match outcome {
-        Ok(text) => print_untrusted(&text),
+        Ok(text) => print(&text),
         Err(failure) => failure.report(),
     }
 }

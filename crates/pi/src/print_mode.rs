@@ -11,7 +11,7 @@ use pi_protocol::{
 };
 
 use crate::conversation::converse;
-use crate::output::{Exit, Failure, print_untrusted, warn};
+use crate::output::{Exit, Failure, print, warn};
 use crate::prompt_input::Prompts;
 
 /// Sends the prompts and prints the last answer.
@@ -53,7 +53,7 @@ pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts) -> Exit {
 
 async fn write_answer(text: String) -> Exit {
     // A slow reader must not delay signal handling.
-    let printing = tokio::task::spawn_blocking(move || print_untrusted(&text));
+    let printing = tokio::task::spawn_blocking(move || print(&text));
     printing.await.unwrap_or(Exit::Failure)
 }
 

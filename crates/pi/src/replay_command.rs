@@ -7,7 +7,7 @@ use pi_env::Env;
 use pi_export::ReplayReport;
 use pi_host::replay;
 
-use crate::output::{Exit, Failure, print, print_untrusted};
+use crate::output::{Exit, Failure, print};
 
 const HELP: &str = "\
 Usage:
@@ -52,7 +52,7 @@ fn print_report(report: &ReplayReport) -> Exit {
         difference.recorded.as_deref().unwrap_or("nothing"),
         difference.replayed.as_deref().unwrap_or("nothing"),
     );
-    match print_untrusted(&text) {
+    match print(&text) {
         Exit::Success => Exit::Failure,
         other => other,
     }

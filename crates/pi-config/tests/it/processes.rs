@@ -309,4 +309,9 @@ async fn credentials_are_private_with_any_umask() {
     };
     assert_eq!(mode("agent"), 0o700);
     assert_eq!(mode("agent/auth.json"), 0o600);
+    // Another program may have created the file.
+    let shared = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(home.path().join("agent/auth.json"), shared).unwrap();
+    let again = result_of(start("create_without_umask", &home, "")).await;
+    assert_eq!((again.as_str(), mode("agent/auth.json")), ("done", 0o600));
 }

@@ -117,17 +117,12 @@ fn painted(
     }
 }
 
-/// Returns the path of a call, as a hyperlink if supported.
+/// Returns the path of a call. It is not a link: the model chose it, and a click may run the file.
 fn painted_path(argument: Argument<'_>, ctx: &RenderContext) -> String {
     let Some(path) = argument.text() else {
         return painted(argument, ColorToken::Accent, "…", ctx);
     };
-    let shown = ctx.paint(ColorToken::Accent, &clean_line(&short_path(path, ctx)));
-    if !ctx.capabilities.hyperlinks {
-        return shown;
-    }
-    let address = file_address(&ctx.cwd.join(path).to_string_lossy());
-    format!("\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\")
+    ctx.paint(ColorToken::Accent, &clean_line(&short_path(path, ctx)))
 }
 
 /// Returns a path with the home directory as `~`.
@@ -138,22 +133,6 @@ fn short_path(path: &str, ctx: &RenderContext) -> String {
         .and_then(|home| path.strip_prefix(home))
         .filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\']));
     inside.map_or_else(|| path.to_owned(), |rest| format!("~{rest}"))
-}
-
-/// Returns the `file://` URL of a path, percent-encoded.
-fn file_address(path: &str) -> String {
-    let mut address = String::from("file://");
-    if !path.starts_with('/') {
-        address.push('/');
-    }
-    let escaped = path.bytes().map(|byte| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' | b':' => {
-            char::from(byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    });
-    address.extend(escaped);
-    address
 }
 
 /// Returns a numeric argument as it was written.

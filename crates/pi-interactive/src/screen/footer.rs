@@ -1,8 +1,9 @@
 //! The footer: working directory, usage, cost and model.
 
 use pi_protocol::{ContextUsage, TokenTotals};
-use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width, visible_width};
-use pi_views::text::untrusted_text::styled_line;
+use pi_tui::{
+    ColorToken, Component, Lines, TruncateOptions, styled_line, truncate_to_width, visible_width,
+};
 use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 
 use crate::blocks::clean_line;

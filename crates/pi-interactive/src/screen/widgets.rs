@@ -1,8 +1,7 @@
 //! Extension widgets above and below the prompt.
 
 use pi_host::ComponentId;
-use pi_tui::{ColorToken, Component, Lines, wrap_text};
-use pi_views::text::untrusted_text::styled_line;
+use pi_tui::{ColorToken, Component, Lines, styled_line, wrap_text};
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::extensions::view::ExtensionView;

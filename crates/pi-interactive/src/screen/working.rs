@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent, StreamPhase};
-use pi_tui::{ColorToken, Component, Lines, TruncateOptions, truncate_to_width};
+use pi_tui::{ColorToken, Component, Lines, TruncateOptions, styled_line, truncate_to_width};
 use pi_views::keys;
-use pi_views::text::untrusted_text::styled_line;
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::clean_line;

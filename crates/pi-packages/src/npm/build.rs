@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value};
 
+use super::locked_checksums::LockedChecksums;
 use super::manifest::NpmManifest;
 use super::packument::Release;
 use super::platform::NpmPlatform;
@@ -70,6 +71,7 @@ impl ModulesBuilder<'_> {
             place_release(&mut tree, &name, release)?;
         }
         let preferred = locked_versions(&lock);
+        let locked_checksums = LockedChecksums::of(&lock);
         let mut planned: Option<PackageTree> = None;
         for _ in 0..MAX_ROUNDS {
             let mut resolver = DependencyResolver::new(tree, NpmPlatform::current(), peers)
@@ -77,7 +79,8 @@ impl ModulesBuilder<'_> {
             resolver.known = known;
             self.resolve(&mut resolver).await?;
             known = std::mem::take(&mut resolver.known);
-            let complete = resolver.finish();
+            let mut complete = resolver.finish();
+            locked_checksums.apply(&mut complete);
             self.materialize(&complete, dir).await?;
             let brings_more = packages(&complete)
                 .any(|node| is_new(&complete, node) && has_bundle(&complete, node));
@@ -203,7 +206,7 @@ fn place_release(tree: &mut PackageTree, name: &str, release: Release) -> Result
 }
 
 /// Lists the packages of a tree, parents first.
-fn packages(tree: &PackageTree) -> impl Iterator<Item = NodeId> {
+pub(super) fn packages(tree: &PackageTree) -> impl Iterator<Item = NodeId> {
     let mut places: Vec<(String, NodeId)> = tree
         .below(PackageTree::ROOT)
         .into_iter()
@@ -243,15 +246,19 @@ fn with_origins(mut tree: PackageTree, earlier: &PackageTree) -> PackageTree {
 fn locked_versions(lock: &Map<String, Value>) -> HashMap<String, BTreeSet<String>> {
     let mut versions: HashMap<String, BTreeSet<String>> = HashMap::new();
     for (path, entry) in lock {
-        let dir = path.rsplit_once("node_modules/").map(|(_, name)| name);
-        let name = entry.get("name").and_then(Value::as_str).or(dir);
-        let version = entry.get("version").and_then(Value::as_str);
-        if let (Some(name), Some(version)) = (name, version) {
+        if let Some((name, version)) = locked_package(path, entry) {
             let known = versions.entry(name.to_owned()).or_default();
             known.insert(version.to_owned());
         }
     }
     versions
+}
+
+/// Returns name and version of an entry of a lock file.
+pub(super) fn locked_package<'a>(path: &'a str, entry: &'a Value) -> Option<(&'a str, &'a str)> {
+    let dir = path.rsplit_once("node_modules/").map(|(_, name)| name);
+    let name = entry.get("name").and_then(Value::as_str).or(dir)?;
+    Some((name, entry.get("version").and_then(Value::as_str)?))
 }
 
 impl ModulesBuilder<'_> {

@@ -97,6 +97,30 @@ async fn second_package_does_not_change_the_first() {
     );
 }
 
+/// The registry serves other bytes under a version that was installed before, with a matching checksum.
+#[tokio::test]
+async fn the_lock_file_applies_to_every_fetch() {
+    let env = PackageTestEnv::new();
+    publish_packages(&env);
+    env.install("npm:@own/tools").await.unwrap();
+    let lock = env.read("package-lock.json");
+    let contents = [("index.js", "replaced")];
+    env.registry
+        .publish("shared", "1.2.0", &json!({}), &contents);
+    fs::remove_dir_all(env.path("agent/npm/node_modules")).unwrap();
+    let error = env.install("npm:@own/tools").await.unwrap_err();
+    assert!(
+        matches!(&error, PackageError::Integrity(package) if package == "shared@1.2.0"),
+        "{error}"
+    );
+    assert!(!env.path("agent/npm/node_modules").exists());
+    assert_eq!(env.read("package-lock.json"), lock);
+    // A package that is installed anew has no entry in the lock file.
+    fs::remove_file(env.path("agent/npm/package-lock.json")).unwrap();
+    env.install("npm:@own/tools").await.unwrap();
+    assert_eq!(env.read("node_modules/shared/index.js"), "replaced");
+}
+
 #[tokio::test]
 async fn updates_follow_the_source() {
     let env = PackageTestEnv::new();

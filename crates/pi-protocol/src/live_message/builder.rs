@@ -7,6 +7,7 @@ mod tests;
 use std::sync::Arc;
 
 use super::LiveMessage;
+use super::call_ids::CallIds;
 use crate::assistant_event::AssistantMessageEvent;
 use crate::content::{AssistantBlock, TextContent, ThinkingContent, ToolCall};
 use crate::error::{ErrorClass, ProviderError};
@@ -15,7 +16,6 @@ use crate::message::AssistantMessage;
 use crate::model::{Model, ModelCost};
 use crate::partial_json;
 use crate::stop_reason::StopReason;
-use crate::tool_call_id;
 use crate::usage::Usage;
 
 /// Error of a tool call whose arguments ended early.
@@ -31,6 +31,7 @@ pub struct MessageBuilder {
     events: Vec<AssistantMessageEvent>,
     started: bool,
     stop_reason: Option<StopReason>,
+    call_ids: CallIds,
 }
 
 impl MessageBuilder {
@@ -49,6 +50,7 @@ impl MessageBuilder {
             events: Vec::new(),
             started: false,
             stop_reason: None,
+            call_ids: CallIds::default(),
         }
     }
 
@@ -252,13 +254,13 @@ impl MessageBuilder {
     /// Opens a tool call and returns its index. Results refer to calls by ID, so a call whose ID is already used
     /// in this message gets a new one.
     pub fn open_tool_call(&mut self, mut call: ToolCall) -> usize {
-        call.id = self.read(|message| unique_id(message, call.id));
+        call.id = self.call_ids.make_unique(call.id);
         let (id, tool_name) = (call.id.clone(), call.name.clone());
         let content_index = self.open(AssistantBlock::ToolCall(call));
         self.live
             .lock()
             .open_arguments
-            .push((content_index, String::new()));
+            .insert(content_index, String::new());
         self.events.push(AssistantMessageEvent::ToolCallStart {
             content_index,
             id,
@@ -276,14 +278,7 @@ impl MessageBuilder {
 
     /// Appends JSON text and emits an event even when the delta is empty, for APIs where every delta is an event.
     pub fn append_arguments_or_empty(&mut self, content_index: usize, delta: &str) {
-        if let Some((_, text)) = self
-            .live
-            .lock()
-            .open_arguments
-            .iter_mut()
-            .rev()
-            .find(|(index, _)| *index == content_index)
-        {
+        if let Some(text) = self.live.lock().open_arguments.get_mut(&content_index) {
             text.push_str(delta);
         }
         self.events.push(AssistantMessageEvent::ToolCallDelta {
@@ -295,24 +290,13 @@ impl MessageBuilder {
     /// Replaces the collected JSON text of an open call without an event, for services that repeat
     /// the complete text at the end.
     pub fn replace_arguments(&mut self, content_index: usize, text: &str) {
-        if let Some((_, collected)) = self
-            .live
-            .lock()
-            .open_arguments
-            .iter_mut()
-            .find(|(index, _)| *index == content_index)
-        {
+        if let Some(collected) = self.live.lock().open_arguments.get_mut(&content_index) {
             text.clone_into(collected);
         }
     }
 
     pub fn arguments_text(&self, content_index: usize) -> Option<String> {
-        let draft = self.live.lock();
-        draft
-            .open_arguments
-            .iter()
-            .find(|(index, _)| *index == content_index)
-            .map(|(_, text)| text.clone())
+        self.live.lock().open_arguments.get(&content_index).cloned()
     }
 
     /// Changes a tool call, for example its ID or signature.
@@ -322,7 +306,14 @@ impl MessageBuilder {
         change: impl FnOnce(&mut ToolCall) -> R,
     ) -> Option<R> {
         match self.live.lock().message.content.get_mut(content_index) {
-            Some(AssistantBlock::ToolCall(call)) => Some(change(call)),
+            Some(AssistantBlock::ToolCall(call)) => {
+                let id = call.id.clone();
+                let changed = change(call);
+                if call.id != id {
+                    self.call_ids.insert(&call.id);
+                }
+                Some(changed)
+            }
             _ => None,
         }
     }
@@ -352,14 +343,8 @@ impl MessageBuilder {
     }
 
     fn take_open_arguments(&mut self, content_index: usize) -> String {
-        let mut draft = self.live.lock();
-        let position = draft
-            .open_arguments
-            .iter()
-            .position(|(index, _)| *index == content_index);
-        position
-            .map(|position| draft.open_arguments.swap_remove(position).1)
-            .unwrap_or_default()
+        let open = self.live.lock().open_arguments.remove(&content_index);
+        open.unwrap_or_default()
     }
 
     fn emit_tool_call_end(&mut self, content_index: usize) {
@@ -425,17 +410,4 @@ impl MessageBuilder {
         draft.message = message.clone();
         message
     }
-}
-
-/// Returns the ID, changed if a call of the message already has it.
-fn unique_id(message: &AssistantMessage, given: String) -> String {
-    if given.is_empty() {
-        return given;
-    }
-    let is_taken = |id: &String| message.tool_calls().any(|call| call.id == *id);
-    let candidates = (1..).map(|attempt| tool_call_id::replacement_id(&given, attempt));
-    std::iter::once(given.clone())
-        .chain(candidates)
-        .find(|id| !is_taken(id))
-        .unwrap_or_default()
 }

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use pi_session::{AccessMode, NewSession, OpenReport, OpenSession, Session, SessionError};
+use pi_session::listing::MessageText;
+use pi_session::{
+    AccessMode, NewSession, OpenReport, OpenSession, Session, SessionError, SessionStore,
+};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{
@@ -319,6 +322,27 @@ fn continuing_opens_the_most_recently_written_file() {
     let id = first.id().to_owned();
     drop((first, second));
     let continued = directory.continue_recent(&pi_env::Env::process()).unwrap();
+    assert_eq!(continued.id(), id);
+}
+
+/// `/work/a-b` and `/work/a/b` have the same default directory.
+#[test]
+fn sessions_of_a_directory_with_a_similar_name_are_not_continued() {
+    let temp = TempFiles::new();
+    let (ours, theirs) = (temp.sessions("/work/a-b"), temp.sessions("/work/a/b"));
+    assert_eq!(ours.path(), theirs.path());
+    let mut session = create(&theirs);
+    session.append_message(assistant("private")).unwrap();
+    let id = session.id().to_owned();
+    drop(session);
+    assert_eq!(ours.find_most_recent(), None);
+    assert_eq!(ours.find_by_id(&id), None);
+    let list = |store: &SessionStore| {
+        let listed = store.list(MessageText::Skip, &mut |_| {}, &|| false);
+        listed.unwrap().len()
+    };
+    assert_eq!((list(&ours), list(&theirs)), (0, 1));
+    let continued = theirs.continue_recent(&pi_env::Env::process()).unwrap();
     assert_eq!(continued.id(), id);
 }
 

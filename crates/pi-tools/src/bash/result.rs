@@ -7,7 +7,7 @@ use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
 
-use crate::output_spool::{OutputSnapshot, OutputSpool};
+use crate::output_spool::{MAX_FILE_BYTES, OutputSnapshot, OutputSpool};
 use crate::truncate::{MAX_BYTES, TruncatedBy, format_size};
 
 /// Output that programs receive; more than the model does, because they decide what to pass on.
@@ -122,6 +122,11 @@ fn output_text(spool: &OutputSpool, snapshot: &OutputSnapshot) -> Option<String>
         return Some(cut.content.clone()).filter(|text| !text.is_empty());
     }
     let full_output = match (&snapshot.full_output_path, spool.failure()) {
+        (Some(path), _) if spool.file_is_truncated() => format!(
+            "First {} of the output: {}",
+            format_size(MAX_FILE_BYTES),
+            path.display()
+        ),
         (Some(path), _) => format!("Full output: {}", path.display()),
         (None, Some(error)) => format!("Full output could not be saved: {error}"),
         (None, None) => "Full output was not saved".to_owned(),

@@ -36,7 +36,7 @@ fn prepare(
 }
 
 fn decoded(prepared: &PreparedImage) -> DynamicImage {
-    decode(&STANDARD.decode(&prepared.data).unwrap()).unwrap()
+    image::load_from_memory(&STANDARD.decode(&prepared.data).unwrap()).unwrap()
 }
 
 #[test]
@@ -174,13 +174,121 @@ fn invalid_images_are_rejected() {
 
 #[test]
 fn excessive_dimensions_are_rejected() {
-    let mut bytes = encoded(noise(1, 1), ImageFormat::Bmp);
-    bytes[18..22].copy_from_slice(&100_000_u32.to_le_bytes());
-    bytes[22..26].copy_from_slice(&100_000_u32.to_le_bytes());
-    assert_eq!(
-        prepare(&bytes, "image/bmp", None),
-        Err(ImageError::Unreadable)
+    let mut bmp = encoded(noise(1, 1), ImageFormat::Bmp);
+    bmp[18..22].copy_from_slice(&20_000_u32.to_le_bytes());
+    bmp[22..26].copy_from_slice(&20_000_u32.to_le_bytes());
+    let gif = [
+        &b"GIF89a"[..],
+        &20_000_u16.to_le_bytes(),
+        &20_000_u16.to_le_bytes(),
+        b"\0\0\0\x2c\0\0\0\0\x20\x4e\x20\x4e\0\x02\x01\x2c\0\x3b",
+    ]
+    .concat();
+    let png = png_with(20_000, 20_000, &[]);
+    for (bytes, media_type) in [(bmp, "image/bmp"), (gif, "image/gif"), (png, "image/png")] {
+        assert_eq!(
+            prepare(&bytes, media_type, limits(2000, 2000, 100_000)),
+            Err(ImageError::TooManyPixels),
+            "{media_type}"
+        );
+    }
+    // Each dimension is small enough, but the pixels have 64 bits.
+    let deep = encoded(
+        image::ImageBuffer::<Rgba<u16>, Vec<u16>>::new(1, 1),
+        ImageFormat::Png,
     );
+    let deep = with_header(&deep, 7000, 7000);
+    assert_eq!(
+        prepare(&deep, "image/png", limits(2000, 2000, 100_000)),
+        Err(ImageError::TooManyPixels)
+    );
+}
+
+/// Returns a PNG whose header has the given dimensions, followed by chunks.
+fn png_with(width: u32, height: u32, chunks: &[Vec<u8>]) -> Vec<u8> {
+    let mut png = with_header(&encoded(noise(1, 1), ImageFormat::Png), width, height);
+    png.splice(33..33, chunks.concat());
+    png
+}
+
+fn with_header(png: &[u8], width: u32, height: u32) -> Vec<u8> {
+    let mut data = png[16..29].to_vec();
+    data[..4].copy_from_slice(&width.to_be_bytes());
+    data[4..8].copy_from_slice(&height.to_be_bytes());
+    [&png[..8], &chunk(b"IHDR", &data), &png[33..]].concat()
+}
+
+fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut crc = u32::MAX;
+    for byte in kind.iter().chain(data) {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 {
+                0xedb8_8320 ^ (crc >> 1)
+            } else {
+                crc >> 1
+            };
+        }
+    }
+    let length = u32::try_from(data.len()).unwrap().to_be_bytes();
+    [&length[..], kind, data, &(!crc).to_be_bytes()].concat()
+}
+
+/// A zlib stream of stored blocks; a real bomb would be smaller, but is read the same way.
+fn stored_zlib(length: usize) -> Vec<u8> {
+    let mut stream = vec![0x78, 0x01];
+    for start in (0..length).step_by(0xffff) {
+        let size = u16::try_from((length - start).min(0xffff)).unwrap();
+        stream.push(u8::from(start + usize::from(size) == length));
+        stream.extend_from_slice(&size.to_le_bytes());
+        stream.extend_from_slice(&(!size).to_le_bytes());
+        stream.resize(stream.len() + usize::from(size), b'a');
+    }
+    // The checksum is not verified.
+    stream.extend_from_slice(&[0; 4]);
+    stream
+}
+
+#[test]
+fn metadata_of_png_files_is_not_inflated() {
+    let bomb = stored_zlib(1 << 20);
+    let text = |kind: &[u8; 4], head: &[u8]| chunk(kind, &[head, &bomb].concat());
+    let chunks = [
+        text(b"iCCP", b"icc\0\0"),
+        text(b"zTXt", b"Comment\0\0"),
+        text(b"iTXt", b"Comment\0\x01\0\0\0"),
+        text(b"tEXt", b"Comment\0"),
+        chunk(b"pHYs", &[0, 0, 0, 1, 0, 0, 0, 1, 1]),
+    ];
+    let bytes = png_with(1, 1, &chunks);
+    let stripped = decode::without_metadata(&bytes);
+    assert_eq!(*stripped, *png_with(1, 1, &chunks[4..]));
+    let prepared = prepare(&bytes, "image/png", limits(8, 8, 100_000)).unwrap();
+    assert_eq!(decoded(&prepared).to_rgb8(), noise(1, 1));
+    // Nothing to remove: no copy.
+    let plain = encoded(noise(2, 2), ImageFormat::Png);
+    assert!(matches!(
+        decode::without_metadata(&plain),
+        std::borrow::Cow::Borrowed(_)
+    ));
+}
+
+#[test]
+fn images_are_prepared_one_at_a_time() {
+    let turn = wait_for_turn();
+    let bytes = encoded(noise(8, 8), ImageFormat::Png);
+    let cancel = CancellationToken::new();
+    let preparing = {
+        let cancel = cancel.clone();
+        std::thread::spawn(move || {
+            prepare_image(&bytes, "image/png", Some(limits(4, 4, 100_000)), &cancel)
+        })
+    };
+    assert!(!preparing.is_finished());
+    // The image that waits for its turn is canceled before it is decoded.
+    cancel.cancel();
+    drop(turn);
+    assert_eq!(preparing.join().unwrap(), Err(ImageError::Canceled));
 }
 
 #[test]

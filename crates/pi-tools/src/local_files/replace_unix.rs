@@ -2,7 +2,11 @@
 //! following symlinks, and everything else is relative to it: replacing a directory or the file
 //! with a symlink in between causes an error, not a write elsewhere. The new contents are written
 //! to a temporary file and renamed over the target. If that is impossible, or would break a hard
-//! link or change the owner, the file is written in place.
+//! link, change the owner or lose attributes, the file is written in place.
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[path = "attributes.rs"]
+mod attributes;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -44,7 +48,7 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
     if existing.stat.st_nlink > 1 {
         return existing.write_in_place(contents);
     }
-    match write_and_rename(&directory, name, contents, Some(&existing.stat)) {
+    match write_and_rename(&directory, name, contents, Some(&existing)) {
         Ok(()) => Ok(()),
         // The directory may not be writable, or the file may be a mount point.
         Err(error) if can_write_in_place(&error) => existing.write_in_place(contents),
@@ -147,7 +151,7 @@ fn write_and_rename(
     directory: &OwnedFd,
     name: &OsStr,
     contents: &[u8],
-    replaced: Option<&Stat>,
+    replaced: Option<&ExistingFile>,
 ) -> io::Result<()> {
     let temporary = temporary_name();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -170,21 +174,24 @@ fn write_and_rename(
     written
 }
 
-fn fill(file: &mut File, contents: &[u8], replaced: Option<&Stat>) -> io::Result<()> {
+fn fill(file: &mut File, contents: &[u8], replaced: Option<&ExistingFile>) -> io::Result<()> {
     file.write_all(contents)?;
     let Some(replaced) = replaced else {
         return Ok(());
     };
     let own = rustix::fs::fstat(&*file)?;
-    if (own.st_uid, own.st_gid) != (replaced.st_uid, replaced.st_gid) {
+    if (own.st_uid, own.st_gid) != (replaced.stat.st_uid, replaced.stat.st_gid) {
         rustix::fs::fchown(
             &*file,
-            Some(rustix::fs::Uid::from_raw(replaced.st_uid)),
-            Some(rustix::fs::Gid::from_raw(replaced.st_gid)),
+            Some(rustix::fs::Uid::from_raw(replaced.stat.st_uid)),
+            Some(rustix::fs::Gid::from_raw(replaced.stat.st_gid)),
         )?;
     }
     // As when writing in place, the setuid and setgid bits are cleared.
-    rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.st_mode & 0o1777))?;
+    rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.stat.st_mode & 0o1777))?;
+    // After the mode, because it changes an access control list.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    attributes::copy_attributes(&replaced.file, file)?;
     Ok(())
 }
 

@@ -25,8 +25,11 @@ impl OutputSpool {
                 text: decoded(bytes),
                 is_cut: false,
             },
-            Spill::File { path, .. } => match read(path, max_bytes).await {
-                Ok(output) => output,
+            Spill::File(file) => match read(file.path(), max_bytes).await {
+                Ok(output) => FullOutput {
+                    is_cut: output.is_cut || file.is_truncated(),
+                    ..output
+                },
                 Err(error) => {
                     tracing::warn!(%error, "cannot read command output");
                     self.end_in_memory()

@@ -103,12 +103,73 @@ async fn memory_does_not_grow_with_the_output() {
             "{}",
             spool.tail.capacity()
         );
-        assert!(matches!(spool.spill, Spill::File { .. }));
+        assert!(matches!(spool.spill, Spill::File(_)));
     }
     let cut = spool.snapshot().truncation;
     assert_eq!(
         (cut.total_lines, cut.total_bytes, cut.truncated_by),
         (400 * 3000, 400 * chunk.len(), Some(TruncatedBy::Lines))
+    );
+}
+
+#[tokio::test]
+async fn the_file_has_a_limit() {
+    let (mut spool, _directory) = spool(OutputForm::Raw);
+    let chunk = vec![b'y'; 1 << 20];
+    for _ in 0..MAX_FILE_BYTES >> 20 {
+        spool.push(&chunk).await;
+    }
+    assert!(!spool.file_is_truncated());
+    for _ in 0..3 {
+        spool.push(b"more").await;
+    }
+    spool.finish().await;
+    assert!(spool.file_is_truncated());
+    let saved = std::fs::read(spool.snapshot().full_output_path.unwrap()).unwrap();
+    assert!(saved.ends_with(b"y\n[Output truncated]\n"));
+    assert_eq!(saved.len(), MAX_FILE_BYTES + 20);
+    assert!(
+        spool
+            .snapshot()
+            .truncation
+            .content
+            .ends_with("moremoremore")
+    );
+}
+
+#[test]
+fn files_of_the_past_are_removed() {
+    let (_, directory) = spool(OutputForm::Raw);
+    let target = SpillTarget {
+        directory: directory.path().to_owned(),
+        prefix: "pi-bash",
+    };
+    let now = std::time::SystemTime::now();
+    let hours = |hours: u64| now - std::time::Duration::from_secs(hours * 60 * 60);
+    for (name, size, hours_ago) in [
+        ("pi-bash-0000000000000000.log", 1, 25),
+        ("pi-bash-0000000000000001.log", 1, 23),
+        // Three times the limit of one file, twice: too much in total.
+        ("pi-bash-0000000000000002.log", 3 << 28, 1),
+        ("pi-bash-0000000000000003.log", 3 << 28, 2),
+        ("pi-bash-notes.log", 1, 99),
+        ("other-0000000000000000.log", 1, 99),
+    ] {
+        let file = std::fs::File::create(directory.path().join(name)).unwrap();
+        file.set_len(size).unwrap();
+        file.set_modified(hours(hours_ago)).unwrap();
+    }
+    target.remove_old(now);
+    let kept = directory.path().read_dir().unwrap();
+    let mut kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
+    kept.sort();
+    assert_eq!(
+        kept,
+        [
+            "other-0000000000000000.log",
+            "pi-bash-0000000000000002.log",
+            "pi-bash-notes.log"
+        ]
     );
 }
 

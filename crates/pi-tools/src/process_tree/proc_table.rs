@@ -10,7 +10,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// Identifies a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PipeId(u64);
+pub(super) struct PipeId(pub(super) u64);
 
 pub(super) fn pipe_id(end: &impl AsFd) -> io::Result<PipeId> {
     Ok(PipeId(rustix::fs::fstat(end)?.st_ino))
@@ -24,7 +24,7 @@ pub(super) struct Process {
     pub(super) session: i32,
     pub(super) alive: bool,
     /// Start time in ticks since boot; with the ID it identifies a process uniquely.
-    started: u64,
+    pub(super) started: u64,
 }
 
 /// Returns all processes.
@@ -34,13 +34,8 @@ pub(super) fn processes() -> Vec<Process> {
     };
     entries
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(read)
+        .filter_map(Process::read)
         .collect()
-}
-
-/// Reads one process; `None` if it has exited.
-fn read(id: i32) -> Option<Process> {
-    parse(id, &fs::read(format!("/proc/{id}/stat")).ok()?)
 }
 
 /// Parses `/proc/<id>/stat`. The program name is in parentheses and may contain anything.
@@ -62,13 +57,18 @@ fn parse(id: i32, stat: &[u8]) -> Option<Process> {
 }
 
 impl Process {
+    /// Reads one process; `None` if it has exited.
+    pub(super) fn read(id: i32) -> Option<Self> {
+        parse(id, &fs::read(format!("/proc/{id}/stat")).ok()?)
+    }
+
     /// Signals the process, but never another one that reused its ID.
     pub(super) fn signal(&self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.id) else {
             return;
         };
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-        if read(self.id).is_none_or(|now| now.started != self.started) {
+        if Self::read(self.id).is_none_or(|now| now.started != self.started) {
             return;
         }
         let signaled = match handle {
@@ -121,7 +121,7 @@ mod tests {
     fn only_the_write_end_is_detected() {
         let (reader, writer) = io::pipe().unwrap();
         let pipe = pipe_id(&reader).unwrap();
-        let own = read(std::process::id().cast_signed()).unwrap();
+        let own = Process::read(std::process::id().cast_signed()).unwrap();
         assert!(own.can_write(pipe));
         drop(writer);
         assert!(!own.can_write(pipe));

@@ -33,6 +33,9 @@ pub(crate) struct ProcessTree {
     members: TreeMembers,
     sigchld: tokio::signal::unix::Signal,
     done: bool,
+    /// Until the shell is reaped: what the command leaves behind may outlive this process.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    supervision: Option<super::supervisor::Supervision>,
 }
 
 impl ProcessTree {
@@ -46,6 +49,8 @@ impl ProcessTree {
         // Registered before the child exists, so that its exit cannot be missed.
         let sigchld = tokio::signal::unix::signal(SignalKind::child())?;
         let mut command = tokio::process::Command::from(command);
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let supervision = super::supervisor::Supervision::start(members_pipe);
         let shell = command.spawn()?;
         // The command holds our copy of the write end, which would keep the pipe open.
         drop(command);
@@ -54,6 +59,10 @@ impl ProcessTree {
             .and_then(|id| i32::try_from(id).ok())
             .and_then(Pid::from_raw)
             .ok_or_else(|| io::Error::other("the started process has no ID"))?;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Some(supervision) = &supervision {
+            supervision.set_shell(root);
+        }
         let tree = Self {
             shell,
             members: TreeMembers {
@@ -62,6 +71,8 @@ impl ProcessTree {
             },
             sigchld,
             done: false,
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            supervision,
         };
         Ok((tree, OutputPipe(reader)))
     }
@@ -82,6 +93,8 @@ impl ProcessTree {
     pub(crate) async fn status(&mut self) -> io::Result<ExitStatus> {
         let status = self.shell.wait().await;
         self.done = true;
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        drop(self.supervision.take());
         status
     }
 
@@ -120,14 +133,31 @@ fn has_ended(child: Pid) -> io::Result<bool> {
 
 /// The processes to kill.
 #[derive(Debug, Clone, Copy)]
-struct TreeMembers {
-    root: Pid,
-    pipe: PipeId,
+pub(super) struct TreeMembers {
+    pub(super) root: Pid,
+    pub(super) pipe: PipeId,
 }
 
 impl TreeMembers {
+    /// Kills the processes that can write to a pipe, for a command whose shell is gone.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) fn kill_writers(pipe: PipeId) {
+        let deadline = Instant::now() + KILL_TIMEOUT;
+        loop {
+            let mut writers = table::processes();
+            writers.retain(|process| process.alive && process.can_write(pipe));
+            if writers.is_empty() || Instant::now() >= deadline {
+                break;
+            }
+            for process in &writers {
+                process.signal(Signal::KILL);
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     /// Kills all members. The shell must not have been reaped.
-    fn kill(self) {
+    pub(super) fn kill(self) {
         // A stopped shell cannot exit, so orphaned processes are reparented to it.
         signal_group(self.root, Signal::STOP);
         let deadline = Instant::now() + KILL_TIMEOUT;

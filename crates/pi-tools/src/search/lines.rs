@@ -11,14 +11,19 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContex
 use ignore::WalkState;
 use ignore::overrides::{Override, OverrideBuilder};
 use pi_core::{
-    FileKind, FileOperations, FoundLine, FoundLines, LineQuery, MatchedFile, SearchError,
+    FileError, FileKind, FileOperations, FoundLine, FoundLines, LineQuery, MatchedFile, SearchError,
 };
 use tokio_util::sync::CancellationToken;
 
+use super::check_pattern_length;
 use super::walk::{OperationsWalk, Visitor, WalkErrors, local_walk, walk_in_parallel};
+use crate::local_files::open_regular;
 
 /// Memory limit per search thread; only needed for very long lines.
 const MAX_SEARCHER_BYTES: usize = 256 * 1024 * 1024;
+
+/// Memory limit for a compiled pattern, and for the states that a thread derives from it.
+const MAX_MATCHER_BYTES: usize = 16 * 1024 * 1024;
 
 /// Memory used by a line in addition to its text.
 const LINE_OVERHEAD: usize = size_of::<FoundLine>();
@@ -124,9 +129,11 @@ impl LineSearch {
         cancel: &CancellationToken,
     ) -> Option<MatchedFile> {
         let mut collector = MatchCollector::new(self);
-        let outcome = File::open(&path).and_then(|file| {
+        let outcome = open_regular(&path).and_then(|(file, _)| {
             let reader = CancelableReader { file, cancel };
-            searcher.search_reader(matcher, reader, &mut collector)
+            searcher
+                .search_reader(matcher, reader, &mut collector)
+                .map_err(FileError::from)
         });
         if let Err(error) = outcome {
             self.errors
@@ -300,7 +307,10 @@ fn truncate_line(bytes: &[u8], max_length: usize) -> (String, bool) {
 }
 
 fn matcher(query: &LineQuery) -> Result<RegexMatcher, SearchError> {
+    check_pattern_length(&query.pattern).map_err(SearchError::InvalidPattern)?;
     RegexMatcherBuilder::new()
+        .size_limit(MAX_MATCHER_BYTES)
+        .dfa_size_limit(MAX_MATCHER_BYTES)
         .multi_line(true)
         .unicode(true)
         .octal(false)
@@ -317,6 +327,7 @@ fn globs(glob: Option<&str>, cwd: &Path) -> Result<Override, SearchError> {
     let invalid_glob = |error: ignore::Error| SearchError::InvalidGlob(error.to_string());
     let mut builder = OverrideBuilder::new(cwd);
     if let Some(glob) = glob.filter(|glob| !glob.is_empty()) {
+        check_pattern_length(glob).map_err(SearchError::InvalidGlob)?;
         builder.add(glob).map_err(invalid_glob)?;
     }
     builder.build().map_err(invalid_glob)

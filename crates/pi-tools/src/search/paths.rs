@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkState;
 use pi_core::{FileKind, FileOperations, FoundPath, FoundPaths, PathQuery, SearchError};
 use tokio_util::sync::CancellationToken;
 
+use super::check_pattern_length;
 use super::walk::{OperationsWalk, Visitor, WalkErrors, local_walk, walk_in_parallel};
 
 /// One search.
@@ -102,12 +103,14 @@ impl PathSearch {
 
 /// A glob and what it is matched against.
 struct PathPattern {
-    glob: GlobMatcher,
+    /// A set of one glob: unlike a single matcher, it reports globs that are too complex.
+    glob: GlobSet,
     match_full_path: bool,
 }
 
 impl PathPattern {
     fn new(pattern: &str) -> Result<Self, SearchError> {
+        check_pattern_length(pattern).map_err(SearchError::InvalidGlob)?;
         let match_full_path = pattern.contains('/');
         let anchored = pattern.starts_with('/') || pattern.starts_with("**/");
         let glob = if match_full_path && !anchored {
@@ -119,9 +122,10 @@ impl PathPattern {
             .literal_separator(true)
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
+            .and_then(|glob| GlobSetBuilder::new().add(glob).build())
             .map_err(|error| SearchError::InvalidGlob(error.to_string()))?;
         Ok(Self {
-            glob: glob.compile_matcher(),
+            glob,
             match_full_path,
         })
     }

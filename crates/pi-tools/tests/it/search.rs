@@ -381,6 +381,59 @@ async fn expensive_patterns_are_rejected_or_fast() {
 }
 
 #[tokio::test]
+async fn patterns_that_are_too_long_are_rejected() {
+    let files = tree(&[("f", "x\n")]);
+    let long = "a".repeat(10 << 20);
+    let classes = "[a-z]".repeat(96_200);
+    for pattern in [&long, &classes] {
+        let error = find(&files, json!({"pattern": pattern})).await.unwrap_err();
+        assert!(
+            error.0.starts_with("Invalid glob pattern: it has "),
+            "{error}"
+        );
+        let query = json!({"pattern": "x", "glob": pattern});
+        let error = grep(&files, query).await.unwrap_err();
+        assert!(error.0.starts_with("Invalid glob: "));
+    }
+    for is_literal in [true, false] {
+        let query = json!({"pattern": long, "literal": is_literal});
+        let error = grep(&files, query).await.unwrap_err();
+        let expected = "Invalid pattern: it has 10485760 bytes, at most 65536 are supported";
+        assert!(error.0.starts_with(expected), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_became_a_pipe_or_device_is_not_searched() {
+    use pi_core::{LineQuery, SearchOperations};
+
+    let files = tree(&[]);
+    let pipe = files.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    // The tool rejects these before the search; here they replaced the file after its check.
+    for (root, kind) in [(pipe, "a named pipe"), ("/dev/zero".into(), "a device")] {
+        let query = LineQuery {
+            cwd: files.path().to_owned(),
+            root,
+            pattern: "x".to_owned(),
+            is_literal: false,
+            ignore_case: false,
+            glob: None,
+            context: 0,
+            limit: 10,
+            max_line_length: 100,
+            max_bytes: 1 << 20,
+        };
+        let found = pi_tools::LocalSearch.find_lines(query, CancellationToken::new());
+        let found = found.await.unwrap();
+        assert_eq!(found.unreadable.count, 1);
+        assert!(found.unreadable.first.ends_with(&format!("is {kind}")));
+    }
+}
+
+#[tokio::test]
 async fn find_matches_the_reference() {
     let project = project();
     for (arguments, expected) in [

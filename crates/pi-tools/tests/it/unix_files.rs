@@ -234,6 +234,49 @@ async fn pipes_and_devices_are_rejected_without_blocking() {
     assert_eq!(text(&output), "pipe\nsocket");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn extended_attributes_and_mode_are_kept() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+
+    let directory = tempdir().unwrap();
+    let project = TestProject::local(directory.path());
+    let path = directory.path().join("f");
+    fs::write(&path, "before").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    if setxattr(
+        &path,
+        "user.origin",
+        b"https://example.com",
+        XattrFlags::CREATE,
+    )
+    .is_err()
+    {
+        eprintln!("skipped: the file system has no extended attributes");
+        return;
+    }
+    setxattr(&path, "user.empty", b"", XattrFlags::CREATE).unwrap();
+    let check = |contents: &str| {
+        assert_eq!(fs::read_to_string(&path).unwrap(), contents);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o640
+        );
+        let mut value = [0; 64];
+        let size = getxattr(&path, "user.origin", &mut value).unwrap();
+        assert_eq!(&value[..size], b"https://example.com");
+        assert_eq!(getxattr(&path, "user.empty", &mut value), Ok(0));
+    };
+    let written = json!({"path": "f", "content": "written"});
+    call(&project.write(), written).await.unwrap();
+    check("written");
+    let edited = json!({"path": "f", "edits": edits("written", "edited")});
+    call(&project.edit(), edited).await.unwrap();
+    check("edited");
+}
+
 #[tokio::test]
 async fn unusual_names_are_supported() {
     let directory = tempdir().unwrap();

@@ -1,10 +1,12 @@
-//! Prepares a line for the terminal: removes the cursor marker, expands tabs, checks the width, and
-//! closes styles and links.
+//! Prepares a line for the terminal: removes control sequences other than styles, links, images and the
+//! cursor marker, expands tabs, checks the width, and closes styles and links.
+
+use std::borrow::Cow;
 
 use crate::cursor::take_cursor_marker;
 use crate::line::Line;
 use crate::terminal::ImageSpan;
-use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, visible_width};
+use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, styled_line, visible_width};
 
 /// Closes all styles and links. Only lines that contain sequences need it.
 pub(crate) const RESET: &str = "\x1b[0m\x1b]8;;\x07";
@@ -54,20 +56,21 @@ impl PreparedRow {
         width: usize,
         policy: WidthPolicy,
     ) -> Result<Self, RenderError> {
-        let has_sequences = memchr::memchr(0x1b, source.as_bytes()).is_some();
-        let image = has_sequences.then(|| ImageSpan::find(source)).flatten();
+        let safe = safe_line(source);
+        let has_sequences = memchr::memchr(0x1b, safe.as_bytes()).is_some();
+        let image = has_sequences.then(|| ImageSpan::find(&safe)).flatten();
         if image.is_some() {
             return Ok(Self {
                 source: source.clone(),
-                text: source.clone(),
+                text: safe,
                 cursor: None,
                 image,
             });
         }
         let (line, cursor) = if has_sequences {
-            take_cursor_marker(source)
+            take_cursor_marker(&safe)
         } else {
-            (source.clone(), None)
+            (safe, None)
         };
         let expanded = expand_for_terminal(&line);
         let actual = visible_width(&expanded);
@@ -88,6 +91,23 @@ impl PreparedRow {
             cursor: cursor.map(|column| column.min(width.saturating_sub(1))),
             image: None,
         })
+    }
+}
+
+/// Removes what may not reach the terminal, except the move of an iTerm2 image to its first row.
+fn safe_line(source: &Line) -> Line {
+    let Cow::Owned(clean) = styled_line(source) else {
+        return source.clone();
+    };
+    let rows_above = ImageSpan::find(source).map_or(0, |image| image.above);
+    let move_up = match rows_above {
+        0 => String::new(),
+        rows => format!("\x1b[{rows}A"),
+    };
+    match source.strip_prefix(&*move_up) {
+        Some(image) if image == clean => source.clone(),
+        Some(_) if rows_above > 0 => Line::from(format!("{move_up}{clean}")),
+        Some(_) | None => Line::from(clean),
     }
 }
 
@@ -129,4 +149,33 @@ pub(super) fn prepare_rows(
             _ => PreparedRow::prepare(line, width, policy),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn no_component_can_control_the_terminal() {
+        let prepared = |line: &str| {
+            let row = PreparedRow::prepare(&Line::from(line), 40, WidthPolicy::Strict);
+            row.unwrap().text.to_string()
+        };
+        for (line, expected) in [
+            ("a name\x1b]0;owned\x07\x1b[2J", "a name"),
+            ("\u{9b}2Jc1\u{9d}0;owned\u{9c}", "c1"),
+            ("over\rwrite\x08", "over write"),
+            ("\x1b[31mred", "\x1b[31mred\x1b[0m\x1b]8;;\x07"),
+            ("txt\u{202e}exe", "txt<U+202E>exe"),
+            ("\x1b[3Aup", "up"),
+        ] {
+            assert_eq!(prepared(line), expected, "{line:?}");
+        }
+        let image = "\x1b[3A\x1b]1337;File=inline=1:AA\x07";
+        assert_eq!(prepared(image), image);
+        let reading = "\x1b_Ga=T,t=f,r=2;L2V0Yw==\x1b\\";
+        assert_eq!(prepared(reading), "");
+    }
 }

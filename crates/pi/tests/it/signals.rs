@@ -129,3 +129,32 @@ async fn signals_in_rpc_mode_set_the_exit_code() {
         drop(stdin);
     }
 }
+
+/// Everything the command started holds the gate open, so it ends when the last of them is dead.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn commands_end_when_the_process_is_killed() {
+    use std::io::{BufRead as _, Read as _};
+
+    let command = "exec 9>gate; echo ready >&9; (trap '' HUP TERM; sleep 600) & \
+                   setsid setsid sleep 600 & sleep 600; true";
+    let context = TestContext::new([bash_reply(command)]).await;
+    let gate = context.project_dir().join("gate");
+    let made = std::process::Command::new("mkfifo").arg(&gate).status();
+    assert!(made.unwrap().success());
+    let arguments = ["--model", "mock/alpha", "-p", "x"];
+    let mut child = context.command(&arguments).spawn().unwrap();
+    let (ready, started) = tokio::sync::oneshot::channel();
+    let ended = tokio::task::spawn_blocking(move || {
+        let mut gate = std::io::BufReader::new(std::fs::File::open(gate).unwrap());
+        let mut line = String::new();
+        gate.read_line(&mut line).unwrap();
+        ready.send(line).unwrap();
+        gate.read_to_string(&mut String::new()).unwrap();
+    });
+    let line = tokio::time::timeout(TEST_TIMEOUT, started).await;
+    assert_eq!(line.unwrap().unwrap(), "ready\n");
+    child.kill().await.unwrap();
+    let ended = tokio::time::timeout(TEST_TIMEOUT, ended).await;
+    ended.expect("a process has survived").unwrap();
+}

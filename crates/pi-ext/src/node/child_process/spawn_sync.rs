@@ -14,6 +14,10 @@ use crate::engine::NativeReply;
 use crate::node::NativeError;
 use crate::node::files::OpenFiles;
 
+/// Limit for each output stream, also if `maxBuffer` is larger or infinite: the output is kept in
+/// memory, and an extension may run a program that never stops.
+const MAX_OUTPUT: usize = 64 * 1024 * 1024;
+
 /// A child wrote more than `maxBuffer` bytes.
 struct OutputOverflow;
 
@@ -48,7 +52,9 @@ async fn run_child(
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let limit = spawn.max_buffer.unwrap_or(usize::MAX);
+    let limit = spawn
+        .max_buffer
+        .map_or(MAX_OUTPUT, |limit| limit.min(MAX_OUTPUT));
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let completion = async {
         tokio::try_join!(
@@ -104,6 +110,7 @@ async fn collect_output(
         drop(stream.take(max_bytes).read_to_end(output).await);
     }
     if output.len() > limit {
+        output.truncate(limit);
         return Err(OutputOverflow);
     }
     Ok(())

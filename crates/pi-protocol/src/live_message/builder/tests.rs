@@ -51,6 +51,41 @@ fn a_call_with_incomplete_arguments_has_an_error() {
     }
 }
 
+/// Ends only if the cost per call does not grow with their number.
+#[test]
+fn a_hundred_thousand_open_calls_with_one_id_are_distinct() {
+    const CALLS: usize = 100_000;
+    let mut message = MessageBuilder::new(&model(), 0);
+    for _ in 0..CALLS {
+        message.open_tool_call(ToolCall {
+            id: "same".to_owned(),
+            ..ToolCall::default()
+        });
+    }
+    for index in 0..CALLS {
+        message.append_arguments(index, "{}");
+    }
+    for index in 0..CALLS {
+        message.close_tool_call(index);
+    }
+    let ids: std::collections::HashSet<String> =
+        message.read(|message| message.tool_calls().map(|call| call.id.clone()).collect());
+    assert_eq!(ids.len(), CALLS);
+}
+
+#[test]
+fn an_id_that_is_set_later_is_not_used_again() {
+    let mut message = MessageBuilder::new(&model(), 0);
+    let first = message.open_tool_call(ToolCall::default());
+    message.with_tool_call(first, |call| call.id = "late".to_owned());
+    let second = message.open_tool_call(ToolCall {
+        id: "late".to_owned(),
+        ..ToolCall::default()
+    });
+    let id = message.with_tool_call(second, |call| call.id.clone());
+    assert_ne!(id.as_deref(), Some("late"));
+}
+
 #[test]
 fn duplicate_call_ids_are_replaced() {
     let mut message = MessageBuilder::new(&model(), 0);

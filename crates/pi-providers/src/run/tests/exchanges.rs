@@ -315,3 +315,37 @@ async fn an_invalid_base_url_is_an_error() {
         finished.assert_failed(ErrorClass::InvalidRequest, &["base URL"]);
     }
 }
+
+#[tokio::test]
+async fn an_endless_response_ends_at_its_limit_and_keeps_its_content() {
+    let delta = format!("data: {}\n\n", "a".repeat(1 << 20));
+    let mut reply = ScriptedReply::event_stream();
+    for _ in 0..33 {
+        reply = reply.chunk(delta.clone());
+    }
+    let server = ScriptedServer::start([reply.gate("never")]).await;
+    let finished = finish(run_echo(&server, StreamOptions::default())).await;
+    finished.assert_failed(
+        ErrorClass::Protocol,
+        &["The response is larger than 32 MiB"],
+    );
+    assert!(finished.text.len() > 32 << 20);
+}
+
+#[tokio::test]
+async fn a_key_in_an_error_of_the_service_is_redacted() {
+    let server = ScriptedServer::start([ScriptedReply::full(
+        401,
+        &[],
+        r#"{"error": "invalid key sk-secret-123456", "header": "Bearer sk-secret-123456"}"#,
+    )])
+    .await;
+    let options = StreamOptions {
+        api_key: Some("sk-secret-123456".to_owned().into()),
+        ..StreamOptions::default()
+    };
+    let finished = finish(run_echo(&server, options)).await;
+    let error = finished.message.error_message.clone().unwrap();
+    assert!(error.contains("invalid key [redacted]"), "{error}");
+    assert!(!format!("{:?}", finished.message).contains("sk-secret"));
+}

@@ -13,6 +13,7 @@ use super::recovery::{AttemptError, AttemptProgress, RecoveryAction, WebSocketRe
 use super::request::{self, CodexAccount};
 use super::socket::{MessageSocket, SocketOpener, SocketTarget};
 use crate::options::ModelRequest;
+use crate::response_budget::TransportBudget;
 use crate::stream::StreamWriter;
 use crate::wire::DecodeStatus;
 use crate::wire::openai_responses::reader::EventReader;
@@ -176,6 +177,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
         let timeouts = self.request.options.timeouts;
         let mut reader = EventReader::new(request::reader_settings(self.request));
         let mut limit: Option<Duration> = timeouts.first_byte;
+        let mut budget = TransportBudget::new(timeouts.idle);
         loop {
             let event = match connection.socket.receive(limit).await? {
                 WebSocketMessage::Text(event) => event,
@@ -184,6 +186,7 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
                 }
             };
             limit = timeouts.idle;
+            budget.receive(event.len()).map_err(service_error)?;
             let outcome = reader.handle_event(&event, writer.message());
             let status = outcome.map_err(|error| AttemptError::Service {
                 code: reader.error_code().map(str::to_owned),
@@ -194,7 +197,11 @@ impl<'run, O: SocketOpener> SocketRequest<'run, O> {
                 writer.set_phase(StreamPhase::Receiving);
                 writer.message().start();
             }
+            let has_content = writer.message().has_events();
             writer.flush().await;
+            let checked = writer.check_budget();
+            let checked = checked.and_then(|()| budget.check_time(has_content));
+            checked.map_err(service_error)?;
             if status == DecodeStatus::Complete {
                 return Ok(());
             }
@@ -289,6 +296,11 @@ fn create_frame(body: JsonObject) -> String {
     frame.insert("type".into(), "response.create".into());
     frame.extend(body);
     value_to_string(&Value::Object(frame))
+}
+
+/// A response beyond its limits; another connection would receive the same.
+fn service_error(error: ProviderError) -> AttemptError {
+    AttemptError::Service { error, code: None }
 }
 
 fn close_error(code: u16, reason: &str) -> AttemptError {

@@ -211,6 +211,32 @@ async fn names_and_descriptions_are_sanitized() {
     terminal.quit();
 }
 
+/// Names of models and files in the output of commands that are not interactive.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_in_command_output_are_sanitized() {
+    let context = TestContext::new([]).await;
+    let models = context.home.read("agent/models.json");
+    let evil_id = json!(format!("evil{EVIL}\u{202e}")).to_string();
+    let models = models.replace("\"id\":\"alpha\"", &format!("\"id\":{evil_id}"));
+    context.home.write("agent/models.json", models);
+    let file = format!("session{}.jsonl", EVIL.replace('/', ""));
+    let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#;
+    context
+        .home
+        .write(&format!("project/{file}"), format!("{header}\ntorn"));
+    let page = file.replace(".jsonl", ".html");
+    for (arguments, expected) in [
+        (&["--list-models"][..], "evil<U+202E>"),
+        (&["fsck", &file], "session"),
+        (&["--export", &file, &page], "Exported to"),
+    ] {
+        let mut terminal = Terminal::start(&context, arguments);
+        terminal.wait(expected);
+        terminal.exit_code();
+        assert_no_forbidden_sequence(&terminal);
+    }
+}
+
 /// Runs a command once it is on the screen, so that completion does not replace it.
 fn run_command(terminal: &Terminal, command: &str) {
     terminal.send(command);
