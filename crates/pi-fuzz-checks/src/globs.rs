@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use pi_config::{AgentDir, ResourceFlags, ResourceRequest, SettingsStore, load_resources};
 use pi_env::Env;
+use pi_host::resolve_scope;
 use pi_protocol::settings::Settings;
 use pi_protocol::{Model, ProjectAccess};
-use pi_providers::{builtin_model, resolve_scope};
+use pi_providers::builtin_model;
 use pretty_assertions::assert_eq;
 
 use crate::temp_files;

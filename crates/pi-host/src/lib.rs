@@ -45,6 +45,7 @@ mod extension_adapter;
 mod host;
 mod model_catalog;
 mod model_choice;
+mod model_pattern;
 mod participants;
 mod replay;
 mod runtime;
@@ -66,6 +67,10 @@ pub use host::{
 };
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use model_pattern::{
+    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
+    UnlistedModels, compare_ids, resolve_model, resolve_scope,
+};
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
     CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,

@@ -19,14 +19,13 @@ use pi_protocol::{
     AssistantMessage, AssistantMessageEvent, Model, StopReason, ThinkingLevel, UserMessage, api,
 };
 use pi_providers::{
-    FauxProvider, ModelConfig, ModelQuery, Models, ModelsOptions, ProviderConfig, RefreshOptions,
-    Registration, StreamOptions, resolve_model,
+    FauxProvider, ModelConfig, Models, ModelsOptions, ProviderConfig, Registration, StreamOptions,
 };
 
 const USAGE: &str = "\
 Usage: ask MODEL TEXT [options]
 
-MODEL is `provider/id`, a model ID or part of one, optionally followed by `:LEVEL` for thinking.
+MODEL is `provider/id`.
 
 Options:
   --base-url URL    Send the request to this base URL
@@ -70,11 +69,11 @@ async fn run() -> Result<(), AskError> {
     let models = Models::new(ModelsOptions::default());
     let demo = Registration::Provider(Arc::new(FauxProvider::echo()));
     register(&models, "faux", demo)?;
-    let (model, thinking) = select_model(&models, &arguments).await?;
+    let model = select_model(&models, &arguments)?;
 
     let options = StreamOptions {
         api_key: arguments.api_key.map(Into::into),
-        reasoning: model.clamp_thinking_level(thinking),
+        reasoning: model.clamp_thinking_level(arguments.thinking.unwrap_or(ThinkingLevel::Off)),
         ..StreamOptions::default()
     };
     let cancel = options.cancel.clone();
@@ -116,10 +115,7 @@ fn register(models: &Models, id: &str, registration: Registration) -> Result<(),
 }
 
 /// Resolves the model, or builds one for a server given by `--base-url`.
-async fn select_model(
-    models: &Models,
-    arguments: &AskArguments,
-) -> Result<(Arc<Model>, ThinkingLevel), AskError> {
+fn select_model(models: &Models, arguments: &AskArguments) -> Result<Arc<Model>, AskError> {
     if let Some(api) = arguments.api.as_deref()
         && !api::ALL.contains(&api)
     {
@@ -128,9 +124,8 @@ async fn select_model(
             api::ALL.join(", ")
         )));
     }
-    let (provider, id) = match arguments.model.split_once('/') {
-        Some((provider, id)) => (provider, id),
-        None => ("custom", arguments.model.as_str()),
+    let Some((provider, id)) = arguments.model.split_once('/') else {
+        return Err(AskError::Usage("MODEL must be provider/id".to_owned()));
     };
     let is_new = models.provider(provider).is_none();
     match (&arguments.base_url, &arguments.api) {
@@ -148,38 +143,23 @@ async fn select_model(
             };
             register(models, provider, Registration::ModelsFile(config))?;
         }
-        (Some(_), None) if is_new && provider != "custom" => {
+        (Some(_), None) if is_new => {
             return Err(AskError::Usage(format!(
                 "unknown provider {provider}: --base-url requires --api"
             )));
         }
         _ => {}
     }
-    // Resolving an ambiguous model depends on which providers have credentials.
-    models.refresh(RefreshOptions::default()).await;
-    let pattern = match models.provider("custom") {
-        Some(_) => format!("custom/{id}"),
-        None => arguments.model.clone(),
+    let Some(mut model) = models.model(provider, id) else {
+        return Err(AskError::Usage(format!("unknown model {provider}/{id}")));
     };
-    let query = ModelQuery {
-        provider: None,
-        pattern: &pattern,
-        thinking: arguments.thinking,
-        ..ModelQuery::default()
-    };
-    let found = resolve_model(query, models).map_err(|error| AskError::Usage(error.to_string()))?;
-    if let Some(warning) = found.warning {
-        writeln!(io::stderr(), "warning: {warning}")?;
-    }
-    let mut model = found.model;
     if let Some(base_url) = &arguments.base_url {
         Arc::make_mut(&mut model).base_url.clone_from(base_url);
     }
     if let Some(api) = &arguments.api {
         Arc::make_mut(&mut model).api.clone_from(api);
     }
-    let thinking = arguments.thinking.or(found.thinking);
-    Ok((model, thinking.unwrap_or(ThinkingLevel::Off)))
+    Ok(model)
 }
 
 #[derive(Default)]

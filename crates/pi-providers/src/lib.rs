@@ -28,7 +28,6 @@ pub mod bench_support;
 mod catalog;
 mod constrained_sampling;
 mod faux;
-mod model_pattern;
 mod oauth_flows;
 mod options;
 mod providers;
@@ -47,10 +46,6 @@ pub use catalog::{builtin_model, builtin_models};
 pub use catalog::{is_client_identity_header, parse_builtin_models};
 pub use constrained_sampling::strict_parameters;
 pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
-pub use model_pattern::{
-    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
-    UnlistedModels, compare_ids, resolve_model, resolve_scope,
-};
 pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};
 pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};

@@ -11,10 +11,10 @@ use std::time::Duration;
 use pi_auth::{AuthOverrides, Credential, ResolvedAuth};
 use pi_config::{AgentDir, AuthFile, read_models_file};
 use pi_env::Env;
+use pi_host::{ModelQuery, UnlistedModels, resolve_model};
 use pi_protocol::AuthKind;
 use pi_providers::{
-    ModelQuery, Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
-    UnlistedModels, resolve_model,
+    Models, ModelsOptions, NetworkAccess, ProviderConfig, RefreshOptions, Registration,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;

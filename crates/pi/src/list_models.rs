@@ -62,8 +62,8 @@ pub(crate) fn table(mut models: Vec<Arc<Model>>, filter: &ListModels) -> String 
         }
     }
     models.sort_by(|left, right| {
-        pi_providers::compare_ids(&left.provider, &right.provider)
-            .then_with(|| pi_providers::compare_ids(&left.id, &right.id))
+        pi_host::compare_ids(&left.provider, &right.provider)
+            .then_with(|| pi_host::compare_ids(&left.id, &right.id))
     });
     let rows: Vec<[String; 6]> = std::iter::once(HEADINGS.map(str::to_owned))
         .chain(models.iter().map(|model| row(model)))

@@ -113,6 +113,8 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-packed",
             "pi-rpc",
             "pi-host",
+            // Ends commands with the process.
+            "pi-tools",
             "pi-markdown",
             "pi-tui",
             "pi-config",

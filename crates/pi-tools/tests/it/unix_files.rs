@@ -244,7 +244,7 @@ async fn extended_attributes_and_mode_are_kept() {
     let directory = tempdir().unwrap();
     let project = TestProject::local(directory.path());
     let path = directory.path().join("f");
-    fs::write(&path, "before").unwrap();
+    write_file(&path, b"before").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     if setxattr(
         &path,

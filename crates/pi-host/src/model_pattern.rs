@@ -5,7 +5,9 @@
 //! and is lenient: invalid patterns produce warnings.
 
 mod collation;
+mod pool;
 mod reference;
+mod scope;
 #[cfg(test)]
 mod tests;
 
@@ -13,44 +15,14 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use pi_protocol::{Model, ModelGlob, ScopedModel, ThinkingLevel, provider_id};
+use pi_protocol::{Model, ThinkingLevel, provider_id};
+use pi_providers::builtin_provider;
 
-use crate::providers::builtin_provider;
-use crate::registry::Models;
 pub use collation::compare_ids;
+pub use pool::ModelPool;
+use pool::{ModelSlice, WithoutCredentials};
 use reference::{MatchRules, Matched, Reference, SuffixPolicy};
-
-/// The models to search. Access is per provider, so naming a provider loads no other.
-pub trait ModelPool {
-    fn provider_ids(&self) -> Vec<String>;
-
-    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>>;
-
-    fn is_authenticated(&self, provider: &str) -> bool;
-
-    fn all_models(&self) -> Vec<Arc<Model>> {
-        let ids = self.provider_ids();
-        ids.iter().flat_map(|id| self.provider_models(id)).collect()
-    }
-}
-
-impl ModelPool for Models {
-    fn provider_ids(&self) -> Vec<String> {
-        let providers = self.providers();
-        providers
-            .iter()
-            .map(|provider| provider.id().to_owned())
-            .collect()
-    }
-
-    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
-        self.models(provider).to_vec()
-    }
-
-    fn is_authenticated(&self, provider: &str) -> bool {
-        Self::is_authenticated(self, provider)
-    }
-}
+pub use scope::{ModelScope, resolve_scope};
 
 /// The `--provider`, `--model` and `--thinking` options.
 #[derive(Debug, Clone, Copy, Default)]
@@ -265,54 +237,6 @@ fn with_current_provider<'a>(pattern: &'a str, providers: &[String]) -> Cow<'a, 
     }
 }
 
-/// A pool in which no provider has a credential.
-struct WithoutCredentials<'a, P>(&'a P);
-
-impl<P: ModelPool> ModelPool for WithoutCredentials<'_, P> {
-    fn provider_ids(&self) -> Vec<String> {
-        self.0.provider_ids()
-    }
-
-    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
-        self.0.provider_models(provider)
-    }
-
-    fn is_authenticated(&self, _provider: &str) -> bool {
-        false
-    }
-}
-
-/// A list of models that can all be used.
-struct ModelSlice<'a>(&'a [Arc<Model>]);
-
-impl ModelPool for ModelSlice<'_> {
-    fn provider_ids(&self) -> Vec<String> {
-        let mut ids: Vec<String> = Vec::new();
-        for model in self.0 {
-            if !ids.contains(&model.provider) {
-                ids.push(model.provider.clone());
-            }
-        }
-        ids
-    }
-
-    fn provider_models(&self, provider: &str) -> Vec<Arc<Model>> {
-        let models = self.0.iter();
-        models
-            .filter(|model| model.provider == provider)
-            .cloned()
-            .collect()
-    }
-
-    fn is_authenticated(&self, _provider: &str) -> bool {
-        true
-    }
-
-    fn all_models(&self) -> Vec<Arc<Model>> {
-        self.0.to_vec()
-    }
-}
-
 /// Creates an unlisted model of a known provider, based on the provider's default model.
 fn custom_model(
     query: ModelQuery<'_>,
@@ -346,107 +270,6 @@ fn custom_model(
             id: id.to_owned(),
         }),
     })
-}
-
-/// The models matched by a list of patterns.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ModelScope {
-    /// Matching models without duplicates, in pattern order.
-    pub models: Vec<ScopedModel>,
-    pub warnings: Vec<ModelWarning>,
-}
-
-impl ModelScope {
-    fn add_reference(&mut self, pattern: &str, found: &Reference, thinking: Option<ThinkingLevel>) {
-        match &found.matched {
-            Matched::One(model) => self.add(model, thinking),
-            Matched::Several { candidates, .. } => {
-                let mut providers: Vec<String> = Vec::new();
-                for model in candidates {
-                    self.add(model, thinking);
-                    if !providers.contains(&model.provider) {
-                        providers.push(model.provider.clone());
-                    }
-                }
-                providers.sort_by(|left, right| compare_ids(left, right));
-                self.warnings.push(ModelWarning::Ambiguous {
-                    pattern: pattern.to_owned(),
-                    providers,
-                });
-            }
-        }
-    }
-
-    fn add(&mut self, model: &Arc<Model>, thinking: Option<ThinkingLevel>) {
-        if !self.models.iter().any(|known| known.model.is_same(model)) {
-            let model = Arc::clone(model);
-            self.models.push(ScopedModel { model, thinking });
-        }
-    }
-}
-
-/// Resolves a list of patterns; empty ones are ignored. A pattern that several providers match
-/// equally adds the models of all of them.
-pub fn resolve_scope<'a>(
-    patterns: impl IntoIterator<Item = &'a str>,
-    models: &[Arc<Model>],
-) -> ModelScope {
-    let mut scope = ModelScope::default();
-    let pool = ModelSlice(models);
-    let providers = pool.provider_ids();
-    for pattern in patterns {
-        let text = with_current_provider(pattern.trim(), &providers);
-        if text.is_empty() {
-            continue;
-        }
-        if text.contains(['*', '?', '[']) {
-            add_matches(&mut scope, &text, models);
-            continue;
-        }
-        let rules = MatchRules {
-            suffix: SuffixPolicy::Lenient,
-            fuzzy: true,
-        };
-        match reference::resolve(&text, rules, &pool) {
-            Some(found) => {
-                scope.warnings.extend(found.warning.clone());
-                scope.add_reference(pattern, &found, found.thinking);
-            }
-            None => scope.warnings.push(ModelWarning::NoMatch {
-                pattern: pattern.to_owned(),
-            }),
-        }
-    }
-    scope
-}
-
-fn add_matches(scope: &mut ModelScope, pattern: &str, models: &[Arc<Model>]) {
-    let (text, thinking) = match split_level(pattern) {
-        Some((text, Some(level), _)) => (text, Some(level)),
-        Some((_, None, _)) | None => (pattern, None),
-    };
-    // IDs may contain brackets.
-    let exact = MatchRules {
-        suffix: SuffixPolicy::Ignored,
-        fuzzy: false,
-    };
-    if let Some(found) = reference::resolve(text, exact, &ModelSlice(models)) {
-        scope.add_reference(pattern, &found, thinking);
-        return;
-    }
-    let glob = ModelGlob::new(text);
-    let mut found = false;
-    for model in models {
-        if glob.matches(&full_id(model)) || glob.matches(&model.id) {
-            found = true;
-            scope.add(model, thinking);
-        }
-    }
-    if !found {
-        scope.warnings.push(ModelWarning::NoMatch {
-            pattern: pattern.to_owned(),
-        });
-    }
 }
 
 /// Splits at the last colon into prefix, parsed level and raw suffix.

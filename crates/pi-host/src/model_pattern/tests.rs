@@ -2,7 +2,6 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::wire::testing;
 
 /// Models by `provider/id` or `provider/id (name)`, and the providers with a credential.
 struct TestPool {
@@ -41,8 +40,13 @@ fn model(reference: &str) -> Arc<Model> {
     };
     let (provider, id) = reference.split_once('/').unwrap();
     let name = if name.is_empty() { id } else { name };
-    let fields = json!({"provider": provider, "id": id, "name": name, "reasoning": false});
-    Arc::new(testing::model("openai-completions", fields))
+    let record = json!({
+        "id": id, "name": name, "api": "openai-completions", "provider": provider,
+        "baseUrl": "http://127.0.0.1:9", "reasoning": false, "input": ["text"],
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0},
+        "contextWindow": 200_000, "maxTokens": 8192
+    });
+    Arc::new(serde_json::from_value(record).unwrap())
 }
 
 fn pool(authenticated: &[&'static str]) -> TestPool {
