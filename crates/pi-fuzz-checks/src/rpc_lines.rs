@@ -9,7 +9,9 @@ use pi_host::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
 use pi_protocol::Command;
 use pi_protocol::settings::Settings;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-use pi_rpc::{COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, ServeOptions, serve};
+use pi_rpc::{
+    COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, LineWriter, ServeOptions, serve,
+};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -96,7 +98,12 @@ fn responses(bytes: &[u8], expected: usize) -> Vec<Value> {
     let session = async {
         let (ours, theirs) = tokio::io::duplex(1 << 16);
         let (reader, writer) = tokio::io::split(theirs);
-        let serving = serve(start().await, reader, writer, ServeOptions::default());
+        let serving = serve(
+            start().await,
+            reader,
+            LineWriter::start(writer),
+            ServeOptions::default(),
+        );
         let client = exchange(ours, bytes.to_vec(), expected);
         tokio::join!(serving, client).1
     };

@@ -3,12 +3,14 @@
 //! Lines are collected in one buffer and written together. Senders wait while it is full, so a run
 //! cannot get ahead of the reader.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Maximum number of buffered bytes. A longer line is buffered alone.
 const MAX_BUFFERED_BYTES: usize = 128 * 1024;
@@ -18,13 +20,16 @@ const MAX_BUFFERED_BYTES: usize = 128 * 1024;
 #[error("output closed")]
 pub struct OutputClosed;
 
-/// Buffer shared by senders and the writer task.
-#[derive(Debug)]
+/// Buffer shared by senders and the writer.
+#[derive(Debug, Default)]
 struct LineBuffer {
     waiting: Mutex<QueuedBytes>,
     /// Notified when there is something to write.
     filled: Notify,
-    progress: watch::Sender<WriteProgress>,
+    /// Total number of bytes ever written.
+    written: watch::Sender<u64>,
+    /// Separate from `written`: what waits for the end must not wake up for every line.
+    closed: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -34,13 +39,6 @@ struct QueuedBytes {
     sent: u64,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct WriteProgress {
-    /// Total number of bytes ever written.
-    written: u64,
-    closed: bool,
-}
-
 impl LineBuffer {
     fn waiting(&self) -> MutexGuard<'_, QueuedBytes> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,7 +46,7 @@ impl LineBuffer {
 
     /// Queues a line if there is room; returns whether it was queued.
     fn insert(&self, line: &str) -> Result<bool, OutputClosed> {
-        if self.progress.borrow().closed {
+        if self.closed.is_cancelled() {
             return Err(OutputClosed);
         }
         let mut waiting = self.waiting();
@@ -66,8 +64,32 @@ impl LineBuffer {
         Ok(true)
     }
 
-    fn close(&self) {
-        self.progress.send_modify(|progress| progress.closed = true);
+    /// Waits for lines and moves them to `bytes`; returns `false` when the stream is closed.
+    async fn take(&self, bytes: &mut Vec<u8>) -> bool {
+        bytes.clear();
+        // Do not keep the capacity of one very long line.
+        bytes.shrink_to(2 * MAX_BUFFERED_BYTES);
+        loop {
+            std::mem::swap(&mut self.waiting().bytes, bytes);
+            if !bytes.is_empty() {
+                return true;
+            }
+            let filled = self.filled.notified();
+            if self.closed.run_until_cancelled(filled).await.is_none() {
+                return false;
+            }
+        }
+    }
+
+    /// Records the outcome of writing `bytes`.
+    fn record(&self, bytes: &[u8], outcome: io::Result<()>) -> io::Result<()> {
+        match &outcome {
+            Ok(()) => self
+                .written
+                .send_modify(|written| *written += bytes.len() as u64),
+            Err(_) => self.closed.cancel(),
+        }
+        outcome
     }
 }
 
@@ -83,9 +105,10 @@ impl LineSink {
 
     /// Sends a line without its line ending; waits while the buffer is full.
     pub async fn send(&self, line: String) -> Result<(), OutputClosed> {
-        let mut progress = self.0.progress.subscribe();
+        let mut written = self.0.written.subscribe();
         while !self.0.insert(&line)? {
-            progress.changed().await.map_err(|_gone| OutputClosed)?;
+            let progress = self.0.closed.run_until_cancelled(written.changed());
+            progress.await.ok_or(OutputClosed)?.ok();
         }
         Ok(())
     }
@@ -93,27 +116,22 @@ impl LineSink {
     /// Waits until everything sent before is written.
     pub async fn flush(&self) -> Result<(), OutputClosed> {
         let sent = self.0.waiting().sent;
-        let mut progress = self.0.progress.subscribe();
-        let reached = progress
-            .wait_for(|progress| progress.closed || progress.written >= sent)
-            .await
-            .map_err(|_gone| OutputClosed)?;
-        if reached.written >= sent {
-            Ok(())
-        } else {
-            Err(OutputClosed)
+        let mut written = self.0.written.subscribe();
+        let reached = written.wait_for(|written| *written >= sent);
+        match self.0.closed.run_until_cancelled(reached).await {
+            Some(_reached) => Ok(()),
+            None if *self.0.written.borrow() >= sent => Ok(()),
+            None => Err(OutputClosed),
         }
     }
 
     /// Waits until the other end closes the stream.
     pub async fn closed(&self) {
-        let mut progress = self.0.progress.subscribe();
-        // The buffer holds the sender, so the wait ends only when the stream closes.
-        progress.wait_for(|progress| progress.closed).await.ok();
+        self.0.closed.cancelled().await;
     }
 }
 
-/// The task that owns a stream. Dropping it stops writing, possibly in the middle of a line.
+/// The owner of a stream. Dropping it stops writing, possibly in the middle of a line.
 #[derive(Debug)]
 pub struct LineWriter {
     sink: LineSink,
@@ -122,14 +140,23 @@ pub struct LineWriter {
 
 impl LineWriter {
     pub fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        let buffer = Arc::new(LineBuffer {
-            waiting: Mutex::default(),
-            filled: Notify::new(),
-            progress: watch::Sender::default(),
-        });
+        Self::with_task(|buffer| tokio::spawn(write_lines(buffer, writer)))
+    }
+
+    /// Writes on a thread that does nothing else. A stream that can only be written by waiting would otherwise need a
+    /// thread for every write.
+    pub fn start_thread(writer: impl Write + Send + 'static) -> Self {
+        let runtime = Handle::current();
+        Self::with_task(|buffer| {
+            tokio::task::spawn_blocking(move || write_lines_waiting(&runtime, &buffer, writer))
+        })
+    }
+
+    fn with_task(start: impl FnOnce(Arc<LineBuffer>) -> JoinHandle<io::Result<()>>) -> Self {
+        let buffer = Arc::new(LineBuffer::default());
         Self {
             sink: LineSink(Arc::clone(&buffer)),
-            task: tokio::spawn(write_lines(buffer, writer)),
+            task: start(buffer),
         }
     }
 
@@ -150,7 +177,7 @@ impl LineWriter {
 impl Drop for LineWriter {
     fn drop(&mut self) {
         self.task.abort();
-        self.sink.0.close();
+        self.sink.0.closed.cancel();
     }
 }
 
@@ -159,29 +186,27 @@ async fn write_lines(
     mut writer: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
-    loop {
-        std::mem::swap(&mut buffer.waiting().bytes, &mut bytes);
-        if bytes.is_empty() {
-            buffer.filled.notified().await;
-            continue;
-        }
-        if let Err(error) = write(&mut writer, &bytes).await {
-            buffer.close();
-            return Err(error);
-        }
-        let written = bytes.len() as u64;
-        buffer
-            .progress
-            .send_modify(|progress| progress.written += written);
-        bytes.clear();
-        // Do not keep the capacity of one very long line.
-        bytes.shrink_to(2 * MAX_BUFFERED_BYTES);
+    while buffer.take(&mut bytes).await {
+        let outcome = async {
+            writer.write_all(&bytes).await?;
+            writer.flush().await
+        };
+        buffer.record(&bytes, outcome.await)?;
     }
+    Ok(())
 }
 
-async fn write(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
-    writer.write_all(bytes).await?;
-    writer.flush().await
+fn write_lines_waiting(
+    runtime: &Handle,
+    buffer: &LineBuffer,
+    mut writer: impl Write,
+) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    while runtime.block_on(buffer.take(&mut bytes)) {
+        let outcome = writer.write_all(&bytes).and_then(|()| writer.flush());
+        buffer.record(&bytes, outcome)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -212,6 +237,39 @@ mod tests {
         sink.flush().await.unwrap();
         drop((writer, sink));
         assert_eq!(reading.await.unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn a_thread_writes_complete_lines_in_order_and_ends_with_its_owner() {
+        let (mut far, near) = io::pipe().unwrap();
+        let writer = LineWriter::start_thread(near);
+        let sink = writer.sink();
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut text = String::new();
+            io::Read::read_to_string(&mut far, &mut text).map(|_| text)
+        });
+        let mut expected = String::new();
+        for number in 0..500 {
+            sink.send(number.to_string()).await.unwrap();
+            writeln!(expected, "{number}").unwrap();
+        }
+        sink.flush().await.unwrap();
+        drop(writer);
+        // The reader sees the end only after the thread has dropped its end.
+        assert_eq!(reading.await.unwrap().unwrap(), expected);
+        assert_eq!(sink.try_send("late"), Err(OutputClosed));
+    }
+
+    #[tokio::test]
+    async fn a_thread_reports_why_the_stream_was_closed() {
+        let (far, near) = io::pipe().unwrap();
+        let writer = LineWriter::start_thread(near);
+        let sink = writer.sink();
+        drop(far);
+        sink.send("lost".to_owned()).await.unwrap();
+        sink.closed().await;
+        let reason = writer.closed_by().await.unwrap();
+        assert_eq!(reason.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use pi_host::{
 };
 use pi_protocol::json::RawJson;
 use pi_protocol::{Ack, UpdateFormat};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -57,10 +57,9 @@ pub enum ServeOutcome {
 pub async fn serve(
     runtime: SessionRuntime,
     reader: impl AsyncRead + Unpin,
-    writer: impl AsyncWrite + Send + Unpin + 'static,
+    writer: LineWriter,
     options: ServeOptions,
 ) -> ServeOutcome {
-    let writer = LineWriter::start(writer);
     let server = Server {
         events: Arc::new(JsonEventWriter::new(writer.sink(), options.updates)),
         sink: writer.sink(),

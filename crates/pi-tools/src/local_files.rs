@@ -9,12 +9,13 @@ mod replace;
 mod replace;
 
 use std::fs::{self, File, FileType, Metadata};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use pi_core::{
     DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
 };
+use tokio::io::AsyncReadExt;
 use uuid::Uuid;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,10 +41,17 @@ impl FileOperations for LocalFiles {
 
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
         run_blocking(path, |path| {
-            let (file, metadata) = open_regular(&path)?;
+            let (mut file, metadata) = open_regular(&path)?;
+            let start = read_start(&mut file)?;
+            let is_complete = start.len() < START_BYTES;
+            let start = io::Cursor::new(start);
             Ok(OpenFile {
                 size: metadata.len(),
-                reader: Box::new(tokio::fs::File::from_std(file)),
+                reader: if is_complete {
+                    Box::new(start)
+                } else {
+                    Box::new(AsyncReadExt::chain(start, tokio::fs::File::from_std(file)))
+                },
             })
         })
     }
@@ -70,6 +78,15 @@ impl FileOperations for LocalFiles {
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
         run_blocking(path, move |path| replace::replace(&path, &contents))
     }
+}
+
+/// Bytes that are read when a file is opened. Most files are complete then, without another switch of threads.
+const START_BYTES: usize = 64 * 1024;
+
+fn read_start(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    file.take(START_BYTES as u64).read_to_end(&mut start)?;
+    Ok(start)
 }
 
 /// Returns a unique name for a temporary file. It does not include the target's name, so that files

@@ -1,8 +1,10 @@
 //! RPC mode: commands on stdin, responses and events on stdout.
 
+use std::io;
+
 use pi_host::SessionRuntime;
 use pi_protocol::UpdateFormat;
-use pi_rpc::{RpcExtensionUi, ServeOptions, serve};
+use pi_rpc::{LineWriter, RpcExtensionUi, ServeOptions, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};
@@ -24,7 +26,8 @@ pub(crate) async fn run(
     };
     // Responses do not wait for this, the exit does: reported changes are recorded as seen.
     let looking = report_project_changes(runtime.clone());
-    let serving = serve(runtime, tokio::io::stdin(), tokio::io::stdout(), options);
+    let output = LineWriter::start_thread(io::stdout());
+    let serving = serve(runtime, tokio::io::stdin(), output, options);
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
     let signal = tokio::select! {

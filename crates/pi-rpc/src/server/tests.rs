@@ -101,6 +101,7 @@ async fn a_client_approves_a_tool_call_and_the_run_continues() {
     let runtime = start(faux, policy.build()).await;
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
+    let writer = LineWriter::start(writer);
     let serving = tokio::spawn(serve(runtime, reader, writer, ServeOptions::default()));
 
     let mut client = Client::new(ours);
