@@ -65,7 +65,9 @@ pub use host::{
     TrustResolution, TrustResolver,
 };
 pub use model_catalog::{fetch_models, matches_a_model};
-pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use model_choice::{
+    ModelChoiceError, ModelFlags, default_model_of_provider, fetch_local_models,
+};
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
     CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,
