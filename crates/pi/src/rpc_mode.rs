@@ -6,6 +6,7 @@ use pi_rpc::{RpcExtensionUi, ServeOptions, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};
+use crate::own_stdio;
 use crate::signals::Signals;
 
 /// Serves the client until it disconnects or a signal arrives.
@@ -24,7 +25,8 @@ pub(crate) async fn run(
     };
     // Responses do not wait for this, the exit does: reported changes are recorded as seen.
     let looking = report_project_changes(runtime.clone());
-    let serving = serve(runtime, tokio::io::stdin(), tokio::io::stdout(), options);
+    let (input, output) = (own_stdio::async_stdin(), own_stdio::async_stdout());
+    let serving = serve(runtime, input, output, options);
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
     let signal = tokio::select! {

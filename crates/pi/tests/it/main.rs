@@ -18,6 +18,7 @@ mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
 mod extension_library;
+mod extension_output;
 mod fsck;
 mod harness;
 mod hostile_input_page;
