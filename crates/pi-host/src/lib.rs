@@ -93,9 +93,9 @@ pub use pi_extensions::{
     DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
     ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
     ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
-    HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement,
-    RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
-    ToolRenderer, TuiToolkit, WideEdge,
+    HookInterrupt, HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin,
+    OverlayPlacement, RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData,
+    ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
 };
 pub use pi_providers::{LlamaRouter, Models};
 pub use pi_session::ForkPosition;

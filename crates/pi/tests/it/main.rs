@@ -37,4 +37,5 @@ mod session_interop;
 mod signals;
 #[cfg(unix)]
 mod terminal;
+mod unresponsive_hooks;
 mod unusual_environment;
