@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ExtensionsInner;
 use crate::events::{self, EventResult, ExtensionEvent, InputEvent};
 use crate::front_end::ExtensionFailure;
-use crate::hooks::{GivenUp, Hook};
+use crate::hooks::{AbandonedHook, Hook};
 
 /// Time an extension has to finish canceled work; a promise that never settles would block the
 /// session forever.
@@ -107,12 +107,12 @@ impl ExtensionsInner {
             let skipped = self.hooks.skipped();
             let mut running = std::pin::pin!(dispatch.run(signal, &skipped));
             let outcome = loop {
-                let given_up = match self.until_given_up(&hook, running.as_mut()).await {
+                let abandoned = match self.unless_abandoned(&hook, running.as_mut()).await {
                     Ok(outcome) => break outcome,
-                    Err(given_up) => given_up,
+                    Err(abandoned) => abandoned,
                 };
-                let recovery = probe.recover(given_up.recovery()).await;
-                if given_up == GivenUp::Aborted && name == InputEvent::NAME {
+                let recovery = probe.recover(abandoned.recovery()).await;
+                if abandoned == AbandonedHook::Aborted && name == InputEvent::NAME {
                     // The input that the user aborted is not sent.
                     return json!({ "action": "handled" });
                 }
@@ -120,7 +120,7 @@ impl ExtensionsInner {
                     // Code that kept the host busy was stopped, so the event gets through now.
                     HostRecovery::NotStarted => {}
                     HostRecovery::Responsive => break Err(EngineError::Interrupted),
-                    HostRecovery::Blocked => return given_up_result(name, given_up),
+                    HostRecovery::Blocked => return abandoned_result(name, abandoned),
                 }
             };
             let error = match outcome {
@@ -134,7 +134,7 @@ impl ExtensionsInner {
                     | EngineError::TimedOut(_)
                     | EngineError::OutOfMemory(_)
             );
-            // A hook that was given up is reported already.
+            // A hook that was abandoned is reported already.
             let result = match error {
                 EngineError::Interrupted => fail_closed(name, &error.to_string()),
                 error => self.failed(name, extension(), error.to_string()).await,
@@ -179,9 +179,9 @@ fn fail_closed(name: &str, error: &str) -> Value {
 }
 
 /// Returns the result of an event whose extension host does not respond.
-fn given_up_result(name: &str, given_up: GivenUp) -> Value {
-    match given_up {
-        GivenUp::Aborted => fail_closed(name, "aborted"),
-        GivenUp::Late => fail_closed(name, "the extensions are not responding"),
+fn abandoned_result(name: &str, abandoned: AbandonedHook) -> Value {
+    match abandoned {
+        AbandonedHook::Aborted => fail_closed(name, "aborted"),
+        AbandonedHook::Late => fail_closed(name, "the extensions are not responding"),
     }
 }

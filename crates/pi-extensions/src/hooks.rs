@@ -2,7 +2,7 @@
 //!
 //! Every hook has a deadline, which does not run while a dialog of an extension is open. After it, the
 //! user chooses to wait, to disable the extension or to quit; without a user, the hook is skipped.
-//! An abort gives up the hooks in progress at once. The session then continues without their results.
+//! An abort abandons the hooks in progress at once. The session then continues without their results.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -85,7 +85,7 @@ impl HookLimits {
     }
 }
 
-/// Why hooks in progress are given up.
+/// Why hooks in progress are abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookInterrupt {
     /// The user aborted what is in progress.
@@ -107,14 +107,14 @@ pub(crate) struct Hook<'a> {
 
 /// A hook whose result the session no longer waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GivenUp {
+pub(crate) enum AbandonedHook {
     /// The user aborted it.
     Aborted,
     /// It missed its deadline.
     Late,
 }
 
-impl GivenUp {
+impl AbandonedHook {
     /// Returns the time that the extension host has to respond again.
     pub(crate) fn recovery(self) -> Duration {
         match self {
@@ -214,20 +214,20 @@ impl HookState {
 
 impl ExtensionsInner {
     /// Awaits a hook; fails if the session is not to wait for it any longer.
-    pub(crate) async fn until_given_up<Data>(
+    pub(crate) async fn unless_abandoned<Data>(
         &self,
         hook: &Hook<'_>,
         running: impl Future<Output = Data>,
-    ) -> Result<Data, GivenUp> {
+    ) -> Result<Data, AbandonedHook> {
         tokio::select! {
             biased;
             outcome = running => Ok(outcome),
-            given_up = self.give_up(hook) => Err(given_up),
+            abandoned = self.abandonment(hook) => Err(abandoned),
         }
     }
 
-    /// Completes when a hook is given up.
-    async fn give_up(&self, hook: &Hook<'_>) -> GivenUp {
+    /// Completes when a hook is abandoned.
+    async fn abandonment(&self, hook: &Hook<'_>) -> AbandonedHook {
         let mut interrupts = self.hooks.interrupts.subscribe();
         let limit = self.hooks.limit_of(hook.name);
         loop {
@@ -241,12 +241,12 @@ impl ExtensionsInner {
             };
             match decision {
                 HookDecision::Wait => {}
-                HookDecision::Skip => return GivenUp::Late,
+                HookDecision::Skip => return AbandonedHook::Late,
             }
         }
     }
 
-    async fn abort_hook(&self, hook: &Hook<'_>) -> GivenUp {
+    async fn abort_hook(&self, hook: &Hook<'_>) -> AbandonedHook {
         let grace = tokio::time::sleep(ABORT_GRACE);
         match hook.signal {
             // A blocked host does not process the signal.
@@ -257,7 +257,7 @@ impl ExtensionsInner {
             None => grace.await,
         }
         self.hooks.suspend((hook.extension)());
-        GivenUp::Aborted
+        AbandonedHook::Aborted
     }
 
     async fn signal_and_wait(&self, signal: u64) {

@@ -32,7 +32,7 @@ impl SessionExtensions {
         self.0.emit(cancel, event).await
     }
 
-    /// Gives up the hooks in progress.
+    /// Abandons the hooks in progress.
     pub fn interrupt_hooks(&self, interrupt: HookInterrupt) {
         self.0.hooks.interrupt(interrupt);
     }

@@ -89,7 +89,7 @@ impl Tool for ExtensionTool {
                 cancel: None,
                 signal: None,
             };
-            let Ok(prepared) = shared.until_given_up(&hook, prepared).await else {
+            let Ok(prepared) = shared.unless_abandoned(&hook, prepared).await else {
                 return Err(ToolError::new(
                     "the tool's prepareArguments did not respond",
                 ));

@@ -246,7 +246,7 @@ impl AgentSession {
 }
 
 impl SessionCore {
-    /// Feeds a request of the user that only cancels, and gives up the hooks in progress: a hook that
+    /// Feeds a request of the user that only cancels, and abandons the hooks in progress: a hook that
     /// does not respond must not delay it.
     fn interrupt(&self, input: Input) {
         self.control.interrupt(input);

@@ -8,7 +8,7 @@ import { shellHandlers } from "pi:pi/tool_operations";
 import { register } from "pi:pi/callbacks";
 import { enterHandler } from "pi:host";
 
-// Events in progress by dispatch ID, so that a dispatch can continue after an extension was interrupted or given up.
+// Events in progress by dispatch ID, so that a dispatch can continue after an extension was interrupted or abandoned.
 const dispatches = new Map();
 const POSITION = Symbol("position");
 
@@ -31,12 +31,12 @@ function* remaining(event) {
   }
 }
 
-// Returns whether the program has given up the handlers of a run and continues with the next extension.
-function isGivenUp(event, run) {
+// Returns whether the program has abandoned the handlers of a run and continues with the next extension.
+function isAbandoned(event, run) {
   return event[POSITION].run !== run;
 }
 
-// Returns what the rule of an event collects, which survives a handler that was given up.
+// Returns what the rule of an event collects, which survives a handler that was abandoned.
 function collected(event, initial) {
   return (event[POSITION].collected ??= initial);
 }
@@ -49,9 +49,9 @@ async function runHandlers(event, context, onResult, onError = undefined) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       try {
         const result = await handler(event, context);
-        if (isGivenUp(event, run) || onResult?.(result, extension)) return;
+        if (isAbandoned(event, run) || onResult?.(result, extension)) return;
       } catch (error) {
-        if (isGivenUp(event, run)) return reportError(extension.path, event.type, error);
+        if (isAbandoned(event, run)) return reportError(extension.path, event.type, error);
         if (onError?.(error, extension)) return;
         reportError(extension.path, event.type, error);
       }
@@ -245,7 +245,7 @@ async function transformMessages(event, context) {
       const copy = structuredClone(messages);
       try {
         const result = await handler({ ...event, messages: copy }, context);
-        if (isGivenUp(event, run)) return messages;
+        if (isAbandoned(event, run)) return messages;
         event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
       } catch (error) {
         reportError(extension.path, event.type, error);
@@ -256,7 +256,7 @@ async function transformMessages(event, context) {
 }
 
 // Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
-// this ID after a handler was interrupted or given up. `skipped` has the extensions that receive no events; its values
+// this ID after a handler was interrupted or abandoned. `skipped` has the extensions that receive no events; its values
 // state whether events whose handlers decide about something must fail then.
 export async function emit(newEvent, signalId, dispatchId, skipped) {
   const event = newEvent ?? dispatches.get(dispatchId);
@@ -273,7 +273,7 @@ export async function emit(newEvent, signalId, dispatchId, skipped) {
     const rule = rules[event.type];
     return rule ? await rule(event, context) : void (await runHandlers(event, context));
   } finally {
-    if (!isGivenUp(event, run)) dispatches.delete(dispatchId);
+    if (!isAbandoned(event, run)) dispatches.delete(dispatchId);
     if (signalId !== undefined && signalId !== null) releaseSignal(signalId);
   }
 }

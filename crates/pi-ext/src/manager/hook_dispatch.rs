@@ -30,7 +30,7 @@ pub(super) struct BlockedHosts {
     node: Arc<AtomicBool>,
 }
 
-/// State of a host after a handler was given up.
+/// State of a host after a handler was abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRecovery {
     /// The event has not reached any handler yet: other code kept the host busy.
@@ -90,7 +90,7 @@ impl<'manager> HookDispatch<'manager> {
     }
 
     /// Calls the handlers that have not received the event yet and returns their combined result.
-    /// A handler that was interrupted or given up is not called again.
+    /// A handler that was interrupted or abandoned is not called again.
     ///
     /// `signal` is the ID that cancels the handlers with [`ExtensionManager::abort`]. `skipped` has the
     /// extensions that receive no events, by path; if its value is true, the event fails where a handler
@@ -122,7 +122,7 @@ impl<'manager> HookDispatch<'manager> {
         } else {
             event.clone()
         };
-        // Kept, so that a dispatch that is given up here continues here.
+        // Kept, so that a dispatch that is abandoned here continues here.
         self.node_event = Some(event);
         if !self.is_on_node {
             self.is_on_node = true;

@@ -121,7 +121,7 @@ impl SessionRun for AgentSession {
 
     fn abort(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Not `AgentSession::abort`, which gives up hooks: this is called by one of them.
+            // Not `AgentSession::abort`, which abandons hooks: this is called by one of them.
             self.control().interrupt(Input::Abort);
             self.wait_for_idle().await;
         })
