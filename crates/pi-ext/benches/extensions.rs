@@ -92,7 +92,11 @@ impl BenchEnv {
         self.runtime.block_on(async {
             extensions.bind(json!({})).await.unwrap();
             let start = json!({"type": "session_start", "reason": "startup"});
-            extensions.emit(1, Some(start), None).await.unwrap();
+            extensions
+                .hook_dispatch(1, start)
+                .run(None, &Value::Null)
+                .await
+                .unwrap();
         });
         extensions
     }
@@ -147,7 +151,7 @@ fn tool_call_hook(bencher: Bencher<'_, '_>) {
             "input": {"command": "ls -la src"}});
         let result = env
             .runtime
-            .block_on(extensions.emit(1, Some(event), None))
+            .block_on(extensions.hook_dispatch(1, event).run(None, &Value::Null))
             .unwrap();
         assert_eq!(result["block"], true);
     });

@@ -28,12 +28,12 @@ pub(crate) use realm::Realm;
 pub(crate) use terminal::TerminalModule;
 pub(crate) use values::NativeReply;
 pub use watchdog::EngineLimits;
-use watchdog::Heartbeat;
-pub(crate) use watchdog::Watchdog;
+pub(crate) use watchdog::{Heartbeat, Watchdog};
 
 use crate::cache::SourceCache;
 use crate::error::EngineError;
 use crate::host::{EngineHost, SharedHost};
+use crate::running_hooks::RunningHooks;
 use crate::tui_toolkit::{SharedToolkit, TuiToolkit};
 
 /// Minimum interval between heartbeat checks of a busy thread.
@@ -72,6 +72,7 @@ pub struct EngineOptions {
     /// Packages implemented by embedded modules: specifier and module name.
     pub(crate) packages: Vec<(String, String)>,
     pub(crate) tui_toolkit: Option<SharedToolkit>,
+    pub(crate) running_hooks: Arc<RunningHooks>,
 }
 
 impl EngineOptions {
@@ -86,6 +87,7 @@ impl EngineOptions {
             virtual_modules: Vec::new(),
             packages: Vec::new(),
             tui_toolkit: None,
+            running_hooks: Arc::default(),
         }
     }
 
@@ -201,10 +203,7 @@ impl Engine {
 
     /// Returns whether the JavaScript thread is running.
     pub fn is_started(&self) -> bool {
-        self.thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some()
+        self.current_thread().is_some()
     }
 
     /// Imports a file as an extension's entry point and runs its top level.
@@ -298,6 +297,24 @@ impl Engine {
         let (reply, response) = oneshot::channel();
         thread.send(Box::new(move |realm| drop(reply.send(work(realm)))))?;
         response.await.map_err(|_closed| thread.failure())
+    }
+
+    /// Interrupts the code in progress, and the child process it waits for.
+    pub(crate) fn interrupt(&self) {
+        if let Some(thread) = self.current_thread() {
+            thread.heartbeat.interrupt();
+        }
+    }
+
+    /// Returns the number of the entry into JavaScript that is in progress or blocked; `None` while
+    /// idle.
+    pub(crate) fn current_entry(&self) -> Option<u64> {
+        self.current_thread()?.heartbeat.current_entry()
+    }
+
+    fn current_thread(&self) -> Option<Arc<EngineThread>> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        thread.clone()
     }
 
     /// Abandons the current thread. The next use starts a new one, with nothing loaded.

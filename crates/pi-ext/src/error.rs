@@ -35,6 +35,9 @@ pub enum EngineError {
         .0.as_secs_f32()
     )]
     Runaway(Duration),
+    /// The code was interrupted on request.
+    #[error("stopped because it did not respond")]
+    Interrupted,
     /// The promise did not settle in time. The operation behind it keeps running.
     #[error("timed out after {} s: the promise was not settled", .0.as_secs_f32())]
     TimedOut(Duration),

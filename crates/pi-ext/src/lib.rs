@@ -30,6 +30,7 @@ mod manager;
 mod node;
 mod node_host;
 mod resolver;
+mod running_hooks;
 mod source_map;
 mod tui_toolkit;
 mod typescript;
@@ -43,7 +44,7 @@ pub use host::{
 };
 pub use host_modules::{ModuleSupport, module_support, virtual_module_names};
 pub use host_router::{EVENTS_CALL, ExtensionHost, SCREEN_CALL};
-pub use manager::{ExtensionManager, UiCall};
+pub use manager::{ExtensionManager, HookDispatch, HookProbe, HostRecovery, UiCall};
 pub use node_host::NodeHostError;
 pub use resolver::{ImportKind, ModuleResolver, ResolveError, ResolvedModule};
 pub use tui_toolkit::{NativeWidget, TuiToolkit, WideEdge};

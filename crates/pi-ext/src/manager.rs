@@ -8,9 +8,10 @@
 //! all extensions go to both hosts.
 
 mod functions;
+mod hook_dispatch;
 mod ui;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,16 +20,17 @@ use serde_json::{Value, json};
 use crate::engine::{CallOptions, Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::host::SharedHost;
-use crate::host_router::{
-    EventFlow, ExtensionHost, RoutedHost, Subscriptions, combine_results, merge_result,
-};
+use crate::host_router::{ExtensionHost, RoutedHost, Subscriptions};
 use crate::node_host::{self, NodeHost};
+use crate::running_hooks::RunningHooks;
 pub use functions::UiCall;
 use functions::{
-    ABORT, BIND, COMPLETE_COMMAND, EMIT, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION,
-    PREPARE_ARGUMENTS, REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT,
-    SET_FLAGS, SIGN_IN, STREAM,
+    ABORT, BIND, COMPLETE_COMMAND, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION, PREPARE_ARGUMENTS,
+    REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT, SET_FLAGS,
+    SIGN_IN, STREAM,
 };
+use hook_dispatch::BlockedHosts;
+pub use hook_dispatch::{HookDispatch, HookProbe, HostRecovery};
 
 /// Packages that extensions import, with the embedded module that implements each.
 const PACKAGES: [(&str, &str); 6] = [
@@ -58,8 +60,8 @@ pub struct ExtensionManager {
     /// Paths of the extensions that run on Node.
     on_node: Mutex<HashSet<String>>,
     subscriptions: Arc<Mutex<Subscriptions>>,
-    /// Events that the embedded engine is still processing, by dispatch ID. Node receives them next.
-    in_flight: Mutex<HashMap<u64, Value>>,
+    running_hooks: Arc<RunningHooks>,
+    blocked: BlockedHosts,
 }
 
 impl ExtensionManager {
@@ -91,7 +93,8 @@ impl ExtensionManager {
             node: NodeHost::new(options_for(ExtensionHost::Node)),
             on_node: Mutex::default(),
             subscriptions,
-            in_flight: Mutex::default(),
+            running_hooks: Arc::clone(&options.running_hooks),
+            blocked: BlockedHosts::default(),
         }
     }
 
@@ -119,72 +122,6 @@ impl ExtensionManager {
     pub async fn bind(&self, flags: Value) -> Result<(), EngineError> {
         self.call_all_hosts(SET_FLAGS, vec![flags]).await?;
         self.call_all_hosts(BIND, Vec::new()).await
-    }
-
-    /// Emits an event and returns the combined result of its handlers.
-    ///
-    /// `signal` is the ID that cancels the dispatch with [`ExtensionManager::abort`]. If the engine
-    /// interrupts an extension, call again with the same `dispatch` and no event to continue with
-    /// the remaining handlers; the interrupted one is not run again.
-    pub async fn emit(
-        &self,
-        dispatch: u64,
-        event: Option<Value>,
-        signal: Option<u64>,
-    ) -> Result<Value, EngineError> {
-        let has_node = self.node.is_alive();
-        if let (true, Some(event)) = (has_node, &event) {
-            lock(&self.in_flight).insert(dispatch, event.clone());
-        }
-        let first = match self.embedded() {
-            Some(engine) => {
-                let event = event.unwrap_or_default();
-                let values = vec![event, json!(signal), dispatch.into()];
-                let options = CallOptions::default();
-                engine.call(EMIT.module, EMIT.name, values, options).await
-            }
-            None => Ok(Value::Null),
-        };
-        let was_interrupted = matches!(
-            first,
-            Err(EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_))
-        );
-        if was_interrupted || !has_node {
-            return first;
-        }
-        let event = lock(&self.in_flight).remove(&dispatch);
-        self.emit_on_node(event.unwrap_or_default(), first?, signal)
-            .await
-    }
-
-    /// Emits an event to the extensions on Node, after the embedded engine has processed it.
-    async fn emit_on_node(
-        &self,
-        event: Value,
-        first: Value,
-        signal: Option<u64>,
-    ) -> Result<Value, EngineError> {
-        let mut event = event;
-        let name = event.get("type").and_then(Value::as_str);
-        let name = name.unwrap_or_default().to_owned();
-        if merge_result(&mut event, &first) == EventFlow::Decided
-            || !lock(&self.subscriptions).has_node_subscriber(&name)
-        {
-            return Ok(first);
-        }
-        let values = vec![event, json!(signal)];
-        let options = CallOptions::default();
-        let called = self.node.call(EMIT.module, EMIT.name, values, options);
-        match called.await {
-            Ok(second) => Ok(combine_results(&name, first, second)),
-            // A failing `tool_call` handler blocks the call, so an exit of Node must block it as well.
-            Err(EngineError::Node(error)) if name == "tool_call" => {
-                Ok(json!({ "failure": error.to_string() }))
-            }
-            // The exit of Node has already been reported as a fault.
-            Err(EngineError::Node(_)) => Ok(first),
-            Err(error) => Err(error),
-        }
     }
 
     pub async fn run_command(

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::{CallOptions, EngineOptions};
 use crate::error::EngineError;
@@ -50,6 +51,12 @@ pub enum NodeHostError {
         .0.as_secs()
     )]
     Unresponsive(Duration),
+    /// A handler of an extension blocked Node, which was killed.
+    #[error(
+        "an extension blocked Node, which was killed; its extensions are unavailable until you \
+         run /reload"
+    )]
+    Blocked,
 }
 
 /// Handle to the Node process that runs extensions.
@@ -65,6 +72,8 @@ struct NodeThread {
     // Unbounded: every sender awaits its reply, so there is at most one entry per caller.
     calls: mpsc::UnboundedSender<NodeCall>,
     failure: Arc<OnceLock<NodeHostError>>,
+    /// Kills Node when canceled.
+    killer: CancellationToken,
 }
 
 impl NodeHost {
@@ -85,18 +94,24 @@ impl NodeHost {
             .is_some_and(|thread| thread.failure.get().is_none())
     }
 
+    /// Returns the token that kills Node.
+    pub(crate) fn killer(&self) -> CancellationToken {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = thread.as_ref();
+        thread.map_or_else(CancellationToken::new, |thread| thread.killer.clone())
+    }
+
     /// Calls an exported function of an embedded module and awaits its result.
     ///
     /// Node cannot be interrupted. A call with a time slice stops waiting when the slice is over,
     /// and its result is discarded.
-    pub(crate) async fn call(
+    pub(crate) fn call(
         &self,
         module: &str,
         export: &str,
         arguments: Vec<Value>,
         options: CallOptions,
-    ) -> NodeCallResult {
-        let thread = self.thread()?;
+    ) -> impl Future<Output = NodeCallResult> + Send + use<> {
         let (reply, response) = oneshot::channel();
         let call = NodeCall {
             id: self.next_call.fetch_add(1, Ordering::Relaxed),
@@ -106,22 +121,26 @@ impl NodeHost {
             extension: options.extension,
             reply,
         };
-        if thread.calls.send(call).is_err() {
-            return Err(thread.failure());
-        }
         let limit = match (options.slice, options.timeout.or(self.options.limits.call)) {
             (Some(slice), _) => Some((slice, EngineError::Runaway(slice))),
             (None, Some(timeout)) => Some((timeout, EngineError::TimedOut(timeout))),
             (None, None) => None,
         };
-        let response = match limit {
-            Some((limit, timeout_error)) => match tokio::time::timeout(limit, response).await {
-                Ok(response) => response,
-                Err(_) => return Err(timeout_error),
-            },
-            None => response.await,
-        };
-        response.unwrap_or_else(|_closed| Err(thread.failure()))
+        let thread = self.thread();
+        async move {
+            let thread = thread?;
+            if thread.calls.send(call).is_err() {
+                return Err(thread.failure());
+            }
+            let response = match limit {
+                Some((limit, timeout_error)) => match tokio::time::timeout(limit, response).await {
+                    Ok(response) => response,
+                    Err(_) => return Err(timeout_error),
+                },
+                None => response.await,
+            };
+            response.unwrap_or_else(|_closed| Err(thread.failure()))
+        }
     }
 
     fn thread(&self) -> Result<NodeThread, EngineError> {
@@ -133,12 +152,14 @@ impl NodeHost {
         let thread = NodeThread {
             calls,
             failure: Arc::default(),
+            killer: CancellationToken::new(),
         };
+        let killer = thread.killer.clone();
         let failure = Arc::clone(&thread.failure);
         let options = Arc::clone(&self.options);
         std::thread::Builder::new()
             .name("pi-extensions-node".to_owned())
-            .spawn(move || process::run(&options, receiver, &failure))
+            .spawn(move || process::run(&options, receiver, &killer, &failure))
             .map_err(|error| EngineError::Start(error.to_string()))?;
         *slot = Some(thread.clone());
         Ok(thread)

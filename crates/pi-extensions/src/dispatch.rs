@@ -3,13 +3,14 @@
 use std::future::Future;
 use std::time::Duration;
 
-use pi_ext::EngineError;
+use pi_ext::{EngineError, ExtensionHost, HostRecovery};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
-use crate::events::{self, EventResult, ExtensionEvent};
+use crate::events::{self, EventResult, ExtensionEvent, InputEvent};
 use crate::front_end::ExtensionFailure;
+use crate::hooks::{AbandonedHook, Hook};
 
 /// Time an extension has to finish canceled work; a promise that never settles would block the
 /// session forever.
@@ -18,6 +19,9 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Events whose handlers decide whether something runs. A handler that fails, or that the engine
 /// had to stop, blocks it (`js/pi/dispatch.js`).
 const FAIL_CLOSED_EVENTS: [&str; 2] = ["tool_call", "user_bash"];
+
+/// Time that an engine has to process a cancellation before the code that keeps it busy is interrupted.
+const SIGNAL_GRACE: Duration = Duration::from_millis(50);
 
 impl ExtensionsInner {
     /// Awaits work of an extension and signals cancellation to it.
@@ -33,11 +37,25 @@ impl ExtensionsInner {
             outcome = &mut running => return outcome,
             () = cancel.cancelled() => {}
         }
-        self.signal_cancellation(signal).await;
-        let late = |_elapsed| EngineError::TimedOut(CANCEL_TIMEOUT);
-        tokio::time::timeout(CANCEL_TIMEOUT, running)
-            .await
-            .map_err(late)?
+        let late = tokio::time::sleep(CANCEL_TIMEOUT);
+        tokio::select! {
+            outcome = running => outcome,
+            // A host that is blocked does not process the signal.
+            never = self.cancel_blocked(signal) => never,
+            () = late => Err(EngineError::TimedOut(CANCEL_TIMEOUT)),
+        }
+    }
+
+    /// Signals cancellation; if the embedded engine does not process the signal, interrupts the code that
+    /// keeps it busy. Never completes.
+    async fn cancel_blocked<Never>(&self, signal: u64) -> Never {
+        let signaling = self.signal_cancellation(signal);
+        if tokio::time::timeout(SIGNAL_GRACE, signaling).await.is_err() {
+            let recovering = self.engine.recover(ExtensionHost::Embedded, CANCEL_TIMEOUT);
+            recovering.await;
+            self.signal_cancellation(signal).await;
+        }
+        std::future::pending().await
     }
 
     /// Aborts the `AbortSignal` that an extension received for its work.
@@ -54,6 +72,7 @@ impl ExtensionsInner {
         cancel: Option<&CancellationToken>,
         event: impl FnOnce() -> Event,
     ) -> Option<Event::Result> {
+        self.hooks.begin(Event::NAME);
         if !self.bridge.has_handler(Event::NAME) {
             return None;
         }
@@ -61,27 +80,48 @@ impl ExtensionsInner {
         let event = events::to_json(&event());
         let result = match event {
             Ok(event) => self.dispatch(Event::NAME, event, cancel).await,
-            Err(error) => self.failed(Event::NAME, error.to_string()).await,
+            Err(error) => self.failed(Event::NAME, None, error.to_string()).await,
         };
         Event::Result::from_json(result)
     }
 
-    /// Dispatches an event and returns the combined result. If the engine stops one extension, the
-    /// others still receive the event.
+    /// Dispatches an event and returns the combined result. If one extension is stopped or does not
+    /// respond, the others still receive the event.
     async fn dispatch(
         &self,
         name: &str,
         event: Value,
         cancel: Option<&CancellationToken>,
     ) -> Value {
-        let dispatch = self.bridge.new_signal();
-        let mut event = Some(event);
+        let mut dispatch = self.engine.hook_dispatch(self.bridge.new_signal(), event);
+        let probe = dispatch.probe();
+        let extension = || probe.extension();
         loop {
             let signal = cancel.map(|_| self.bridge.new_signal());
-            let running = self.engine.emit(dispatch, event.take(), signal);
-            let outcome = match (cancel, signal) {
-                (Some(cancel), Some(signal)) => self.until_cancelled(running, signal, cancel).await,
-                _ => running.await,
+            let hook = Hook {
+                name,
+                extension: &extension,
+                cancel,
+                signal,
+            };
+            let skipped = self.hooks.skipped();
+            let mut running = std::pin::pin!(dispatch.run(signal, &skipped));
+            let outcome = loop {
+                let abandoned = match self.unless_abandoned(&hook, running.as_mut()).await {
+                    Ok(outcome) => break outcome,
+                    Err(abandoned) => abandoned,
+                };
+                let recovery = probe.recover(abandoned.recovery()).await;
+                if abandoned == AbandonedHook::Aborted && name == InputEvent::NAME {
+                    // The input that the user aborted is not sent.
+                    return json!({ "action": "handled" });
+                }
+                match recovery {
+                    // Code that kept the host busy was stopped, so the event gets through now.
+                    HostRecovery::NotStarted => {}
+                    HostRecovery::Responsive => break Err(EngineError::Interrupted),
+                    HostRecovery::Blocked => return abandoned_result(name, abandoned),
+                }
             };
             let error = match outcome {
                 Ok(result) => return result,
@@ -89,9 +129,16 @@ impl ExtensionsInner {
             };
             let can_continue = matches!(
                 error,
-                EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::OutOfMemory(_)
+                EngineError::Runaway(_)
+                    | EngineError::Interrupted
+                    | EngineError::TimedOut(_)
+                    | EngineError::OutOfMemory(_)
             );
-            let result = self.failed(name, error.to_string()).await;
+            // A hook that was abandoned is reported already.
+            let result = match error {
+                EngineError::Interrupted => fail_closed(name, &error.to_string()),
+                error => self.failed(name, extension(), error.to_string()).await,
+            };
             if !result.is_null() || !can_continue {
                 return result;
             }
@@ -99,12 +146,16 @@ impl ExtensionsInner {
     }
 
     /// Reports that an event could not be dispatched; returns its result.
-    async fn failed(&self, name: &str, error: String) -> Value {
-        self.report(name, error.clone()).await;
-        if FAIL_CLOSED_EVENTS.contains(&name) {
-            return json!({ "failure": error });
-        }
-        Value::Null
+    async fn failed(&self, name: &str, extension: Option<String>, error: String) -> Value {
+        let result = fail_closed(name, &error);
+        let failure = ExtensionFailure {
+            extension,
+            event: name.to_owned(),
+            error,
+            stack: None,
+        };
+        self.bridge.ui.report_failure(failure).await;
+        result
     }
 
     /// Reports a failure of an event's handlers.
@@ -116,5 +167,21 @@ impl ExtensionsInner {
             stack: None,
         };
         self.bridge.ui.report_failure(failure).await;
+    }
+}
+
+/// Returns the result of an event that failed.
+fn fail_closed(name: &str, error: &str) -> Value {
+    if FAIL_CLOSED_EVENTS.contains(&name) {
+        return json!({ "failure": error });
+    }
+    Value::Null
+}
+
+/// Returns the result of an event whose extension host does not respond.
+fn abandoned_result(name: &str, abandoned: AbandonedHook) -> Value {
+    match abandoned {
+        AbandonedHook::Aborted => fail_closed(name, "aborted"),
+        AbandonedHook::Late => fail_closed(name, "the extensions are not responding"),
     }
 }

@@ -16,6 +16,7 @@ mod extension_thread;
 mod front_end;
 mod handle;
 mod handlers;
+mod hooks;
 mod jobs;
 mod open_dialogs;
 mod prompt_options;
@@ -30,6 +31,7 @@ mod tool;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
@@ -57,6 +59,7 @@ pub use control::{
 pub use handle::{
     ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
 };
+pub use hooks::HookInterrupt;
 pub use prompt_options::ChangedOptions;
 pub use screen::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, EditorInfo,
@@ -67,6 +70,7 @@ pub use send_message::{DraftData, SendOptions};
 pub use startup_ui::StartupUi;
 
 use bridge::ExtensionBridge;
+use hooks::{HookLimits, HookState};
 use registration::{FlagKind, ProviderData, Registrations, ToolData};
 use sign_in::ExtensionSignIn;
 
@@ -93,6 +97,7 @@ pub struct SessionExtensions(Arc<ExtensionsInner>);
 pub(crate) struct ExtensionsInner {
     engine: pi_ext::ExtensionManager,
     bridge: Arc<ExtensionBridge>,
+    hooks: HookState,
 }
 
 impl SessionExtensions {
@@ -121,6 +126,7 @@ impl SessionExtensions {
         let extensions = Self(Arc::new(ExtensionsInner {
             engine: pi_ext::ExtensionManager::new(engine),
             bridge,
+            hooks: HookState::new(HookLimits::from_env(&environment.env)),
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
         let settings = &environment.settings;
@@ -131,8 +137,15 @@ impl SessionExtensions {
             extensions.load_file(file, engine, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);
-        extensions.register_providers(diagnostics).await;
-        if let Err(error) = extensions.0.engine.bind(Value::Object(flags)).await {
+        let registering = extensions.register_providers(diagnostics);
+        if extensions.0.within_load_limit(registering).await.is_none() {
+            diagnostics.push(error_diagnostic(
+                "the models of an extension's provider did not load in time".to_owned(),
+            ));
+        }
+        let binding = extensions.0.engine.bind(Value::Object(flags));
+        let bound = extensions.0.within_load_limit(binding).await;
+        if let Err(error) = bound.unwrap_or(Err(EngineError::Stuck)) {
             diagnostics.push(load_error(&error, None));
         }
         Some(extensions)
@@ -148,7 +161,11 @@ impl SessionExtensions {
             ExtensionEngine::QuickJs => ExtensionHost::Embedded,
             ExtensionEngine::Node => ExtensionHost::Node,
         };
-        let loaded = self.0.engine.load_on(&file.path, engine_kind).await;
+        let loading = self.0.engine.load_on(&file.path, engine_kind);
+        let Some(loaded) = self.0.within_load_limit(loading).await else {
+            self.0.abandon_load(&file.path, engine_kind).await;
+            return diagnostics.push(load_timeout(&file.path, self.0.hooks.limits.load));
+        };
         let loaded = loaded.and_then(|value| {
             serde_json::from_value::<Registrations>(value)
                 .map_err(|error| EngineError::InvalidValue(error.to_string()))
@@ -301,6 +318,18 @@ fn error_diagnostic(message: String) -> ConfigDiagnostic {
         level: DiagnosticLevel::Error,
         message,
         path: None,
+    }
+}
+
+fn load_timeout(path: &Path, limit: Duration) -> ConfigDiagnostic {
+    ConfigDiagnostic {
+        level: DiagnosticLevel::Error,
+        message: format!(
+            "cannot load extension: it is not responding ({} s); fix or remove it, or start with \
+             --no-extensions",
+            limit.as_secs_f32()
+        ),
+        path: Some(path.to_owned()),
     }
 }
 

@@ -3,14 +3,47 @@
 
 use std::sync::{Arc, Weak};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pi_protocol::Answer;
+use tokio::sync::watch;
+
 use crate::ExtensionsInner;
 use crate::bridge::{ExtensionBridge, lock};
+use crate::control::ExtensionSession;
 use crate::events::{ExtensionEvent, UiPrompt, UiPromptEnd, UiPromptStart};
+use crate::front_end::{DialogResponse, ExtensionDialog};
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenDialogs {
-    count: usize,
+    count: watch::Sender<usize>,
     first: UiPrompt,
+}
+
+impl OpenDialogs {
+    /// Watches the number of open dialogs.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
+    }
+
+    /// Changes the number of open dialogs and returns it.
+    fn count(&self, change: impl FnOnce(usize) -> usize) -> usize {
+        self.count.send_modify(|count| *count = change(*count));
+        *self.count.borrow()
+    }
+}
+
+impl ExtensionBridge {
+    /// Asks the user; any client of the session may answer.
+    pub(crate) fn ask_user(
+        &self,
+        session: &dyn ExtensionSession,
+        dialog: ExtensionDialog,
+    ) -> BoxFuture<'static, DialogResponse> {
+        let (request, ui) = (dialog.to_request(), Arc::clone(&self.ui));
+        let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
+        session.ask(request, show).map(DialogResponse::from).boxed()
+    }
 }
 
 /// An open dialog, until dropped.
@@ -32,11 +65,11 @@ impl DialogGuard {
         };
         let is_first = {
             let mut open = lock(&bridge.open_dialogs);
-            open.count += 1;
-            if open.count == 1 {
+            let is_first = open.count(|count| count + 1) == 1;
+            if is_first {
                 open.first = prompt.clone();
             }
-            open.count == 1
+            is_first
         };
         let guard = Self { shared };
         if is_first {
@@ -58,8 +91,8 @@ impl DialogGuard {
     fn end(&self) -> Option<UiPrompt> {
         let shared = self.shared.upgrade()?;
         let mut open = lock(&shared.bridge.open_dialogs);
-        open.count = open.count.saturating_sub(1);
-        (open.count == 0).then(|| std::mem::take(&mut open.first))
+        let count = open.count(|count| count.saturating_sub(1));
+        (count == 0).then(|| std::mem::take(&mut open.first))
     }
 }
 

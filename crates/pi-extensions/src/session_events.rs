@@ -13,6 +13,7 @@ use crate::SessionExtensions;
 use crate::events::{DiscoveredResources, ExtensionEvent};
 use crate::front_end::ExtensionFailure;
 use crate::handlers::JavaScriptShell;
+use crate::hooks::HookInterrupt;
 use crate::prompt_options::ChangedOptions;
 use crate::registration::OwnedCommand;
 
@@ -29,6 +30,11 @@ impl SessionExtensions {
         event: impl FnOnce() -> Event,
     ) -> Option<Event::Result> {
         self.0.emit(cancel, event).await
+    }
+
+    /// Abandons the hooks in progress.
+    pub fn interrupt_hooks(&self, interrupt: HookInterrupt) {
+        self.0.hooks.interrupt(interrupt);
     }
 
     /// Reports a failure of an event's handlers.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
 use crate::control::ToolRegistration;
+use crate::hooks::Hook;
 use crate::registration::ToolData;
 
 struct ExtensionTool {
@@ -82,7 +83,18 @@ impl Tool for ExtensionTool {
             let prepared = shared
                 .engine
                 .prepare_arguments(&self.extension, name, given);
-            match prepared.await {
+            let hook = Hook {
+                name: "prepareArguments",
+                extension: &|| Some(self.extension.clone()),
+                cancel: None,
+                signal: None,
+            };
+            let Ok(prepared) = shared.unless_abandoned(&hook, prepared).await else {
+                return Err(ToolError::new(
+                    "the tool's prepareArguments did not respond",
+                ));
+            };
+            match prepared {
                 Ok(Value::Object(prepared)) => Ok(prepared),
                 Ok(_) => Err(ToolError::new(
                     "the tool's prepareArguments did not return an object",

@@ -66,7 +66,9 @@ pub use host::{
     TrustResolution, TrustResolver,
 };
 pub use model_catalog::{fetch_models, matches_a_model};
-pub use model_choice::{ModelChoiceError, ModelFlags, fetch_local_models};
+pub use model_choice::{
+    ModelChoiceError, ModelFlags, default_model_of_provider, fetch_local_models,
+};
 pub use model_pattern::{
     ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
     UnlistedModels, compare_ids, resolve_model, resolve_scope,
@@ -96,9 +98,9 @@ pub use pi_extensions::{
     DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
     ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
     ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
-    HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement,
-    RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
-    ToolRenderer, TuiToolkit, WideEdge,
+    HookInterrupt, HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin,
+    OverlayPlacement, RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData,
+    ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
 };
 pub use pi_providers::{LlamaRouter, Models};
 pub use pi_session::ForkPosition;

@@ -318,6 +318,15 @@ fn default_model_of_providers(models: &Models) -> Option<Arc<Model>> {
     default_model.or(available.first()).cloned()
 }
 
+/// Returns the default model of a provider, or its first model if that one is not available.
+pub fn default_model_of_provider(provider: &str, available: &[Arc<Model>]) -> Option<Arc<Model>> {
+    let info = builtin_providers().iter().find(|info| info.id == provider);
+    let mut own = available.iter().filter(|model| model.provider == provider);
+    let default_model =
+        info.and_then(|info| own.clone().find(|model| model.id == info.default_model));
+    default_model.or_else(|| own.next()).cloned()
+}
+
 fn thinking_level(
     settings: &Settings,
     requested: Option<ThinkingLevel>,

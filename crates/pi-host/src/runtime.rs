@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_config::{ProjectChanges, Resources, run_startup_migrations};
-use pi_extensions::SessionExtensions;
+use pi_extensions::{HookInterrupt, SessionExtensions};
 use pi_protocol::{CommandInfo, ConfigDiagnostic};
 use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio::sync::watch;
@@ -290,6 +290,10 @@ impl SessionRuntime {
 
     /// Shuts down the current session and waits for pending writes. A second call does nothing.
     pub async fn shutdown(&self) {
+        // A hook that does not respond may hold up a replacement.
+        self.session()
+            .participants()
+            .interrupt_hooks(HookInterrupt::Close);
         let _guard = self.0.replacing.lock().await;
         if self.0.ended.is_cancelled() {
             return;

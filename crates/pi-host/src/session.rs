@@ -39,6 +39,7 @@ use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
 use pi_env::Env;
+use pi_extensions::HookInterrupt;
 use pi_protocol::{
     Model, ModelChangeEntry, ReplacementReason, ScopedModel, SessionEvent, SessionId,
     ThinkingLevel, ThinkingLevelChangeEntry,
@@ -184,7 +185,7 @@ impl AgentSession {
 
     /// Cancels everything in progress and waits for it to end; queued messages are kept.
     pub async fn abort(&self) {
-        self.0.control.interrupt(Input::Abort);
+        self.0.interrupt(Input::Abort);
         self.wait_for_idle().await;
     }
 
@@ -205,7 +206,7 @@ impl AgentSession {
     }
 
     async fn close(&self, last_event: Option<SessionEvent>) {
-        self.0.control.interrupt(Input::Close);
+        self.0.interrupt(Input::Close);
         self.0.state().cancel_bash();
         self.wait_for_idle().await;
         self.0.control.wait_for_lanes().await;
@@ -245,6 +246,13 @@ impl AgentSession {
 }
 
 impl SessionCore {
+    /// Feeds a request of the user that only cancels, and abandons the hooks in progress: a hook that
+    /// does not respond must not delay it.
+    fn interrupt(&self, input: Input) {
+        self.control.interrupt(input);
+        self.participants.interrupt_hooks(HookInterrupt::Abort);
+    }
+
     /// Locks the machine for a query or a change of the selection.
     fn machine(&self) -> MutexGuard<'_, Machine> {
         self.control.machine()

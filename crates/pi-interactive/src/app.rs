@@ -20,7 +20,7 @@ pub(crate) mod tasks;
 use std::time::Instant;
 
 use pi_protocol::settings::FullscreenExitOutput;
-use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent};
+use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent, TerminationSignals};
 use pi_views::keys;
 use pi_views::theme::image_converter::ImageConversion;
 use pi_views::theme::selector::ThemeSelector;
@@ -193,10 +193,21 @@ impl App {
             component_tasks,
             ..
         } = self;
+        let signals = TerminationSignals::listen();
         // Restore the terminal first: nothing may draw after this.
         let stopped = display.screen.into_runner().stop(exit);
         drop((tasks, component_tasks));
-        session.shutdown().await;
+        let interrupted = async {
+            match signals {
+                Ok(mut signals) => signals.next().await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = session.shutdown() => {}
+            // The user does not want to wait for extensions; the session is on disk already.
+            () = interrupted => {}
+        }
         stopped?;
         Ok(reason)
     }

@@ -68,9 +68,9 @@ pub use terminal::{
     ENABLE_COLOR_SCHEME_REPORTS, ImageCells, ImageDimensions, ImageProtocol, ImageSpan,
     KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation, PendingReplies, ProcessTerminal,
     ProtocolImagePainter, QUERY_BACKGROUND, QUERY_CELL_SIZE, Size, TerminalCapabilities,
-    TerminalEnvironment, TerminalEvent, TerminalModes, TerminalProgress, clipboard_sequence,
-    image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete, kitty_image,
-    next_image_id, probe_tmux_hyperlinks, title_sequence,
+    TerminalEnvironment, TerminalEvent, TerminalModes, TerminalProgress, TerminationSignals,
+    clipboard_sequence, image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete,
+    kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,

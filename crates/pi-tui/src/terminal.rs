@@ -27,7 +27,7 @@ pub use image_protocol::{
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
     kitty_delete, kitty_image, next_image_id,
 };
-pub use process::{ProcessTerminal, TerminalEvent};
+pub use process::{ProcessTerminal, TerminalEvent, TerminationSignals};
 pub use progress::TerminalProgress;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;

@@ -37,6 +37,7 @@ mod theme;
 mod thinking;
 mod tree;
 mod trust;
+mod type_ahead;
 
 pub use contents::DialogContents;
 pub use fork::ForkPoint;

@@ -104,6 +104,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
     common(Diagnosis, "PI_LOG", "Log file"),
     common(Diagnosis, "PI_LOG_LEVEL", "Log level (error, warn, info, debug, trace), or a filter by crate and span: `info,pi_providers=trace`, `[session{id=ID}]=debug`"),
+    rare(Diagnosis, "PI_EXTENSION_TIMEOUT_MS", "Milliseconds that handlers of extensions have to respond (default 30000)"),
     rare(Diagnosis, "PI_ALLOW_DEBUGGER", "Allow debuggers and core files (Linux)"),
 
     rare(Commands, "PI_CODING_AGENT", "`true`: the command is run by pi"),

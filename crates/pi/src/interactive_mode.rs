@@ -15,6 +15,7 @@ use crate::manual;
 use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
+use crate::signals::Signals;
 use crate::startup::prepare_interactive;
 use crate::version;
 
@@ -32,9 +33,16 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let trust = TrustPrompter::new(agent_dir.clone(), env.clone(), run_settings.clone());
     let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), run_settings);
     let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
-    let prepared = match Box::pin(preparing).await {
-        Ok(prepared) => prepared,
-        Err(failure) => return failure.report(),
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            return Failure::new(format!("cannot install signal handlers: {error}")).report();
+        }
+    };
+    let prepared = match signals.guard(Box::pin(preparing), async {}).await {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(failure)) => return failure.report(),
+        Err(signal) => return signal.exit(),
     };
     let runtime = prepared.runtime;
     let options = InteractiveOptions {

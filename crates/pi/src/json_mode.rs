@@ -11,11 +11,12 @@ use pi_rpc::{JsonEventWriter, LineSink, LineWriter};
 
 use crate::conversation::converse;
 use crate::output::{Exit, Failure, stdout_failure};
+use crate::own_stdio;
 use crate::prompt_input::Prompts;
 
 /// Sends the prompts and writes the events. A closed stdout ends the run without an error.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateFormat) -> Exit {
-    let writer = LineWriter::start_thread(io::stdout());
+    let writer = LineWriter::start_thread(own_stdio::stdout());
     let sink = writer.sink();
     let events = Arc::new(JsonEventWriter::new(sink.clone(), form));
     let outcome = tokio::select! {

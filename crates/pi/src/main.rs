@@ -21,6 +21,7 @@ mod log;
 mod manual;
 mod mode;
 mod output;
+mod own_stdio;
 mod package_command;
 mod panics;
 mod print_mode;
@@ -164,6 +165,10 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     let env = Env::process();
     if mode == Mode::Interactive {
         return interactive_mode::run(args, env).await;
+    }
+    own_stdio::reserve_stdout();
+    if mode == Mode::Rpc {
+        own_stdio::reserve_stdin();
     }
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,

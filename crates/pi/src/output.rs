@@ -1,14 +1,16 @@
-//! The only place that writes to stdout and stderr; json and rpc lines use the writer of `pi_rpc`, which takes stdout
-//! from here.
+//! The only place that writes text to stdout and stderr; json and rpc lines use the writer of `pi_rpc`. Stdout itself
+//! belongs to `own_stdio`.
 //!
 //! A closed pipe is not an error (`pi … | head`). Text may contain names and messages from anywhere, so control
 //! characters are removed from everything that reaches a terminal; only [`StyledText`] keeps the sequences in it.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use pi_host::describe_error;
+
+use crate::own_stdio;
 
 /// The exit status of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +108,7 @@ pub(crate) struct StyledText<'a>(pub(crate) &'a str);
 
 /// Writes to stdout: unchanged to a pipe or file, without control characters to a terminal.
 pub(crate) fn print(text: &str) -> Exit {
-    write_output(&output_text(text, io::stdout().is_terminal()))
+    write_output(&output_text(text, own_stdio::stdout_is_terminal()))
 }
 
 /// Writes text with colors and links to stdout.
@@ -123,11 +125,7 @@ fn output_text(text: &str, is_terminal: bool) -> Cow<'_, str> {
 }
 
 fn write_output(text: &str) -> Exit {
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
-    match written {
+    match own_stdio::write_stdout(text.as_bytes()) {
         Ok(()) => Exit::Success,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
         Err(error) => stdout_failure(&error).report(),

@@ -1,13 +1,12 @@
 //! RPC mode: commands on stdin, responses and events on stdout.
 
-use std::io;
-
 use pi_host::SessionRuntime;
 use pi_protocol::UpdateFormat;
 use pi_rpc::{LineWriter, RpcExtensionUi, ServeOptions, serve};
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{Exit, warn};
+use crate::own_stdio;
 use crate::signals::Signals;
 
 /// Serves the client until it disconnects or a signal arrives.
@@ -26,8 +25,8 @@ pub(crate) async fn run(
     };
     // Responses do not wait for this, the exit does: reported changes are recorded as seen.
     let looking = report_project_changes(runtime.clone());
-    let output = LineWriter::start_thread(io::stdout());
-    let serving = serve(runtime, tokio::io::stdin(), output, options);
+    let output = LineWriter::start_thread(own_stdio::stdout());
+    let serving = serve(runtime, own_stdio::async_stdin(), output, options);
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
     let signal = tokio::select! {

@@ -1,5 +1,5 @@
 // Entry points for Rust: calls of exported functions, results of operations, timers.
-import { markEvaluated, hostCall, processInfo, register, resolve, settle } from "pi:native";
+import { enterHandler, markEvaluated, hostCall, processInfo, register, resolve, settle } from "pi:native";
 import { restoreIntrinsics } from "pi:intrinsics";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
@@ -21,6 +21,9 @@ export async function load(name) {
   markEvaluated();
   return namespace;
 }
+
+// Reports the extension whose handlers of an event are called next.
+export { enterHandler };
 
 // Calls a synchronous host method.
 export function call(method, args) {

@@ -1,5 +1,5 @@
 // The module `pi:host` on Node: calls to the program.
-const { call: callProgram, executable, request: startRequest } = globalThis[Symbol.for("pi.connection")];
+const { call: callProgram, enterHandler, executable, request: startRequest } = globalThis[Symbol.for("pi.connection")];
 
 // First ID allocated on Node, so that IDs do not collide with those of the embedded engine.
 export const FIRST_ID = 2 ** 40;
@@ -8,6 +8,9 @@ export const FIRST_ID = 2 ** 40;
 export function programFile() {
   return executable;
 }
+
+// Reports the extension whose handlers of an event are called next.
+export { enterHandler };
 
 // Calls a synchronous host method.
 export function call(method, args) {

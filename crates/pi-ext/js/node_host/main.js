@@ -96,6 +96,11 @@ function request(method, args) {
   };
 }
 
+// Does not wait for a response, since it is sent for every handler.
+function enterHandler(dispatch, extension) {
+  send({ kind: "handler", dispatch, extension });
+}
+
 const exitProcess = process.exit.bind(process);
 function exit() {
   exitProcess(0);
@@ -228,7 +233,7 @@ function loadHook(url, context, next) {
 const require = nodeModule.createRequire(`${pathToFileURL(process.cwd()).href}/`);
 if (typeof nodeModule.registerHooks === "function") {
   const { packages, executable } = call("modules", "packages");
-  globalThis[Symbol.for("pi.connection")] = { call, executable, request, commonjsScope, requireModule: (name) => require(name) };
+  globalThis[Symbol.for("pi.connection")] = { call, enterHandler, executable, request, commonjsScope, requireModule: (name) => require(name) };
   nodeModule.registerHooks({ resolve: resolveHook(packages), load: loadHook });
   process.setSourceMapsEnabled(true);
   send({ kind: "ready" });

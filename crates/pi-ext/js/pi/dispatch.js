@@ -6,26 +6,52 @@ import { extensionOf, extensions } from "pi:pi/registry";
 import { releaseSignal, signalOf } from "pi:pi/signals";
 import { shellHandlers } from "pi:pi/tool_operations";
 import { register } from "pi:pi/callbacks";
+import { enterHandler } from "pi:host";
 
-// Events in progress by dispatch ID, so that a dispatch can continue after an extension was interrupted.
+// Events in progress by dispatch ID, so that a dispatch can continue after an extension was interrupted or abandoned.
 const dispatches = new Map();
 const POSITION = Symbol("position");
+
+// Events whose handlers decide whether something runs.
+const FAIL_CLOSED = new Set(["tool_call", "user_bash"]);
 
 // Iterates over the extensions that have not received an event yet.
 function* remaining(event) {
   const position = event[POSITION];
-  while (position.next < extensions.length) yield extensions[position.next++];
+  const { run } = position;
+  while (position.run === run && position.next < extensions.length) {
+    const extension = extensions[position.next++];
+    if (!extension.handlers.get(event.type)?.length) continue;
+    if (Object.hasOwn(position.skipped, extension.path)) {
+      if (position.skipped[extension.path] && FAIL_CLOSED.has(event.type)) throw new Error(`the extension ${extension.path} is not responding`);
+      continue;
+    }
+    enterHandler(position.dispatch, extension.path);
+    yield extension;
+  }
+}
+
+// Returns whether the program has abandoned the handlers of a run and continues with the next extension.
+function isAbandoned(event, run) {
+  return event[POSITION].run !== run;
+}
+
+// Returns what the rule of an event collects, which survives a handler that was abandoned.
+function collected(event, initial) {
+  return (event[POSITION].collected ??= initial);
 }
 
 // Calls all handlers of an event. `onResult` receives each result and stops the dispatch by returning true.
 // `onError` receives each exception and does the same; if it returns false, the exception is reported.
 async function runHandlers(event, context, onResult, onError = undefined) {
+  const { run } = event[POSITION];
   for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       try {
         const result = await handler(event, context);
-        if (onResult?.(result, extension)) return;
+        if (isAbandoned(event, run) || onResult?.(result, extension)) return;
       } catch (error) {
+        if (isAbandoned(event, run)) return reportError(extension.path, event.type, error);
         if (onError?.(error, extension)) return;
         reportError(extension.path, event.type, error);
       }
@@ -35,29 +61,29 @@ async function runHandlers(event, context, onResult, onError = undefined) {
 
 // The last result wins; a result that cancels stops the dispatch.
 async function cancellable(event, context) {
-  let last;
+  const results = collected(event, { last: undefined });
   await runHandlers(event, context, (result) => {
     if (result === undefined || result === null) return false;
-    last = result;
+    results.last = result;
     return result.cancel === true;
   });
-  return last;
+  return results.last;
 }
 
 async function turnEnd(event, context) {
-  let changed = false;
+  const results = collected(event, { changed: false });
   await runHandlers(event, context, (result) => {
     if (Array.isArray(result?.entries)) {
       event.entries = result.entries;
-      changed = true;
+      results.changed = true;
     }
     if (typeof result?.continue === "boolean") {
       event.continue = result.continue;
-      changed = true;
+      results.changed = true;
     }
     return false;
   });
-  return changed ? { entries: event.entries, continue: event.continue } : undefined;
+  return results.changed ? { entries: event.entries, continue: event.continue } : undefined;
 }
 
 const rules = {
@@ -79,7 +105,7 @@ const rules = {
   },
 
   async resources_discover(event, context) {
-    const found = { skillPaths: [], promptPaths: [], themePaths: [] };
+    const found = collected(event, { skillPaths: [], promptPaths: [], themePaths: [] });
     await runHandlers(event, context, (result, extension) => {
       for (const kind of Object.keys(found)) {
         for (const path of result?.[kind] ?? []) found[kind].push({ path, extension: extension.path });
@@ -90,7 +116,7 @@ const rules = {
   },
 
   async input(event, context) {
-    let changed = false;
+    const results = collected(event, { changed: false });
     let handled = false;
     await runHandlers(event, context, (result) => {
       if (result?.action === "handled") {
@@ -100,30 +126,29 @@ const rules = {
       if (result?.action === "transform") {
         event.text = result.text;
         if (result.images !== undefined) event.images = result.images;
-        changed = true;
+        results.changed = true;
       }
       return false;
     });
     if (handled) return { action: "handled" };
-    return changed ? { action: "transform", text: event.text, images: event.images } : undefined;
+    return results.changed ? { action: "transform", text: event.text, images: event.images } : undefined;
   },
 
   async before_agent_start(event, context) {
-    const messages = [];
-    let systemPrompt;
+    const results = collected(event, { messages: [], systemPrompt: undefined });
     await runHandlers(event, context, (result) => {
-      if (result?.message) messages.push(result.message);
+      if (result?.message) results.messages.push(result.message);
       if (typeof result?.systemPrompt === "string") {
-        systemPrompt = result.systemPrompt;
+        results.systemPrompt = result.systemPrompt;
         event.systemPrompt = result.systemPrompt;
       }
       return false;
     });
-    return { messages, systemPrompt, options: event.systemPromptOptions };
+    return { ...results, options: event.systemPromptOptions };
   },
 
   async message_end(event, context) {
-    let changed = false;
+    const results = collected(event, { changed: false });
     await runHandlers(event, context, (result, extension) => {
       if (!result?.message) return false;
       if (result.message.role !== event.message.role) {
@@ -131,10 +156,10 @@ const rules = {
         return false;
       }
       event.message = result.message;
-      changed = true;
+      results.changed = true;
       return false;
     });
-    return changed ? { message: event.message } : undefined;
+    return results.changed ? { message: event.message } : undefined;
   },
 
   async tool_call(event, context) {
@@ -155,7 +180,7 @@ const rules = {
   },
 
   async tool_result(event, context) {
-    const changes = {};
+    const changes = collected(event, {});
     await runHandlers(event, context, (result) => {
       // Structured content that is not replaced along with the content would contradict it.
       if (result?.content !== undefined) {
@@ -214,11 +239,13 @@ const rules = {
 // Each handler gets its own copy, so that a failing handler leaves no partial changes.
 async function transformMessages(event, context) {
   let messages = event.messages;
+  const { run } = event[POSITION];
   for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       const copy = structuredClone(messages);
       try {
         const result = await handler({ ...event, messages: copy }, context);
+        if (isAbandoned(event, run)) return messages;
         event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
       } catch (error) {
         reportError(extension.path, event.type, error);
@@ -229,12 +256,16 @@ async function transformMessages(event, context) {
 }
 
 // Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
-// this ID after the engine interrupted a handler.
-export async function emit(newEvent, signalId, dispatchId) {
+// this ID after a handler was interrupted or abandoned. `skipped` has the extensions that receive no events; its values
+// state whether events whose handlers decide about something must fail then.
+export async function emit(newEvent, signalId, dispatchId, skipped) {
   const event = newEvent ?? dispatches.get(dispatchId);
   if (!event) return undefined;
-  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0 } });
-  if (dispatchId !== undefined) dispatches.set(dispatchId, event);
+  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0, run: 0, dispatch: dispatchId } });
+  const position = event[POSITION];
+  const run = ++position.run;
+  position.skipped = skipped ?? {};
+  dispatches.set(dispatchId, event);
   const context = event.type === "project_trust" ? undefined : createContext(signalId);
   const signal = signalOf(signalId);
   if (signal) event.signal = signal;
@@ -242,7 +273,7 @@ export async function emit(newEvent, signalId, dispatchId) {
     const rule = rules[event.type];
     return rule ? await rule(event, context) : void (await runHandlers(event, context));
   } finally {
-    dispatches.delete(dispatchId);
+    if (!isAbandoned(event, run)) dispatches.delete(dispatchId);
     if (signalId !== undefined && signalId !== null) releaseSignal(signalId);
   }
 }

@@ -30,7 +30,7 @@ use crate::resolver::{ImportKind, builtin_names};
 use crate::typescript::SourceFormat;
 use crate::{embedded, node};
 
-const EXPORTS: [&str; 21] = [
+const EXPORTS: [&str; 22] = [
     "abort",
     "begin",
     "builtinNames",
@@ -39,6 +39,7 @@ const EXPORTS: [&str; 21] = [
     "findCycle",
     "decodeUtf8",
     "encodeUtf8",
+    "enterHandler",
     "markEvaluated",
     "hostCall",
     "mapPosition",
@@ -83,6 +84,7 @@ impl ModuleDef for NativeModule {
             .export("findCycle", Func::from(find_cycle))?
             .export("decodeUtf8", Func::from(decode_utf8))?
             .export("encodeUtf8", Func::from(encode_utf8))?
+            .export("enterHandler", Func::from(enter_handler))?
             .export("markEvaluated", Func::from(mark_evaluated))?
             .export("hostCall", Func::from(host_call))?
             .export("mapPosition", Func::from(map_position))?
@@ -174,6 +176,13 @@ fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> 
         Ok(value) => json_to_value(&ctx, &value),
         Err(error) => Err(node::NativeError::from(error).throw(&ctx)),
     }
+}
+
+/// Records the extension whose handlers of an event are called next.
+fn enter_handler(dispatch: u64, extension: String) -> Result<()> {
+    let realm = Realm::current()?;
+    realm.options.running_hooks.enter(dispatch, extension);
+    Ok(())
 }
 
 fn register<'js>(ctx: Ctx<'js>, entry_points: Object<'js>) -> Result<()> {

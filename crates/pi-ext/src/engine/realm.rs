@@ -82,7 +82,7 @@ pub(crate) struct Realm {
     pub(crate) modules: Rc<ModuleTable>,
     pub(crate) options: Arc<EngineOptions>,
     pub(crate) watchdog: Rc<Watchdog>,
-    heartbeat: Arc<Heartbeat>,
+    pub(crate) heartbeat: Arc<Heartbeat>,
     // Dropped last: the fields above hold JavaScript values of this context.
     context: Context,
     runtime: Runtime,
@@ -197,6 +197,7 @@ impl Realm {
         work: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, EngineError> {
         *self.owner.borrow_mut() = owner;
+        self.heartbeat.enter();
         self.watchdog.arm(slice);
         let outcome = self.context.with(|ctx| {
             work(&ctx).map_err(|error| self.classify(values::take_exception(&ctx, &error), slice))
@@ -207,6 +208,7 @@ impl Realm {
         self.run_jobs();
         self.report_rejections();
         self.watchdog.disarm();
+        self.heartbeat.leave();
         *self.owner.borrow_mut() = None;
         outcome
     }
@@ -214,7 +216,7 @@ impl Realm {
     /// Distinguishes ordinary exceptions from watchdog interrupts and out-of-memory errors.
     fn classify(&self, thrown: JsException, slice: Duration) -> EngineError {
         if self.watchdog.has_fired() {
-            EngineError::Runaway(slice)
+            self.interrupt_error(slice)
         } else if self.heartbeat.is_stopping() {
             EngineError::Stopped
         } else if is_out_of_memory(&thrown) {
@@ -228,9 +230,18 @@ impl Realm {
     /// import, whose promise then never settles.
     fn report_swallowed_interrupt(&self, slice: Duration) {
         if self.watchdog.has_fired() {
-            let error = EngineError::Runaway(slice);
+            let error = self.interrupt_error(slice);
             self.report(&error, FaultKind::Runaway);
             self.fail_calls(&error);
+        }
+    }
+
+    /// Returns why the watchdog interrupted the code.
+    fn interrupt_error(&self, slice: Duration) -> EngineError {
+        if self.watchdog.was_requested() {
+            EngineError::Interrupted
+        } else {
+            EngineError::Runaway(slice)
         }
     }
 
@@ -314,7 +325,8 @@ impl Realm {
 
     /// Reports a failure that no caller awaits.
     pub(crate) fn report(&self, error: &EngineError, default_kind: FaultKind) {
-        if self.heartbeat.is_stopping() {
+        // An interrupt is reported by the caller that requested it.
+        if self.heartbeat.is_stopping() || *error == EngineError::Interrupted {
             return;
         }
         let (kind, stack) = match error {
@@ -322,6 +334,7 @@ impl Realm {
             EngineError::OutOfMemory(_) => (FaultKind::OutOfMemory, None),
             EngineError::Exception(thrown) => (default_kind, thrown.stack.clone()),
             EngineError::TimedOut(_)
+            | EngineError::Interrupted
             | EngineError::Stuck
             | EngineError::Stopped
             | EngineError::Start(_)

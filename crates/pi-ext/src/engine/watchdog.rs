@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// CPU time allowed after an interrupt, to build the error and its stack in embedded code.
@@ -57,6 +58,12 @@ pub(crate) struct Heartbeat {
     stopping: AtomicBool,
     /// Wakes an idle thread when it should stop.
     wake: CancellationToken,
+    /// Number of entries into JavaScript so far.
+    entries: AtomicU64,
+    /// Number of the entry in progress, or 0 while idle. A blocked thread has one, too.
+    entry: AtomicU64,
+    /// Number of the entry to interrupt. An entry that has ended is not affected.
+    interrupted: watch::Sender<u64>,
 }
 
 impl Heartbeat {
@@ -66,7 +73,57 @@ impl Heartbeat {
             last_beat: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             wake: CancellationToken::new(),
+            entries: AtomicU64::new(0),
+            entry: AtomicU64::new(0),
+            interrupted: watch::Sender::new(0),
         })
+    }
+
+    /// Begins an entry into JavaScript, which [`Heartbeat::interrupt`] may end.
+    pub(crate) fn enter(&self) {
+        let entry = self.entries.fetch_add(1, Ordering::Relaxed) + 1;
+        self.entry.store(entry, Ordering::Relaxed);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.entry.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the entry in progress, also of one that is blocked; `None` while idle.
+    pub(crate) fn current_entry(&self) -> Option<u64> {
+        Some(self.entry.load(Ordering::Relaxed)).filter(|entry| *entry != 0)
+    }
+
+    /// Interrupts the code in progress, and the child process it waits for.
+    pub(crate) fn interrupt(&self) {
+        if let Some(entry) = self.current_entry() {
+            self.interrupted.send_replace(entry);
+        }
+    }
+
+    /// Completes when the entry in progress is interrupted or the thread has to stop.
+    pub(crate) async fn interruption(&self) {
+        let entry = self.current_entry();
+        let mut interrupted = self.interrupted.subscribe();
+        tokio::select! {
+            // Fails only if the sender is dropped, which this borrow prevents.
+            Ok(_) = interrupted.wait_for(|it| Some(*it) == entry) => {}
+            () = self.stopped() => {}
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Returns whether the entry in progress was interrupted, once.
+    fn take_interrupt(&self) -> bool {
+        let entry = self.current_entry();
+        entry.is_some()
+            && self.interrupted.send_if_modified(|interrupted| {
+                let is_current = Some(*interrupted) == entry;
+                if is_current {
+                    *interrupted = 0;
+                }
+                is_current
+            })
     }
 
     fn milliseconds(&self, now: Instant) -> u64 {
@@ -174,6 +231,8 @@ pub(crate) struct Watchdog {
     heartbeat: Arc<Heartbeat>,
     run: Cell<Option<ActiveRun>>,
     fired: Cell<bool>,
+    /// Whether it was interrupted on request, not for its use of time.
+    requested: Cell<bool>,
     /// Total CPU time spent in [`Watchdog::pause`].
     paused: Cell<Duration>,
 }
@@ -184,6 +243,7 @@ impl Watchdog {
             heartbeat,
             run: Cell::new(None),
             fired: Cell::new(false),
+            requested: Cell::new(false),
             paused: Cell::default(),
         })
     }
@@ -193,6 +253,7 @@ impl Watchdog {
         let now = Instant::now();
         self.heartbeat.beat(now);
         self.fired.set(false);
+        self.requested.set(false);
         let timer = CpuTimer::start_at(now);
         self.run.set(Some(ActiveRun { timer, limit }));
         now
@@ -224,9 +285,14 @@ impl Watchdog {
         self.paused.get()
     }
 
-    /// Returns whether the current run exceeded its limit.
+    /// Returns whether the current run exceeded its limit or was interrupted on request.
     pub(crate) fn has_fired(&self) -> bool {
         self.fired.get()
+    }
+
+    /// Returns whether the current run was interrupted by [`Heartbeat::interrupt`].
+    pub(crate) fn was_requested(&self) -> bool {
+        self.requested.get()
     }
 
     /// The engine's interrupt handler. `true` stops the code with an uncatchable error.
@@ -239,9 +305,11 @@ impl Watchdog {
         };
         let now = Instant::now();
         self.heartbeat.beat(now);
-        let is_over = run.timer.exceeds(run.limit, now);
+        let is_requested = self.heartbeat.take_interrupt();
+        let is_over = is_requested || run.timer.exceeds(run.limit, now);
         if is_over {
             self.fired.set(true);
+            self.requested.set(is_requested);
             run = ActiveRun {
                 timer: CpuTimer::start_at(now),
                 limit: UNWIND_LIMIT,
@@ -298,6 +366,25 @@ mod tests {
         watchdog.pause(|| compute_until(|| thread_cpu_time().saturating_sub(started) > 2 * slice));
         assert!(!watchdog.should_interrupt());
         assert!(watchdog.paused() >= 2 * slice);
+    }
+
+    #[test]
+    fn an_interrupt_ends_only_the_entry_in_progress() {
+        let heartbeat = Heartbeat::new();
+        let watchdog = Watchdog::new(Arc::clone(&heartbeat));
+        heartbeat.interrupt();
+        heartbeat.enter();
+        watchdog.arm(Duration::from_mins(1));
+        assert!(!watchdog.should_interrupt(), "requested while idle");
+        heartbeat.interrupt();
+        assert!(watchdog.should_interrupt());
+        assert!(watchdog.was_requested());
+        assert!(!watchdog.should_interrupt(), "unwinding was interrupted");
+        heartbeat.interrupt();
+        heartbeat.leave();
+        heartbeat.enter();
+        watchdog.arm(Duration::from_mins(1));
+        assert!(!watchdog.should_interrupt(), "meant for the previous entry");
     }
 
     #[test]

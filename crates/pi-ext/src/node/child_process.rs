@@ -87,7 +87,7 @@ pub(super) fn call(realm: &Rc<Realm>, request: &NativeRequest) -> Result<NativeR
             let files = &realm.resources.files;
             realm
                 .watchdog
-                .pause(|| spawn_sync::run(&spawn, files, input))
+                .pause(|| spawn_sync::run(&spawn, files, input, &realm.heartbeat))
         }
         "kill" => {
             let pid = request

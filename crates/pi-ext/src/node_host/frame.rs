@@ -92,6 +92,11 @@ pub(super) enum FromNode {
         id: u64,
         message: String,
     },
+    /// The handlers of an extension are called next for an event.
+    Handler {
+        dispatch: u64,
+        extension: String,
+    },
     /// Console output of an extension.
     Print {
         level: String,

@@ -13,6 +13,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::NodeHostError;
 use super::frame::{self, CallTarget, FromNode, HostCall, ToNode};
@@ -67,13 +68,14 @@ enum OutputLine {
 pub(super) fn run(
     options: &EngineOptions,
     mut calls: mpsc::UnboundedReceiver<NodeCall>,
+    killer: &CancellationToken,
     failure: &OnceLock<NodeHostError>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(NodeProcess::run(options, &mut calls, failure)),
+        Ok(runtime) => runtime.block_on(NodeProcess::run(options, &mut calls, killer, failure)),
         Err(error) => Err(NodeHostError::Start(error.to_string())),
     };
     if let Err(error) = outcome {
@@ -110,6 +112,7 @@ impl<'a> NodeProcess<'a> {
     async fn run(
         options: &'a EngineOptions,
         calls: &mut mpsc::UnboundedReceiver<NodeCall>,
+        killer: &CancellationToken,
         failure: &OnceLock<NodeHostError>,
     ) -> Result<(), NodeHostError> {
         let mut child = spawn(options)?;
@@ -134,7 +137,10 @@ impl<'a> NodeProcess<'a> {
             pinged_at: None,
             stderr_tail: VecDeque::new(),
         };
-        let reason = process.event_loop(calls, receiver).await;
+        let reason = tokio::select! {
+            reason = process.event_loop(calls, receiver) => reason,
+            () = killer.cancelled() => ExitReason::Failed(NodeHostError::Blocked),
+        };
         process.shut_down(child, reason, failure).await
     }
 
@@ -289,6 +295,10 @@ impl<'a> NodeProcess<'a> {
             FromNode::Unserializable { id, message } => {
                 self.settle(id, Err(EngineError::InvalidValue(message)));
             }
+            FromNode::Handler {
+                dispatch,
+                extension,
+            } => self.options.running_hooks.enter(dispatch, extension),
             FromNode::Print {
                 level,
                 text,
@@ -373,10 +383,11 @@ impl<'a> NodeProcess<'a> {
                 waited.ok().and_then(Result::ok)
             }
         };
-        if status.is_none()
-            && let Err(error) = child.kill().await
-        {
-            tracing::debug!(%error, "cannot kill Node");
+        if status.is_none() {
+            kill_children(&child);
+            if let Err(error) = child.kill().await {
+                tracing::debug!(%error, "cannot kill Node");
+            }
         }
         let error = match reason {
             ExitReason::NotNeeded => return Ok(()),
@@ -385,7 +396,7 @@ impl<'a> NodeProcess<'a> {
         };
         if matches!(
             error,
-            NodeHostError::Exited(_) | NodeHostError::Unresponsive(_)
+            NodeHostError::Exited(_) | NodeHostError::Unresponsive(_) | NodeHostError::Blocked
         ) {
             self.options.host.0.fault(ExtensionFault {
                 extension: None,
@@ -401,6 +412,19 @@ impl<'a> NodeProcess<'a> {
         Err(error)
     }
 }
+
+/// Kills the process group of Node, with the child processes that its extensions wait for.
+#[cfg(unix)]
+fn kill_children(child: &Child) {
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(group) = pid.and_then(rustix::process::Pid::from_raw) {
+        // Fails only if the group is gone.
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_children(_: &Child) {}
 
 fn spawn(options: &EngineOptions) -> Result<Child, NodeHostError> {
     let script = |name| module_server::source(name).unwrap_or_default();

@@ -71,7 +71,11 @@ impl ManagerEnv {
     }
 
     async fn emit(&self, event: Value) -> Value {
-        self.extensions.emit(1, Some(event), None).await.unwrap()
+        self.extensions
+            .hook_dispatch(1, event)
+            .run(None, &Value::Null)
+            .await
+            .unwrap()
     }
 }
 

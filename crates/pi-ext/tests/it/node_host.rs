@@ -198,13 +198,23 @@ async fn extensions_on_both_hosts_receive_events_in_order() {
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
     env.extensions.bind(json!({})).await.unwrap();
     let event = json!({ "type": "input", "text": "hello" });
-    let result = env.extensions.emit(1, Some(event), None).await.unwrap();
+    let result = env
+        .extensions
+        .hook_dispatch(1, event)
+        .run(None, &Value::Null)
+        .await
+        .unwrap();
     assert_eq!(
         result,
         json!({ "action": "transform", "text": "hello here on Node" })
     );
     let event = json!({ "type": "tool_call", "toolName": "fail", "input": {} });
-    let result = env.extensions.emit(2, Some(event), None).await.unwrap();
+    let result = env
+        .extensions
+        .hook_dispatch(2, event)
+        .run(None, &Value::Null)
+        .await
+        .unwrap();
     assert_eq!(result, json!({ "failure": "not like this" }));
 }
 
@@ -246,7 +256,12 @@ async fn an_exit_of_node_affects_only_its_extensions() {
     assert_eq!(fault.message, crashed.to_string());
     assert_eq!(env.command("ask").await, Err(crashed));
     let event = json!({ "type": "input", "text": "hello" });
-    let result = env.extensions.emit(1, Some(event), None).await.unwrap();
+    let result = env
+        .extensions
+        .hook_dispatch(1, event)
+        .run(None, &Value::Null)
+        .await
+        .unwrap();
     assert_eq!(result["text"], "hello here");
 }
 

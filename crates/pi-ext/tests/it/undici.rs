@@ -2,7 +2,7 @@
 //! built on `fetch`.
 
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::write;
 use pi_ext::{EngineOptions, ExtensionManager};
@@ -80,7 +80,11 @@ async fn requests_agents_and_errors_of_undici_work() {
     let extensions = ExtensionManager::new(EngineOptions::new(std::sync::Arc::new(StrictHost)));
     extensions.load(&path).await.unwrap();
     let event = json!({ "type": "input", "text": "" });
-    let result = extensions.emit(1, Some(event), None).await.unwrap();
+    let result = extensions
+        .hook_dispatch(1, event)
+        .run(None, &Value::Null)
+        .await
+        .unwrap();
     let output: serde_json::Value = serde_json::from_str(result["text"].as_str().unwrap()).unwrap();
     assert_eq!(
         output,

@@ -1,11 +1,8 @@
 //! Handles dialogs and notices.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use pi_ext::HostError;
-use pi_protocol::Answer;
 use serde_json::Value;
 
 use super::Caller;
@@ -39,11 +36,7 @@ impl UiCalls for Caller<'_> {
             timeout,
         };
         let response = match self.bridge.session() {
-            Ok(session) if guard.is_some() => {
-                let (request, ui) = (dialog.to_request(), Arc::clone(&self.bridge.ui));
-                let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
-                session.ask(request, show).map(DialogResponse::from).boxed()
-            }
+            Ok(session) if guard.is_some() => self.bridge.ask_user(&*session, dialog),
             // Without a session or a user, no other client can answer.
             _ => self.bridge.ui.show_dialog(dialog),
         };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{ProjectInstructions, PromptSections};
-use pi_core::{CustomDelivery, CustomMessageOptions, InputSource, Prompt, ToolOrigin};
+use pi_core::{
+    Backend as _, CustomDelivery, CustomMessageOptions, Input, InputSource, Prompt, ToolOrigin,
+};
 use pi_extensions::{
     ControlFuture, DraftData, ExtensionPrompt, HostError, MessageDelivery, PromptInputs,
     SendOptions, SessionHistory, SessionInteraction, SessionRun, SessionSetup, SessionTool,
@@ -118,7 +120,11 @@ impl SessionRun for AgentSession {
     }
 
     fn abort(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.abort())
+        Box::pin(async move {
+            // Not `AgentSession::abort`, which abandons hooks: this is called by one of them.
+            self.control().interrupt(Input::Abort);
+            self.wait_for_idle().await;
+        })
     }
 
     fn wait_for_idle(&self) -> BoxFuture<'_, ()> {

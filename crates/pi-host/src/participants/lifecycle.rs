@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
+use pi_extensions::HookInterrupt;
 use pi_protocol::EntryId;
 use pi_session::ForkPosition;
 
@@ -36,6 +37,12 @@ pub trait LifecycleHook: Send + Sync {
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
         let _ = shutdown;
         ready(())
+    }
+
+    /// Called when the session no longer waits for the hooks in progress, of all concerns; they must
+    /// complete at once.
+    fn interrupt_hooks(&self, interrupt: HookInterrupt) {
+        let _ = interrupt;
     }
 }
 
@@ -98,6 +105,13 @@ impl Participants {
             }
         }
         true
+    }
+
+    /// Makes the hooks in progress complete.
+    pub(crate) fn interrupt_hooks(&self, interrupt: HookInterrupt) {
+        for hook in &self.lifecycle {
+            hook.interrupt_hooks(interrupt);
+        }
     }
 
     pub(crate) async fn session_shutdown(&self, shutdown: SessionShutdown) {

@@ -110,7 +110,7 @@ impl Compaction<'_> {
 
     /// Cancels the current compaction, manual or automatic.
     pub fn abort(self) {
-        self.session.0.control.interrupt(Input::AbortCompaction);
+        self.session.0.interrupt(Input::AbortCompaction);
     }
 
     pub fn is_automatic(self) -> bool {

@@ -167,7 +167,11 @@ impl ModelSelection<'_> {
         explicit
             .or_else(|| settings.model_thinking_level(&model.provider, &model.id))
             .or(settings.default_thinking_level)
-            .unwrap_or_else(|| self.thinking_level())
+            .unwrap_or_else(|| match self.model() {
+                Some(_) => self.thinking_level(),
+                // The first model starts as a new session does.
+                None => settings.default_thinking_level(),
+            })
     }
 
     async fn use_model(

@@ -157,7 +157,7 @@ impl TreeNavigation<'_> {
     }
 
     pub fn abort_summary(self) {
-        self.session.0.control.interrupt(Input::AbortNavigation);
+        self.session.0.interrupt(Input::AbortNavigation);
     }
 
     /// Returns false if a hook cancels the move.

@@ -23,7 +23,7 @@ impl AgentSession {
 impl Retries<'_> {
     /// Cancels the delay before the next attempt.
     pub fn abort(self) {
-        self.session.0.control.interrupt(Input::AbortRetry);
+        self.session.0.interrupt(Input::AbortRetry);
     }
 
     /// Returns whether the session is waiting for the next attempt.

@@ -234,7 +234,8 @@ impl PromptController {
                 DoubleEscapeAction::None => Vec::new(),
             }
         } else {
-            Vec::new()
+            // A handler may run without any activity of the session, for example at its start.
+            vec![AppCommand::Change(SessionChange::InterruptHooks)]
         }
     }
 

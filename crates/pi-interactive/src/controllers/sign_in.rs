@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_host::{LoginInteraction, OAuthError, Persist};
+use pi_host::{LoginInteraction, OAuthError, Persist, default_model_of_provider};
 use pi_protocol::{AuthKind, LoginEvent, LoginOption, LoginPrompt, Model};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::SecretText;
@@ -20,6 +20,7 @@ use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::tasks::AppHandle;
 use crate::session::command::SessionCommand;
+use crate::transcript::NoticeLevel;
 
 #[derive(Debug)]
 pub(crate) enum SignInMsg {
@@ -213,16 +214,20 @@ fn models_refreshed(
     available: &[Arc<Model>],
     ctx: &AppContext<'_>,
 ) -> Vec<AppCommand> {
-    let first = available.iter().find(|model| model.provider == provider);
-    let use_model = match (&ctx.session.model, first) {
+    let default_model = default_model_of_provider(provider, available);
+    let use_model = match (&ctx.session.model, default_model) {
         (None, Some(model)) => AppCommand::send(ModelMsg::Use {
-            model: Arc::clone(model),
+            model,
             persist: Persist::Session,
         }),
         _ => AppCommand::send(StatusMsg::ModelChanged),
     };
     vec![
-        AppCommand::status(format!("Signed in to {provider}")),
+        // Not a status, which the name of the model would replace.
+        AppCommand::notify(
+            NoticeLevel::Info,
+            format!("Signed in to {provider}. The credential is stored in auth.json."),
+        ),
         use_model,
         AppCommand::RefreshCompletion,
     ]

@@ -22,6 +22,8 @@ pub(crate) enum SessionChange {
     /// Also cancels a branch summary.
     AbortCompaction,
     AbortShell,
+    /// Stops waiting for handlers of extensions.
+    InterruptHooks,
     /// Models to cycle through; empty for all.
     SetScope(Vec<ScopedModel>),
     SetLabel {

@@ -9,6 +9,7 @@ mod pages;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_host::{AgentSession, SessionRuntime, SettingsEditor, Workspace};
 use pi_protocol::{
@@ -48,6 +49,12 @@ impl LocalSessionPort {
     fn rebind(&mut self) {
         self.session = self.sessions.borrow_and_update().clone();
         self.events = SessionEvents::subscribe(&self.session);
+    }
+
+    /// Stops waiting for handlers of extensions; what is in progress is aborted, too.
+    fn interrupt_hooks(&self) {
+        // The first poll aborts; the end is observed by events.
+        self.session.abort().now_or_never();
     }
 }
 
@@ -143,7 +150,11 @@ impl SessionPort for LocalSessionPort {
                 self.session.compaction().abort();
                 self.session.navigation().abort_summary();
             }
-            SessionChange::AbortShell => self.session.user_commands().abort(),
+            SessionChange::AbortShell => {
+                self.session.user_commands().abort();
+                self.interrupt_hooks();
+            }
+            SessionChange::InterruptHooks => self.interrupt_hooks(),
             SessionChange::SetScope(models) => self.session.selection().set_scoped_models(models),
             SessionChange::SetLabel { entry, label } => {
                 let set = self.session.history().set_label(&entry, label.as_deref());

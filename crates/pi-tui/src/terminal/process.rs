@@ -13,6 +13,7 @@ mod signals;
 
 use reader::InputReader;
 use signals::TerminalSignals;
+pub use signals::TerminationSignals;
 
 /// Maximum time to wait for pending replies on exit.
 const DRAIN_LIMIT: Duration = Duration::from_secs(1);

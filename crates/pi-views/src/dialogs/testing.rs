@@ -1,6 +1,6 @@
 //! Test harness: shows a dialog on a terminal emulator, with keys sent as bytes.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pi_tui::{
     BlockId, FocusTarget, InputDecoder, InputTiming, KeyEvent, KeyboardMode, Size, Tui, TuiOptions,
@@ -15,6 +15,8 @@ pub(super) struct DialogTester<D> {
     block: BlockId,
     emulator: vt100::Parser,
     size: Size,
+    /// How far the clock of the input is ahead.
+    ahead: Duration,
     dialog: std::marker::PhantomData<D>,
 }
 
@@ -45,6 +47,7 @@ impl<D: Dialog> DialogTester<D> {
             block,
             emulator,
             size,
+            ahead: Duration::ZERO,
             dialog: std::marker::PhantomData,
         }
     }
@@ -63,8 +66,8 @@ impl<D: Dialog> DialogTester<D> {
                 self.type_text(text);
             } else {
                 let key = KeyEvent::press(name.parse().unwrap());
-                self.tui
-                    .handle(&pi_tui::InputEvent::Key(key), Instant::now());
+                let now = self.now();
+                self.tui.handle(&pi_tui::InputEvent::Key(key), now);
             }
         }
         self
@@ -73,9 +76,20 @@ impl<D: Dialog> DialogTester<D> {
     pub(super) fn type_text(&mut self, text: &str) -> &mut Self {
         let mut decoder = InputDecoder::new(InputTiming::default(), KeyboardMode::default());
         for event in decoder.push(text.as_bytes(), Instant::now()) {
-            self.tui.handle(&event, Instant::now());
+            let now = self.now();
+            self.tui.handle(&event, now);
         }
         self
+    }
+
+    /// Lets time pass before the next input.
+    pub(super) fn pass(&mut self, time: Duration) -> &mut Self {
+        self.ahead += time;
+        self
+    }
+
+    fn now(&self) -> Instant {
+        Instant::now() + self.ahead
     }
 
     pub(super) fn on_update(&mut self, update: DialogUpdate) -> &mut Self {
@@ -104,7 +118,7 @@ impl<D: Dialog> DialogTester<D> {
         let keybindings = self.tui.keybindings().clone();
         let context = InputContext {
             keybindings: &keybindings,
-            now: Instant::now(),
+            now: self.now(),
             rows,
         };
         let dialog = self.dialog();

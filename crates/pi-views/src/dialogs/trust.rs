@@ -1,9 +1,12 @@
 //! The project trust dialog: shown at startup, and by `/trust`.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use pi_protocol::TrustChoice;
-use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
+use pi_tui::{
+    ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, MouseEventKind, action,
+};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::frame::{DialogBody, DialogFrame};
@@ -12,13 +15,14 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::{one_line, path_line};
+use super::type_ahead::TypeAheadGuard;
 use crate::dialogs::intent::Intent;
 use crate::theme::ui_theme::UiTheme;
 
 /// What closing the dialog means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TrustMode {
-    /// The project was opened; closing does not trust it.
+    /// The project was opened; closing does not trust it. The question appears unexpectedly.
     Start,
     /// `/trust`; closing changes nothing.
     Change {
@@ -35,6 +39,7 @@ pub(crate) struct TrustDialog {
     choices: Vec<TrustChoice>,
     picker: Picker,
     mode: TrustMode,
+    type_ahead: TypeAheadGuard,
 }
 
 impl TrustDialog {
@@ -65,17 +70,22 @@ impl TrustDialog {
         mode: TrustMode,
     ) -> DialogFrame<Self> {
         let mut picker = Picker::new(choices.len(), EdgeBehavior::Stop);
-        if let TrustMode::Change {
-            saved: Some(saved), ..
-        } = &mode
-        {
-            picker.select(*saved);
+        let selected = match &mode {
+            TrustMode::Change { saved, .. } => *saved,
+            // The choice that changes nothing.
+            TrustMode::Start => choices
+                .iter()
+                .position(|choice| *choice == TrustChoice::DenyOnce),
+        };
+        if let Some(selected) = selected {
+            picker.select(selected);
         }
         let body = Self {
             directory,
             choices,
             picker,
             mode,
+            type_ahead: TypeAheadGuard::default(),
         };
         DialogFrame::new(ui, body)
     }
@@ -104,6 +114,7 @@ impl ListBody for TrustDialog {
 
 impl DialogBody for TrustDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
+        self.type_ahead.painted(Instant::now());
         let directory = path_line(&self.directory, &canvas.context());
         canvas.blank();
         match &self.mode {
@@ -161,6 +172,15 @@ impl DialogBody for TrustDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
+        if self.mode == TrustMode::Start && !self.type_ahead.accepts(context.now) {
+            // Only leaving, which does not trust the project, needs no pause.
+            let selected = self.picker.selected();
+            match self.picker.key(event, context) {
+                Some(PickerEvent::Canceled) => self.on_pick(PickerEvent::Canceled, sink),
+                _ => self.picker.select(selected),
+            }
+            return InputOutcome::Consumed;
+        }
         self.handle_list_key(event, context, sink)
     }
 
@@ -168,9 +188,13 @@ impl DialogBody for TrustDialog {
         &mut self,
         event: &MouseEvent,
         hit: Option<HitTarget>,
-        _context: &InputContext<'_>,
+        context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
+        let is_answer = matches!(event.kind, MouseEventKind::Click { .. });
+        if is_answer && self.mode == TrustMode::Start && !self.type_ahead.accepts(context.now) {
+            return true;
+        }
         self.handle_list_mouse(event, hit, sink)
     }
 }

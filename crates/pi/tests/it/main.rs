@@ -18,6 +18,7 @@ mod example_extensions;
 mod extension_abuse;
 mod extension_driver;
 mod extension_library;
+mod extension_output;
 mod fsck;
 mod harness;
 mod hostile_input_page;
@@ -36,4 +37,5 @@ mod session_interop;
 mod signals;
 #[cfg(unix)]
 mod terminal;
+mod unresponsive_hooks;
 mod unusual_environment;

@@ -1,7 +1,7 @@
 //! Runs a child process to completion while JavaScript blocks: `spawnSync` and related functions.
 //!
 //! As in Node, a child that exceeds its timeout or output limit is killed, without waiting for
-//! descendants that hold its output open.
+//! descendants that hold its output open. So is one whose caller is interrupted.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
-use super::{SpawnArguments, command, signals, spawn_error};
-use crate::engine::NativeReply;
+use super::{SpawnArguments, StdioKind, command, signals, spawn_error};
+use crate::engine::{Heartbeat, NativeReply};
 use crate::node::NativeError;
 use crate::node::files::OpenFiles;
 
@@ -26,13 +26,14 @@ pub(super) fn run(
     spawn: &SpawnArguments,
     files: &OpenFiles,
     input: Option<Vec<u8>>,
+    heartbeat: &Heartbeat,
 ) -> Result<NativeReply, NativeError> {
     let run_on_own_runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| NativeError::from_io(&error, "spawn", None))?
-            .block_on(run_child(spawn, files, input))
+            .block_on(run_child(spawn, files, input, heartbeat))
     };
     // The JavaScript thread already has a runtime, which is blocked here.
     std::thread::scope(|scope| scope.spawn(run_on_own_runtime).join()).unwrap_or_else(|_panicked| {
@@ -46,8 +47,10 @@ async fn run_child(
     spawn: &SpawnArguments,
     files: &OpenFiles,
     input: Option<Vec<u8>>,
+    heartbeat: &Heartbeat,
 ) -> Result<NativeReply, NativeError> {
-    let mut child = Command::from(command(spawn, files)?)
+    let group = ChildGroup::of(spawn);
+    let mut child = Command::from(group.apply(command(spawn, files)?))
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
@@ -69,9 +72,19 @@ async fn run_child(
             never = write_input(stdin, input) => never,
         }
     };
-    let completed = match spawn.timeout {
-        0 => Ok(completion.await),
-        timeout => tokio::time::timeout(Duration::from_millis(timeout), completion).await,
+    let completion = async {
+        match spawn.timeout {
+            0 => Ok(completion.await),
+            timeout => tokio::time::timeout(Duration::from_millis(timeout), completion).await,
+        }
+    };
+    let completed = tokio::select! {
+        completed = completion => completed,
+        () = heartbeat.interruption() => {
+            group.kill(&child);
+            kill(&mut child).await.ok();
+            return Err(NativeError::new("the extension was interrupted"));
+        }
     };
     let timed_out = completed.is_err();
     let overflowed = matches!(completed, Ok(Err(OutputOverflow)));
@@ -87,6 +100,49 @@ async fn run_child(
         fields.insert("overflowed".to_owned(), json!(overflowed));
     }
     Ok(NativeReply::JsonAndBytes(description, vec![output, errors]))
+}
+
+/// Whether the child leads a process group, so that its descendants can be killed with it.
+#[derive(Clone, Copy)]
+enum ChildGroup {
+    Own,
+    /// A program that reads from the terminal has to stay in its foreground group.
+    Inherited,
+}
+
+impl ChildGroup {
+    fn of(spawn: &SpawnArguments) -> Self {
+        match spawn.streams {
+            [StdioKind::Inherit, ..] => Self::Inherited,
+            _ => Self::Own,
+        }
+    }
+
+    #[cfg(unix)]
+    fn apply(self, mut command: std::process::Command) -> std::process::Command {
+        use std::os::unix::process::CommandExt as _;
+        if matches!(self, Self::Own) {
+            command.process_group(0);
+        }
+        command
+    }
+
+    #[cfg(not(unix))]
+    fn apply(self, command: std::process::Command) -> std::process::Command {
+        command
+    }
+
+    #[cfg(unix)]
+    fn kill(self, child: &Child) {
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        if let (Self::Own, Some(group)) = (self, pid.and_then(rustix::process::Pid::from_raw)) {
+            // Fails only if the group is gone.
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn kill(self, _: &Child) {}
 }
 
 /// Writes the child's input, then never completes, so that only the exit ends the `select!`.

@@ -1,6 +1,7 @@
 //! Start, replacement and shutdown of sessions.
 
 use futures_util::future::BoxFuture;
+use pi_extensions::HookInterrupt;
 use pi_extensions::events::{
     BeforeFork, BeforeSwitch, CancelResult, ResourcesDiscover, SessionShutdownEvent,
     SessionStartEvent,
@@ -71,6 +72,10 @@ impl LifecycleHook for ExtensionParticipant {
             self.extensions.emit(None, event).await;
             self.extensions.end_session().await;
         })
+    }
+
+    fn interrupt_hooks(&self, interrupt: HookInterrupt) {
+        self.extensions.interrupt_hooks(interrupt);
     }
 }
 

@@ -125,27 +125,40 @@ fn a_canceled_sign_in_that_ends_late_does_not_end_the_next_one() {
 }
 
 #[test]
-fn signing_in_fetches_the_models_and_selects_the_first_if_there_is_none() {
+fn signing_in_fetches_the_models_and_selects_the_default_if_there_is_none() {
     let mut tester = SignInTester::new();
     tester.start("anthropic");
     let commands = tester.send(ended("anthropic", Ok(())));
     assert_eq!(listed(&commands).last().unwrap(), "session RefreshModels");
 
+    let default_id = pi_providers::builtin_provider("anthropic").unwrap();
+    let default_id = default_id.default_model;
     let refreshed = || SignInMsg::ModelsRefreshed {
         provider: "anthropic".to_owned(),
-        available: vec![model("openai", "a"), model("anthropic", "b")],
+        available: vec![
+            model("openai", "a"),
+            model("anthropic", "b"),
+            model("anthropic", default_id),
+        ],
     };
     let commands = tester.send(refreshed());
     let used = commands.iter().find_map(|command| match command {
-        AppCommand::Send(AppMsg::Models(ModelMsg::Use { model, .. })) => Some(&model.provider),
+        AppCommand::Send(AppMsg::Models(ModelMsg::Use { model, .. })) => Some(model),
         _ => None,
     });
-    assert_eq!(used.unwrap(), "anthropic");
+    let used = used.unwrap();
+    assert_eq!(
+        (used.provider.as_str(), used.id.as_str()),
+        ("anthropic", default_id)
+    );
 
     tester.app.session.model = Some(model("openai", "a"));
     assert_eq!(
         listed(&tester.send(refreshed()))[..2],
-        ["Status: Signed in to anthropic", "Status(ModelChanged)"]
+        [
+            "Info: Signed in to anthropic. The credential is stored in auth.json.",
+            "Status(ModelChanged)"
+        ]
     );
 }
 

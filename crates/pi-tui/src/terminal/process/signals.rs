@@ -4,6 +4,22 @@ use std::io;
 
 use super::TerminalEvent;
 
+/// Signals that end the process, for a program that has released the terminal.
+#[derive(Debug)]
+pub struct TerminationSignals(TerminalSignals);
+
+impl TerminationSignals {
+    /// Receives signals from here on. Must be called within a Tokio runtime.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self(TerminalSignals::new()?))
+    }
+
+    /// Waits for a signal.
+    pub async fn next(&mut self) {
+        while !matches!(self.0.next().await, TerminalEvent::Terminated) {}
+    }
+}
+
 #[cfg(unix)]
 pub(super) use unix::{Continued, TerminalSignals};
 

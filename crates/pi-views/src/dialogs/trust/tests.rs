@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
+
+/// Longer than the pause that an answer needs.
+const PAUSE: Duration = Duration::from_secs(1);
 
 fn choices(dir: &str) -> Vec<TrustChoice> {
     let dir = PathBuf::from(dir);
@@ -29,11 +34,44 @@ fn ask() -> DialogTester<DialogFrame<TrustDialog>> {
 fn the_question_explains_trust() {
     let mut tester = ask();
     insta::assert_snapshot!(tester.screen());
-    tester.press("'j enter");
+    tester.pass(PAUSE).press("'k").pass(PAUSE).press("enter");
     assert_eq!(
         tester.intents(),
-        [Intent::Trust(choices("/home/user/garden")[1].clone())]
+        [Intent::Trust(choices("/home/user/garden")[3].clone())]
     );
+}
+
+#[test]
+fn keys_typed_before_or_with_the_question_do_not_answer_it() {
+    let mut tester = ask();
+    tester.press("up up up up enter");
+    tester.screen();
+    tester.press("up enter").type_text("trust\r");
+    assert_eq!(tester.intents(), []);
+    tester.pass(PAUSE).press("enter");
+    assert_eq!(tester.intents(), [Intent::Trust(TrustChoice::DenyOnce)]);
+}
+
+#[test]
+fn a_paste_does_not_answer_the_question() {
+    for paste in ["kkkk\r", "\x1b[200~kkkk\r\x1b[201~\r"] {
+        let mut tester = ask();
+        tester.screen();
+        tester.pass(PAUSE).type_text(paste);
+        assert_eq!(tester.intents(), [], "{paste:?}");
+        assert!(!tester.is_done());
+    }
+}
+
+#[test]
+fn a_click_has_to_follow_a_pause() {
+    let mut tester = ask();
+    tester.screen();
+    tester.click("Trust this directory");
+    assert_eq!(tester.intents(), []);
+    tester.pass(PAUSE).click("Trust this directory");
+    let trusted = choices("/home/user/garden")[0].clone();
+    assert_eq!(tester.intents(), [Intent::Trust(trusted)]);
 }
 
 #[test]

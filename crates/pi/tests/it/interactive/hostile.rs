@@ -353,6 +353,25 @@ async fn project_files_have_no_effect_before_the_trust_decision() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn typed_and_pasted_text_does_not_answer_the_trust_question() {
+    let context = TestContext::new([]).await;
+    let script = "require('fs').writeFileSync('owned', '')";
+    context.home.write("project/.pi/extensions/evil.js", script);
+    let choose_first = "\x1b[A\x1b[A\x1b[A\x1b[A\x1b[A\r";
+    let terminal = Terminal::start(&context, &[]);
+    terminal.send(format!("\r{choose_first}"));
+    terminal.wait("Do not trust this directory");
+    terminal.send(choose_first);
+    terminal.paste("\r");
+    terminal.send("\r");
+    // Leaving is accepted at any time and does not trust the project.
+    terminal.send("\x1b[27u");
+    terminal.wait("alpha");
+    assert!(!context.project_dir().join("owned").exists());
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn changes_in_a_trusted_project_are_reported() {
     let context = TestContext::new([]).await;
     let script = "export default () => {}";

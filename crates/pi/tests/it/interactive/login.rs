@@ -141,3 +141,18 @@ async fn api_keys_are_not_shown_and_can_be_deleted() {
     terminal.wait("Removed the stored credential");
     terminal.quit();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_login_selects_the_default_model_of_the_provider() {
+    let context = TestContext::new([]).await;
+    std::fs::remove_file(context.home.path().join("agent/models.json")).unwrap();
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("/login");
+    open_login(&terminal, "groq");
+    terminal.wait("API key for Groq");
+    terminal.send("gsk_typed-key\r");
+    terminal.wait("gpt-oss-120b");
+    terminal.wait("• medium");
+    terminal.wait("Signed in to groq");
+    terminal.quit();
+}

@@ -1,0 +1,79 @@
+//! The same on the Node host, whose code cannot be interrupted: a process that stays blocked is killed. Without a
+//! suitable Node the tests do nothing.
+
+use std::path::PathBuf;
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::modes::print_in;
+use super::rpc_session::{RpcSession, is_entered, is_response};
+use super::{BadHook, ENDLESS, SILENT, all, context, for_each};
+use crate::harness::TestContext;
+
+/// A hook of each phase.
+const HOOKS: [&str; 5] = [
+    "session_start",
+    "turn_start",
+    "tool_call",
+    "agent_end",
+    "session_shutdown",
+];
+
+/// Time that hooks have, in milliseconds: long enough for the start of Node.
+const LIMIT: &str = "5000";
+
+/// Returns the Node of the TypeScript pi, if that is installed.
+fn node() -> Option<PathBuf> {
+    let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
+    let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
+    let node = peer?.join("node_modules/.bin/node");
+    node.exists().then_some(node)
+}
+
+/// Returns a context in which extensions run on Node; `None` without a suitable one.
+async fn node_context() -> Option<TestContext> {
+    let node = node()?;
+    let context = context().await;
+    let settings = json!({"extensionHost": "node"}).to_string();
+    context.home.write("agent/settings.json", settings);
+    let bin = context.home.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(node, bin.join("node")).unwrap();
+    Some(context)
+}
+
+async fn assert_print_continues(hook: BadHook) {
+    let Some(context) = node_context().await else {
+        return;
+    };
+    let output = print_in(&context, hook).await;
+    assert_eq!(output.stdout, "done\n", "{hook:?}: {output:?}");
+    assert_eq!(output.code, Some(0), "{hook:?}: {output:?}");
+    let expected = "not responding";
+    assert!(output.stderr.contains(expected), "{hook:?}: {output:?}");
+}
+
+#[tokio::test]
+async fn print_mode_continues_without_hooks_that_do_not_respond() {
+    for_each(all(&HOOKS, &SILENT, LIMIT), assert_print_continues).await;
+}
+
+async fn assert_abort_and_exit(hook: BadHook) {
+    let Some(context) = node_context().await else {
+        return;
+    };
+    let mut session = RpcSession::start(&context, hook, &[]);
+    let prompt = json!({"type": "prompt", "message": "go"});
+    session.send(prompt).await;
+    session.until(is_entered).await;
+    session.send(json!({"type": "abort"})).await;
+    session.until(is_response("abort")).await;
+    assert_eq!(session.end().await.code(), Some(0), "{hook:?}");
+}
+
+#[tokio::test]
+async fn an_abort_does_not_wait_for_hooks() {
+    let hooks = all(&HOOKS[1..4], &SILENT, ENDLESS);
+    for_each(hooks, assert_abort_and_exit).await;
+}
