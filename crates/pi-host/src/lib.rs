@@ -45,6 +45,7 @@ mod extension_adapter;
 mod host;
 mod model_catalog;
 mod model_choice;
+mod model_json;
 mod participants;
 mod replay;
 mod runtime;

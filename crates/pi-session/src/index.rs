@@ -221,9 +221,10 @@ impl Index {
                 Parent::Entry,
             ),
         };
-        let children = match self.orphans.is_empty() {
-            true => None,
-            false => self.orphans.remove(&id),
+        let children = if self.orphans.is_empty() {
+            None
+        } else {
+            self.orphans.remove(&id)
         };
         self.records.push(IndexRecord {
             id,

@@ -68,9 +68,10 @@ impl JournalContent {
         let mut scanner = Scanner::default();
         each_line(log.file(), 0, log.length(), |line| {
             // A line without a line feed was never acknowledged.
-            match line.terminated {
-                true => content.add_line(&mut scanner, line.bytes),
-                false => content.is_torn = true,
+            if line.terminated {
+                content.add_line(&mut scanner, line.bytes);
+            } else {
+                content.is_torn = true;
             }
             LineFlow::Continue
         })?;

@@ -100,7 +100,10 @@ impl SessionStore {
     /// session is restored.
     pub fn create(&self, options: NewSession) -> Result<Session, SessionError> {
         self.check_new_id(options.id.as_deref())?;
-        let draft = options.id.as_deref().and_then(|id| self.find_draft_by_id(id));
+        let draft = options
+            .id
+            .as_deref()
+            .and_then(|id| self.find_draft_by_id(id));
         if let Some(path) = draft
             && let Some(session) = Session::from_journal(&path, &options.env)?
         {

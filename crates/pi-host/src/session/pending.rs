@@ -29,14 +29,19 @@ pub(super) fn keep_or_report(session: &AgentSession) {
 }
 
 fn pending_records(machine: &Machine) -> Vec<PendingRecord> {
-    let commands = machine.waiting_bash().map(|message| PendingRecord::Command {
-        message: message.clone(),
-    });
-    let queued = machine.queue().unstored().map(|queued| PendingRecord::Queued {
-        delivery: queued.delivery,
-        text: queued.text.clone(),
-        message: queued.message.clone(),
-    });
+    let commands = machine
+        .waiting_bash()
+        .map(|message| PendingRecord::Command {
+            message: message.clone(),
+        });
+    let queued = machine
+        .queue()
+        .unstored()
+        .map(|queued| PendingRecord::Queued {
+            delivery: queued.delivery,
+            text: queued.text.clone(),
+            message: queued.message.clone(),
+        });
     commands.chain(queued).collect()
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use pi_context::estimate::{context_tokens_after, recent_context_tokens};
 use pi_protocol::{AgentMessage, ContextUsage, Entry, EntryBody, EntryId, SharedMessage};
-use pi_session::{
-    BranchSummary, PendingRecord, Projection, Session, SessionError, SessionTotals,
-};
+use pi_session::{BranchSummary, PendingRecord, Projection, Session, SessionError, SessionTotals};
 
 /// A session and its cached views.
 pub(crate) struct Transcript {

@@ -84,7 +84,8 @@ impl ChunkPlan<'_> {
 
     /// Every worker scans the chunks of its turn and waits while the last one is not indexed.
     fn scan_with(self, workers: u64, mut visit: impl FnMut(ScannedChunk)) -> io::Result<()> {
-        let turns = |worker: u64| (worker..self.chunks).step_by(usize::try_from(workers).unwrap_or(1));
+        let turns =
+            |worker: u64| (worker..self.chunks).step_by(usize::try_from(workers).unwrap_or(1));
         thread::scope(|scope| {
             let mut scanned = Vec::new();
             for worker in 0..workers {
@@ -99,8 +100,7 @@ impl ChunkPlan<'_> {
                     }
                 });
             }
-            let in_file_order = scanned.iter().cycle().take(self.chunks as usize);
-            for worker in in_file_order {
+            for (_, worker) in (0..self.chunks).zip(scanned.iter().cycle()) {
                 match worker.recv() {
                     Ok(chunk) => visit(chunk?),
                     // The worker panicked, which the scope propagates.

@@ -47,7 +47,9 @@ fn commands_are_stored_and_messages_are_queued_again() {
     session
         .set_pending(&[command("ls"), queued("one"), queued("two")])
         .unwrap();
-    session.set_pending(&[command("ls"), queued("two")]).unwrap();
+    session
+        .set_pending(&[command("ls"), queued("two")])
+        .unwrap();
     drop(session);
 
     for _ in 0..2 {
@@ -69,7 +71,9 @@ fn commands_are_stored_and_messages_are_queued_again() {
 fn what_was_stored_before_the_kill_is_not_restored() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
-    session.set_pending(&[queued("next"), command("ls")]).unwrap();
+    session
+        .set_pending(&[queued("next"), command("ls")])
+        .unwrap();
     session.append_message(user("next")).unwrap();
     let stored = BashExecutionMessage {
         command: "ls".to_owned(),
@@ -117,10 +121,12 @@ fn a_session_without_a_file_is_restored() {
             id: Some(id.clone()),
             ..NewSession::default()
         };
-        let session = match by_path {
-            true => Session::create_at(&path, Path::new("/project"), options).unwrap(),
-            false => store.create(options).unwrap(),
+        let session = if by_path {
+            Session::create_at(&path, Path::new("/project"), options)
+        } else {
+            store.create(options)
         };
+        let session = session.unwrap();
         assert_eq!((session.id(), session.name()), (&*id, Some("draft")));
         assert!(!session.is_saved());
     }
@@ -179,7 +185,9 @@ fn a_closed_session_leaves_nothing() {
 fn a_record_that_was_partly_written_is_ignored() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
-    session.set_pending(&[queued("one"), queued("two")]).unwrap();
+    session
+        .set_pending(&[queued("one"), queued("two")])
+        .unwrap();
     drop(session);
     let journal = journal_of(&path);
     let content = read(&journal);
@@ -187,7 +195,9 @@ fn a_record_that_was_partly_written_is_ignored() {
     std::fs::rename(temp.path().join("torn"), &journal).unwrap();
     let mut session = open(&path).unwrap();
     assert_eq!(session.take_restored(), [queued("one")]);
-    session.set_pending(&[queued("one"), queued("three")]).unwrap();
+    session
+        .set_pending(&[queued("one"), queued("three")])
+        .unwrap();
     drop(session);
     let restored = open(&path).unwrap().take_restored();
     assert_eq!(restored, [queued("one"), queued("three")]);

@@ -319,13 +319,18 @@ async fn rpc_mode_loses_nothing_it_acknowledged() {
         let mut promised = Promised::default();
         let (before, during) = (splitmix64(run) % 5, splitmix64(run ^ 0xff) % 6);
         for step in 0..before {
-            promised.next(&mut rpc, splitmix64(run * 100 + step), false).await;
+            promised
+                .next(&mut rpc, splitmix64(run * 100 + step), false)
+                .await;
         }
         if run % 3 != 0 {
-            rpc.request(json!({"type": "prompt", "message": "go"})).await;
+            rpc.request(json!({"type": "prompt", "message": "go"}))
+                .await;
             context.server.wait_for_gate("g").await;
             for step in 0..during {
-                promised.next(&mut rpc, splitmix64(run * 100 + 50 + step), true).await;
+                promised
+                    .next(&mut rpc, splitmix64(run * 100 + 50 + step), true)
+                    .await;
             }
         }
         rpc.kill().await;
@@ -383,7 +388,8 @@ async fn a_session_without_a_message_is_kept_only_after_a_kill() {
     let mut rpc = RpcProcess::start(&context, &["--session-id", "s"]);
     let state = rpc.request(json!({"type": "get_state"})).await;
     assert_eq!(state["sessionName"], Value::Null);
-    rpc.request(json!({"type": "set_session_name", "name": "draft"})).await;
+    rpc.request(json!({"type": "set_session_name", "name": "draft"}))
+        .await;
     // A running process keeps its draft.
     let mut other = RpcProcess::start(&context, &["--continue"]);
     let state = other.request(json!({"type": "get_state"})).await;
