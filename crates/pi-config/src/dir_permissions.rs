@@ -1,18 +1,32 @@
-//! Warns if other users can write to the agent directory.
+//! Warns if other users can write to the agent directory, or to a directory in it whose files are loaded.
 //!
 //! Settings and extensions in the agent directory run with the user's permissions, so write access to it grants
 //! those permissions. This is only a warning, because containers and shared machines may need it.
+
+#[cfg(unix)]
+use std::path::Path;
 
 use pi_protocol::ConfigDiagnostic;
 
 use crate::AgentDir;
 
-/// Returns a warning if other users can write to the agent directory.
+/// Directories in the agent directory whose files run or instruct the model.
 #[cfg(unix)]
-pub fn check_dir_permissions(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
+const LOADED_DIRS: [&str; 6] = ["extensions", "npm", "git", "skills", "prompts", "bin"];
+
+/// Returns a warning for every directory of the user's files that other users can write to.
+#[cfg(unix)]
+pub fn check_dir_permissions(agent_dir: &AgentDir) -> Vec<ConfigDiagnostic> {
+    let agent = agent_dir.path();
+    let loaded = LOADED_DIRS.iter().map(|name| agent.join(name));
+    let all = std::iter::once(agent.to_owned()).chain(loaded);
+    all.filter_map(|path| check_directory(&path)).collect()
+}
+
+#[cfg(unix)]
+fn check_directory(path: &Path) -> Option<ConfigDiagnostic> {
     use std::os::unix::fs::MetadataExt as _;
 
-    let path = agent_dir.path();
     let metadata = std::fs::metadata(path).ok()?;
     let directory = Directory {
         owner: metadata.uid(),
@@ -36,10 +50,10 @@ pub fn check_dir_permissions(agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
     ))
 }
 
-/// Always `None`: access control lists are not checked.
+/// Always empty: access control lists are not checked.
 #[cfg(not(unix))]
-pub fn check_dir_permissions(_agent_dir: &AgentDir) -> Option<ConfigDiagnostic> {
-    None
+pub fn check_dir_permissions(_agent_dir: &AgentDir) -> Vec<ConfigDiagnostic> {
+    Vec::new()
 }
 
 #[cfg(unix)]
@@ -123,18 +137,25 @@ mod tests {
     fn warning_for_writable_directory_names_the_fix() {
         let dir = tempfile::tempdir().unwrap();
         let agent_dir = AgentDir::at(dir.path());
-        let set_mode = |mode| {
-            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        let set_mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         };
-        set_mode(0o700);
-        assert_eq!(check_dir_permissions(&agent_dir), None);
-        set_mode(0o777);
-        let warning = check_dir_permissions(&agent_dir).unwrap();
-        assert!(warning.message.contains("chmod o-w"), "{warning:?}");
-        assert_eq!(warning.path.as_deref(), Some(dir.path()));
-        assert_eq!(
-            check_dir_permissions(&AgentDir::at(dir.path().join("none"))),
-            None
-        );
+        set_mode(dir.path(), 0o700);
+        let extensions = dir.path().join("extensions");
+        std::fs::create_dir(&extensions).unwrap();
+        set_mode(&extensions, 0o755);
+        assert_eq!(check_dir_permissions(&agent_dir), []);
+        for path in [dir.path(), &extensions] {
+            set_mode(path, 0o777);
+            let warnings = check_dir_permissions(&agent_dir);
+            let [warning] = &warnings[..] else {
+                panic!("{warnings:?}");
+            };
+            assert!(warning.message.contains("chmod o-w"), "{warning:?}");
+            assert_eq!(warning.path.as_deref(), Some(path));
+            set_mode(path, 0o700);
+        }
+        let missing = AgentDir::at(dir.path().join("none"));
+        assert_eq!(check_dir_permissions(&missing), []);
     }
 }

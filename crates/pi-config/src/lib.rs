@@ -59,5 +59,5 @@ pub use settings::{SettingsError, SettingsOverrides, SettingsStore, extension_en
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
     ProjectChanges, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore,
-    TrustUpdate, decide_trust, find_project_changes, requires_trust, trust_choices,
+    TrustUpdate, decide_trust, requires_trust, trust_choices,
 };

@@ -3,13 +3,16 @@
 //! None of a project's files is applied before the decision. Front ends prompt the user; this module provides the
 //! choices and what each of them saves.
 
+mod imports;
 mod project_changes;
+mod project_scan;
 mod store;
 
-pub use project_changes::{ProjectChanges, find_project_changes};
+pub use project_changes::ProjectChanges;
 pub use store::{TrustError, TrustStore, TrustUpdate};
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use pi_protocol::settings::ProjectTrustDefault;
 use pi_protocol::{ProjectAccess, TrustChoice};
@@ -37,6 +40,8 @@ pub struct TrustInputs<'a> {
     pub cli: Option<bool>,
     /// From the user's settings.
     pub default: ProjectTrustDefault,
+    /// Receives the state of a trusted project before any of its code runs.
+    pub state: &'a OnceLock<ProjectChanges>,
 }
 
 /// The outcome of [`decide_trust`].
@@ -46,6 +51,8 @@ pub enum TrustDecision {
     /// The user must be prompted.
     Prompt {
         choices: Vec<TrustChoice>,
+        /// Code that is new or changed since the user trusted the project.
+        changes: Vec<String>,
     },
 }
 
@@ -62,7 +69,8 @@ impl TrustDecision {
 /// Decides whether a project is trusted.
 ///
 /// Checked in order: the command line, a saved denial, whether the project has anything that requires trust,
-/// a saved approval, the default. If `trust.json` cannot be read, callers must treat the project as denied,
+/// a saved approval, the default. An approval is for the code that the user approved: if it changed since the last
+/// use, the user is prompted again. If `trust.json` cannot be read, callers must treat the project as denied,
 /// because it may have been.
 pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustError> {
     use TrustDecision::Known;
@@ -80,7 +88,14 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
         return Ok(Known(ProjectAccess::Trusted));
     }
     if let Some(access) = saved {
-        return Ok(Known(access));
+        let changes = changed_code(inputs);
+        if changes.is_empty() {
+            return Ok(Known(access));
+        }
+        return Ok(TrustDecision::Prompt {
+            choices: trust_choices(inputs.cwd, SessionChoices::Offered),
+            changes,
+        });
     }
     Ok(match inputs.default {
         ProjectTrustDefault::Always => Known(ProjectAccess::Trusted),
@@ -88,8 +103,17 @@ pub fn decide_trust(inputs: &TrustInputs<'_>) -> Result<TrustDecision, TrustErro
         ProjectTrustDefault::Never => Known(ProjectAccess::Undecided),
         ProjectTrustDefault::Ask => TrustDecision::Prompt {
             choices: trust_choices(inputs.cwd, SessionChoices::Offered),
+            changes: Vec::new(),
         },
     })
+}
+
+/// Returns the code that changed since the last use of a trusted project. What cannot be compared is not trusted.
+fn changed_code(inputs: &TrustInputs<'_>) -> Vec<String> {
+    match ProjectChanges::find(inputs.agent_dir, inputs.cwd) {
+        Ok(changes) => inputs.state.get_or_init(|| changes).changed_code(),
+        Err(error) => vec![format!("cannot compare: {error}")],
+    }
 }
 
 /// Returns whether a project has files that are only applied once it is trusted.

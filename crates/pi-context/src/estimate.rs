@@ -13,7 +13,7 @@ use pi_protocol::{
 };
 use pi_session::{ProjectedEntry, Projection};
 
-pub use recent::recent_context_tokens;
+pub use recent::{context_tokens_after, recent_context_tokens};
 
 pub fn message_tokens(message: &AgentMessage) -> u64 {
     match message {

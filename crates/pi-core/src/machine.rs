@@ -29,7 +29,10 @@ mod tests;
 mod turns;
 
 use pi_protocol::retry::RetryPolicy;
-use pi_protocol::{ActivityKind, AgentMessage, LiveMessage, Request, SessionEvent, SharedMessage};
+use pi_protocol::{
+    ActivityKind, AgentMessage, BashExecutionMessage, LiveMessage, Request, SessionEvent,
+    SharedMessage,
+};
 
 use activity::Activity;
 pub use batch::CallOutcome;
@@ -252,9 +255,9 @@ impl Machine {
         self.context.waiting.custom.iter()
     }
 
-    /// Whether results of shell commands wait for the end of the run.
-    pub fn has_waiting_bash(&self) -> bool {
-        !self.context.waiting.bash.is_empty()
+    /// Returns the results of shell commands that wait for the end of the run.
+    pub fn waiting_bash(&self) -> impl Iterator<Item = &BashExecutionMessage> {
+        self.context.waiting.bash.iter()
     }
 
     /// Returns the IDs of tool calls that have started and not finished.

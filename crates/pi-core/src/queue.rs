@@ -181,6 +181,12 @@ impl MessageQueue {
             .chain(&self.follow_ups)
     }
 
+    /// Returns all messages that are not stored yet: those that are listed, and the one being
+    /// stored.
+    pub fn unstored(&self) -> impl Iterator<Item = &Queued> {
+        self.recording.iter().chain(self.iter())
+    }
+
     /// Returns the texts to show.
     pub fn texts(&self) -> QueuedTexts {
         queued_texts(self.iter())

@@ -12,6 +12,7 @@ mod session_json;
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::json::RawJson;
 use pi_protocol::{Ack, Command, Rejected, RejectionCode};
+use pi_session::SessionError;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -159,7 +160,7 @@ impl CommandExecutor<'_> {
                     RejectionCode::Invalid,
                     "Session name must not be blank",
                 )),
-                name => done(session.history().set_name(name).await),
+                name => done(self.set_name(name).await),
             },
             Command::GetState
             | Command::GetMessages
@@ -169,6 +170,17 @@ impl CommandExecutor<'_> {
             | Command::GetTree
             | Command::GetLastAssistantText
             | Command::GetCommands => queries::execute(self.runtime, session, command),
+        }
+    }
+
+    /// Names the session; if it is being replaced, the one that replaces it.
+    async fn set_name(&self, name: &str) -> Result<(), SessionError> {
+        match self.session.history().set_name(name).await {
+            Err(SessionError::Closed) => {
+                self.runtime.wait_for_replacement().await;
+                self.runtime.session().history().set_name(name).await
+            }
+            set => set,
         }
     }
 

@@ -45,6 +45,7 @@ mod extension_adapter;
 mod host;
 mod model_catalog;
 mod model_choice;
+mod model_json;
 mod model_pattern;
 mod participants;
 mod replay;

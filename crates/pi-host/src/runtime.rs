@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use pi_config::{ProjectChanges, Resources, run_startup_migrations};
+use pi_config::{Resources, run_startup_migrations};
 use pi_extensions::{HookInterrupt, SessionExtensions};
 use pi_protocol::{CommandInfo, ConfigDiagnostic};
 use pi_providers::{NetworkAccess, RefreshOptions};
@@ -172,8 +172,8 @@ impl SessionRuntime {
     /// Finds files of the current session's project that are new or changed since its last use, if
     /// it was trusted then. The result is also added to the [diagnostics](Self::diagnostics).
     ///
-    /// The check is informational and reads up to a megabyte in the background, so it can run after
-    /// the first frame. It starts with the call, and [`shutdown`](Self::shutdown)
+    /// Code that changed is not reported here, but decided about before it is loaded. The check runs in
+    /// the background, after the first frame. It starts with the call, and [`shutdown`](Self::shutdown)
     /// waits for it: the project's state is recorded even if the result is never awaited. Changes
     /// count as reported once the future resolves, and a second check does not find them. Nothing
     /// is checked with `--approve`, which trusts the files in their current state.
@@ -182,9 +182,9 @@ impl SessionRuntime {
         let checking = self.check_project(&workspace);
         let runtime = self.clone();
         async move {
-            let changes = checking?.await.ok().flatten()?;
-            let found = describe_changes(&changes, &workspace.cwd);
-            let saving = move || remember_changes(&changes);
+            let found = checking?.await.ok().flatten()?;
+            let reported = Arc::clone(&workspace);
+            let saving = move || reported.project_state.get().map(remember_changes);
             let saving = runtime.0.background.spawn_blocking(saving);
             saving.await.ok();
             let mut current = runtime.current();
@@ -195,7 +195,10 @@ impl SessionRuntime {
         }
     }
 
-    fn check_project(&self, workspace: &Workspace) -> Option<JoinHandle<Option<ProjectChanges>>> {
+    fn check_project(
+        &self,
+        workspace: &Arc<Workspace>,
+    ) -> Option<JoinHandle<Option<ConfigDiagnostic>>> {
         let options = self.0.host.options();
         let flag = options.trust.as_ref();
         let is_given = flag
@@ -205,8 +208,11 @@ impl SessionRuntime {
         if is_given || !workspace.project.is_trusted() {
             return None;
         }
-        let (agent_dir, cwd) = (workspace.agent_dir.clone(), workspace.cwd.clone());
-        let checking = move || find_project_changes(&agent_dir, &cwd);
+        let workspace = Arc::clone(workspace);
+        let checking = move || {
+            let changes = find_project_changes(&workspace)?;
+            Some(describe_changes(changes, &workspace.cwd))
+        };
         Some(self.0.background.spawn_blocking(checking))
     }
 

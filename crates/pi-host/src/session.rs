@@ -14,6 +14,7 @@ mod images;
 mod model;
 mod navigation;
 mod outline;
+mod pending;
 mod preferences;
 mod prompt;
 mod publish;
@@ -135,9 +136,10 @@ impl AgentSession {
             model.clamp_thinking_level(parts.thinking_level)
         });
         record_choices(&mut session, parts.model.as_deref(), thinking_level)?;
+        session.keep_drafts()?;
         let active = parts.tools.default_active();
         let (settings, env) = (parts.settings.clone(), parts.env.clone());
-        let machine = Machine::new(Selection {
+        let mut machine = Machine::new(Selection {
             model: parts.model,
             thinking_level,
             scoped_models: parts.scoped_models,
@@ -145,6 +147,7 @@ impl AgentSession {
             active_tools: active,
             execution_mode: ExecutionMode::default(),
         });
+        pending::restore_queue(&mut machine, session.take_restored());
         let control = Control::new(machine, move |machine| {
             let settings = settings.settings();
             machine.configure(env.now_ms(), settings.retry_policy());
@@ -221,6 +224,7 @@ impl AgentSession {
             if session.is_saved() {
                 session.sync()?;
             }
+            transcript.discard_pending();
             Ok(())
         });
         if let Err(error) = synced {

@@ -9,13 +9,13 @@ mod project_trust;
 mod shared;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use pi_config::{
-    AgentDir, AuthFile, MissingPackage, ModelsStoreFile, ResourceFlags, ResourceRequest, Resources,
-    SettingsStore, check_dir_permissions, load_resources, read_models_file, run_project_migrations,
-    shell_path,
+    AgentDir, AuthFile, MissingPackage, ModelsStoreFile, ProjectChanges, ResourceFlags,
+    ResourceRequest, Resources, SettingsStore, check_dir_permissions, load_resources,
+    read_models_file, run_project_migrations, shell_path,
 };
 use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
@@ -32,7 +32,9 @@ use pi_tools::{LocalShell, local_environment};
 use crate::host::{Host, TrustResolver, resolve_trust};
 use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
-pub(crate) use project_changes::{describe_changes, find_project_changes, remember_changes};
+pub(crate) use project_changes::{
+    describe_changes, find_project_changes, remember_changes, remember_state,
+};
 pub(crate) use project_probe::ProjectProbe;
 pub use project_probe::settings_before_trust;
 pub(crate) use shared::SharedWorkspaces;
@@ -75,6 +77,8 @@ pub struct Workspace {
     pub env: Env,
     /// Whether the project's files are used.
     pub project: ProjectAccess,
+    /// The state of a trusted project before its code was loaded, which is what was trusted.
+    pub(crate) project_state: Arc<OnceLock<ProjectChanges>>,
     pub settings: SettingsStore,
     pub models: Models,
     /// Skills, templates, context files and other resources, with their diagnostics. Those are
@@ -103,13 +107,18 @@ impl Workspace {
             diagnostics.extend(check_dir_permissions(&options.agent_dir));
         }
         let project = resolve_trust(host, workspace, &probe, &mut diagnostics).await;
-        let ProjectProbe { cwd, settings, .. } = probe;
+        let ProjectProbe {
+            cwd,
+            settings,
+            mut state,
+            ..
+        } = probe;
         settings.set_project_access(project);
         if project.is_trusted() && options.settings.is_none() {
             diagnostics.extend(run_project_migrations(&cwd));
         }
         diagnostics.extend(settings.take_diagnostics());
-        let resources = find_resources(
+        let (resources, were_installed) = find_resources(
             host,
             &ResourceRequest {
                 agent_dir: options.agent_dir.clone(),
@@ -122,6 +131,11 @@ impl Workspace {
             &mut diagnostics,
         )
         .await;
+        if were_installed && project.is_trusted() && state.get().is_some() {
+            // The packages are those of the project's settings and lock file, which were compared.
+            state = Arc::default();
+            remember_state(&state, &options.agent_dir, &cwd);
+        }
         let models = match &options.model_collection {
             Some(models) => models.clone(),
             None => build_models(host, &settings, &mut diagnostics).await,
@@ -131,6 +145,7 @@ impl Workspace {
             cwd,
             env: options.env.clone(),
             project,
+            project_state: state,
             settings,
             models,
             resources: Arc::new(resources),
@@ -200,15 +215,16 @@ impl Workspace {
 }
 
 /// Loads the resources and installs missing packages if possible and allowed. A package that cannot
-/// be installed is reported, and the session continues without it.
+/// be installed is reported, and the session continues without it. Also returns whether packages were
+/// installed.
 async fn find_resources(
     host: &Host,
     request: &ResourceRequest,
     diagnostics: &mut Vec<ConfigDiagnostic>,
-) -> Resources {
+) -> (Resources, bool) {
     let resources = load_resources(request);
     if resources.missing_packages.is_empty() {
-        return resources;
+        return (resources, false);
     }
     let options = host.options();
     let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
@@ -217,7 +233,7 @@ async fn find_resources(
         for missing in &resources.missing_packages {
             tracing::info!(source = missing.source, "package is not installed");
         }
-        return resources;
+        return (resources, false);
     };
     let missing = &resources.missing_packages;
     diagnostics.extend(
@@ -225,7 +241,7 @@ async fn find_resources(
             .install_missing(missing, &request.cwd, &request.settings)
             .await,
     );
-    load_resources(request)
+    (load_resources(request), true)
 }
 
 /// Returns an environment in which pi makes no network requests on its own.

@@ -1,4 +1,5 @@
-//! Cost of a long session: opening, appending, and reading the path to the leaf.
+//! Cost of a long session: opening, appending, and reading the path to the leaf. The profiler also reports the memory
+//! that each of them needs.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,8 +10,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use divan::Bencher;
 use divan::counter::BytesCount;
+use divan::{AllocProfiler, Bencher};
 use pi_protocol::{AgentMessage, UserMessage};
 use pi_session::{AccessMode, NewSession, OpenSession, Session};
 use tempfile::TempDir;
@@ -18,8 +19,60 @@ use tempfile::TempDir;
 /// 100,000 entries, 104 MB: the size used for performance budgets.
 const ENTRIES: usize = 100_000;
 
+/// 1,000,000 entries, 310 MB, compacted near the end.
+const MANY_ENTRIES: usize = 1_000_000;
+
+#[global_allocator]
+static ALLOCATOR: AllocProfiler = AllocProfiler::system();
+
 fn main() {
     divan::main();
+}
+
+/// Writes a session of many short messages whose context starts twenty entries before the end.
+fn compacted_session(directory: &Path) -> PathBuf {
+    let path = directory.join("many.jsonl");
+    let mut file = BufWriter::new(File::create(&path).unwrap());
+    writeln!(
+        file,
+        r#"{{"type":"session","version":3,"id":"many","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/project"}}"#
+    )
+    .unwrap();
+    let usage = r#""usage":{"input":10,"output":5,"cacheRead":0,"cacheWrite":0,"totalTokens":15,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
+    let mut parent = "null".to_owned();
+    for number in 0..MANY_ENTRIES {
+        let body = match number % 2 {
+            _ if number == MANY_ENTRIES - 20 => format!(
+                r#""type":"compaction","summary":"all of it","firstKeptEntryId":{parent},"tokensBefore":1000"#
+            ),
+            0 => format!(
+                r#""type":"message","message":{{"role":"user","content":"prompt {number}","timestamp":1}}"#
+            ),
+            _ => format!(
+                r#""type":"message","message":{{"role":"assistant","content":[{{"type":"text","text":"response {number}"}}],"api":"anthropic-messages","provider":"mock","model":"mock",{usage},"stopReason":"stop","timestamp":1}}"#
+            ),
+        };
+        writeln!(
+            file,
+            r#"{{"id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z",{body}}}"#
+        )
+        .unwrap();
+        parent = format!("\"{number:08x}\"");
+    }
+    file.flush().unwrap();
+    path
+}
+
+/// What the first answer of a resumed session needs: the index and the context after the compaction.
+#[divan::bench(sample_count = 5)]
+fn open_a_million_entries(bencher: Bencher) {
+    let directory = TempDir::new().unwrap();
+    let path = compacted_session(directory.path());
+    bencher.bench(|| {
+        let session = open(&path);
+        let messages = session.current_branch().projection().unwrap();
+        (session, messages)
+    });
 }
 
 /// Writes a session of turns with a prompt, a tool call, a long result and a response, about 1 kB

@@ -91,6 +91,8 @@ pub enum SessionError {
         /// Session file; empty for a session in memory.
         path: PathBuf,
     },
+    #[error("this session was closed; use the one that replaced it")]
+    Closed,
     #[error("cannot serialize entry as JSON")]
     Serialize(#[source] serde_json::Error),
 }

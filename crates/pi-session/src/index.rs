@@ -6,8 +6,12 @@ use std::collections::HashMap;
 
 use pi_protocol::{Entry, EntryBody, EntryId, EntryKind, timestamp};
 
+use slots_by_id::SlotsById;
+
 use crate::reader::RawLine;
 use crate::scan::LineFields;
+
+mod slots_by_id;
 
 /// Position of an entry in file order.
 pub(crate) type EntrySlot = u32;
@@ -120,7 +124,7 @@ impl ScannedEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     records: Vec<IndexRecord>,
-    by_id: HashMap<EntryId, EntrySlot>,
+    by_id: SlotsById,
     /// Entries whose parent has not been found yet, by parent ID.
     orphans: HashMap<EntryId, Vec<EntrySlot>>,
     labels: HashMap<EntryId, ActiveLabel>,
@@ -139,7 +143,7 @@ impl Index {
 
     /// Finds an entry by ID; if several have the same ID, the last one.
     pub(crate) fn find(&self, id: &str) -> Option<EntrySlot> {
-        self.by_id.get(id).copied()
+        self.by_id.find(id, &self.records)
     }
 
     pub(crate) fn last(&self) -> Option<EntrySlot> {
@@ -171,7 +175,7 @@ impl Index {
     }
 
     /// Adds an entry found in the file; `previous` is the one found before it.
-    pub(crate) fn add_scanned(&mut self, entry: &ScannedEntry, previous: Option<&EntryId>) {
+    pub(crate) fn add_scanned(&mut self, entry: ScannedEntry, previous: Option<&EntryId>) {
         if let Some(parsed) = &entry.parsed {
             self.apply_metadata(parsed);
         }
@@ -180,8 +184,8 @@ impl Index {
             ScannedParent::Previous => previous.map(EntryId::as_str),
             ScannedParent::Named(id) => Some(id.as_str()),
         };
-        let (id, kind) = (entry.id.clone(), entry.kind);
-        self.push(id, kind, parent_id, entry.timestamp_ms, entry.span);
+        let (kind, timestamp_ms) = (entry.kind, entry.timestamp_ms);
+        self.push(entry.id, kind, parent_id, timestamp_ms, entry.span);
     }
 
     /// Adds an entry that was just written.
@@ -217,20 +221,23 @@ impl Index {
                 Parent::Entry,
             ),
         };
+        let children = if self.orphans.is_empty() {
+            None
+        } else {
+            self.orphans.remove(&id)
+        };
         self.records.push(IndexRecord {
-            id: id.clone(),
+            id,
             kind,
             parent,
             timestamp_ms: timestamp_ms.unwrap_or_default(),
             offset: span.offset,
             length: span.length,
         });
-        if !self.orphans.is_empty()
-            && let Some(children) = self.orphans.remove(&id)
-        {
+        if let Some(children) = children {
             self.attach_children(slot, children);
         }
-        self.by_id.insert(id, slot);
+        self.by_id.insert(slot, &self.records);
         Some(slot)
     }
 

@@ -39,6 +39,7 @@ pub mod listing;
 mod load;
 mod log;
 mod migrate;
+mod pending;
 mod reader;
 mod removal;
 mod repair;
@@ -61,6 +62,7 @@ pub use context::{
 pub use directory::sessions_root;
 pub use error::SessionError;
 pub use log::AppendError;
+pub use pending::PendingRecord;
 pub use removal::{Removal, RemovalError, delete_session};
 pub use repair::{RepairError, SessionRepair};
 pub use session::append::AppendedEntries;

@@ -10,6 +10,7 @@ use pi_protocol::SessionHeader;
 
 use crate::directory::EXTENSION;
 use crate::load::parse;
+use crate::pending;
 use crate::reader::{LineFlow, each_line};
 use crate::scan::{ScannedLine, Scanner};
 use crate::session_store::SessionStore;
@@ -124,13 +125,52 @@ impl SessionStore {
 
     /// Returns the most recently written session file.
     pub fn find_most_recent(&self) -> Option<PathBuf> {
-        let mut files = with_modified_time(session_files(self.path()));
-        files.sort_by(|(_, one), (_, other)| other.cmp(one));
-        files
-            .into_iter()
-            .map(|(path, _)| path)
-            .find(|path| read_header(path).is_some_and(|header| self.accepts_cwd(&header.cwd)))
+        let files = session_files(self.path());
+        newest_first(files).find(|path| self.accepts_header_of(path))
     }
+
+    /// Returns the session files that do not exist yet, of processes that are running or were
+    /// killed, if their journals were written after the last session file; the last one first.
+    pub(crate) fn find_recent_drafts(&self) -> Vec<PathBuf> {
+        let mut files = session_files(self.path());
+        files.extend(journals_without_session(self.path()));
+        newest_first(files)
+            .take_while(|path| is_journal(path) || !self.accepts_header_of(path))
+            .filter(|path| is_journal(path) && self.accepts_header_of(path))
+            .map(|journal| journal.with_extension(""))
+            .collect()
+    }
+
+    /// Returns the session file of a draft with this ID.
+    pub(crate) fn find_draft_by_id(&self, id: &str) -> Option<PathBuf> {
+        let journals = journals_without_session(self.path());
+        let found = journals.into_iter().find(|path| {
+            read_header(path).is_some_and(|header| header.id == id && self.accepts_cwd(&header.cwd))
+        })?;
+        Some(found.with_extension(""))
+    }
+
+    fn accepts_header_of(&self, path: &Path) -> bool {
+        read_header(path).is_some_and(|header| self.accepts_cwd(&header.cwd))
+    }
+}
+
+fn newest_first(files: Vec<PathBuf>) -> impl Iterator<Item = PathBuf> {
+    let mut files = with_modified_time(files);
+    files.sort_by(|(_, one), (_, other)| other.cmp(one));
+    files.into_iter().map(|(path, _)| path)
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == pending::EXTENSION)
+}
+
+/// Returns the journals of sessions whose file does not exist yet.
+fn journals_without_session(directory: &Path) -> Vec<PathBuf> {
+    let mut journals = files_with_extension(directory, pending::EXTENSION);
+    journals.retain(|path| !path.with_extension("").exists());
+    journals
 }
 
 fn headers(files: Vec<PathBuf>) -> impl Iterator<Item = (PathBuf, SessionHeader)> {
@@ -152,6 +192,10 @@ fn most_recently_active(
 }
 
 fn session_files(directory: &Path) -> Vec<PathBuf> {
+    files_with_extension(directory, EXTENSION)
+}
+
+fn files_with_extension(directory: &Path, expected: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
@@ -160,7 +204,7 @@ fn session_files(directory: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| {
             path.extension()
-                .is_some_and(|extension| extension == EXTENSION)
+                .is_some_and(|extension| extension == expected)
         })
         .collect()
 }

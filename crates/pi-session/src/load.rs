@@ -58,24 +58,25 @@ pub(crate) fn load(
     if loaded.header.is_none() {
         return Ok(loaded);
     }
-    for chunk in chunks::scan(file, entries_start, end)? {
+    chunks::scan(file, entries_start, end, |chunk| {
         loaded.skipped += chunk.skipped;
         if let Some((tail, offset)) = chunk.unterminated_tail {
             (loaded.tail, loaded.scanned_to) = (tail, offset);
         }
-        index_entries(index, &chunk.entries);
-    }
+        index_entries(index, chunk.entries);
+    })?;
     Ok(loaded)
 }
 
 /// Adds the scanned entries to the index, except those it already contains.
-fn index_entries(index: &mut Index, entries: &[ScannedEntry]) {
+fn index_entries(index: &mut Index, entries: Vec<ScannedEntry>) {
     let mut previous = None;
     for entry in entries {
+        let id = entry.id.clone();
         if !index.contains_offset(entry.span.offset) {
-            index.add_scanned(entry, previous);
+            index.add_scanned(entry, previous.as_ref());
         }
-        previous = Some(&entry.id);
+        previous = Some(id);
     }
 }
 

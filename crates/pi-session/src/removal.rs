@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
+use crate::pending::remove_journal;
+
 /// Command that moves files to the trash.
 const TRASH: &str = "trash";
 
@@ -36,7 +38,9 @@ fn trash_hint(stderr: Option<&str>) -> String {
 
 /// Deletes a session file. Blocks until the trash command exits.
 pub fn delete_session(path: &Path) -> Result<Removal, RemovalError> {
-    delete_with(OsStr::new(TRASH), path)
+    let removal = delete_with(OsStr::new(TRASH), path)?;
+    remove_journal(path);
+    Ok(removal)
 }
 
 fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {

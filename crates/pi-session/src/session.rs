@@ -1,6 +1,6 @@
 //! [`Session`]: creation and identity. A session without a file keeps its log in memory. Its entries
 //! are in [`entries`], the path to its leaf in [`branch`]; appending is in [`append`], opening in
-//! [`open`], moving the leaf in [`navigation`], copying in [`fork`].
+//! [`open`], what is not stored yet in [`pending`], moving the leaf in [`navigation`], copying in [`fork`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,12 @@ pub(crate) mod entries;
 pub(crate) mod fork;
 pub(crate) mod navigation;
 pub(crate) mod open;
+mod pending;
 mod validation;
 
 use branch::SessionBranch;
 use entries::SessionEntries;
+use pending::PendingState;
 
 /// A conversation with all its branches. New entries are appended after the leaf and become the new
 /// leaf.
@@ -42,6 +44,7 @@ pub struct Session {
     entries: SessionEntries,
     leaf: Option<EntrySlot>,
     open_report: OpenReport,
+    pending: PendingState,
 }
 
 /// Where a session is stored.
@@ -92,6 +95,10 @@ pub struct OpenReport {
     pub was_empty: bool,
     /// Another process holds the lock: the session can be read, but appends fail.
     pub locked_elsewhere: bool,
+    /// Results of shell commands that a killed process had not stored yet; they are now.
+    pub restored_commands: usize,
+    /// Messages that a killed process had queued; see [`Session::take_restored`].
+    pub restored_messages: usize,
 }
 
 /// Options for creating a session.
@@ -121,6 +128,9 @@ impl Session {
         let path = directory::resolve(path);
         if path.exists() {
             return Err(SessionError::AlreadyExists { path });
+        }
+        if let Some(session) = Self::from_journal(&path, &options.env)? {
+            return Ok(session);
         }
         if let Some(directory) = path.parent() {
             create_directory(directory)?;
@@ -213,6 +223,7 @@ impl Session {
             leaf: index.last(),
             entries: SessionEntries::new(log, index),
             open_report: OpenReport::default(),
+            pending: PendingState::default(),
         })
     }
 

@@ -96,17 +96,33 @@ impl SessionStore {
     }
 
     /// Creates a session. The directory is created immediately, the file with the first message for
-    /// a model.
+    /// a model. If a process was killed before it created the file of a session with this ID, that
+    /// session is restored.
     pub fn create(&self, options: NewSession) -> Result<Session, SessionError> {
         self.check_new_id(options.id.as_deref())?;
+        let draft = options
+            .id
+            .as_deref()
+            .and_then(|id| self.find_draft_by_id(id));
+        if let Some(path) = draft
+            && let Some(session) = Session::from_journal(&path, &options.env)?
+        {
+            return Ok(session);
+        }
         create_directory(&self.path)?;
         Session::create_with(&self.cwd, options, |header| {
             SessionLocation::Deferred(self.file_path(header))
         })
     }
 
-    /// Opens the most recently written session of the working directory, or creates one.
+    /// Opens the most recently written session of the working directory, or creates one. A session of
+    /// a killed process that has no file yet is restored from its journal.
     pub fn continue_recent(&self, env: &Env) -> Result<Session, SessionError> {
+        for draft in self.find_recent_drafts() {
+            if let Some(session) = Session::from_journal(&draft, env)? {
+                return Ok(session);
+            }
+        }
         match self.find_most_recent() {
             Some(path) => Session::open(
                 &path,

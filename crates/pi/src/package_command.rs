@@ -13,10 +13,11 @@ mod used;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use pi_config::{
-    AgentDir, PackageAddress, PackageLocations, ResourceFlags, ResourceRequest, SettingsStore,
-    TrustDecision, TrustInputs, decide_trust, load_resources,
+    AgentDir, PackageAddress, PackageLocations, ProjectChanges, ResourceFlags, ResourceRequest,
+    SettingsStore, TrustDecision, TrustInputs, decide_trust, load_resources,
 };
 use pi_env::Env;
 use pi_host::MissingPackageInstaller as _;
@@ -108,13 +109,31 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
             ConfigScope::User
         },
     };
-    match &request.task {
+    let done = match &request.task {
         PackageTask::Install { source, scripts } => packages.install(source, scripts).await,
         PackageTask::Check(source) => check_report::check(&packages, source).await,
         PackageTask::Remove(source) => packages.remove(source).await,
         PackageTask::List => Ok(packages.list()),
         PackageTask::Update(target) => update::update(&packages, target).await,
         PackageTask::Config => packages.configure(access).await,
+    };
+    // With `--approve`, the project is trusted for this run only.
+    if done.is_ok() && access.is_trusted() && request.trust.is_none() {
+        remember_project(&agent_dir, cwd);
+    }
+    done
+}
+
+/// Records the state of a trusted project, so that what the user changed with this command is not asked about again.
+fn remember_project(agent_dir: &AgentDir, cwd: &Path) {
+    let remembered = ProjectChanges::find(agent_dir, cwd).and_then(|changes| {
+        if changes.is_unrecorded() {
+            changes.mark_seen()?;
+        }
+        Ok(())
+    });
+    if let Err(error) = remembered {
+        tracing::debug!(%error, "cannot remember the state of the project");
     }
 }
 
@@ -147,6 +166,7 @@ fn decision(
         agent_dir,
         cli,
         default: user.settings().default_project_trust(),
+        state: &OnceLock::new(),
     };
     decide_trust(&inputs)
         .inspect_err(|error| warn(&error.to_string()))

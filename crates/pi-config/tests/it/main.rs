@@ -12,6 +12,7 @@ mod models_collection;
 mod models_store;
 #[cfg(unix)]
 mod processes;
+mod project_changes;
 #[cfg(unix)]
 mod reference_auth;
 #[cfg(unix)]

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_config::{
-    AgentDir, ProjectChanges, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore,
-    TrustUpdate, decide_trust, find_project_changes, requires_trust, trust_choices,
+    AgentDir, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate,
+    decide_trust, requires_trust, trust_choices,
 };
 use pi_protocol::settings::ProjectTrustDefault;
 use pi_protocol::{ProjectAccess, SavedTrust, TrustChoice};
@@ -52,6 +52,7 @@ impl TrustTestEnv {
             agent_dir: &self.agent_dir,
             cli,
             default,
+            state: &std::sync::OnceLock::new(),
         })
         .unwrap()
     }
@@ -135,7 +136,8 @@ fn decision_precedence() {
     assert_eq!(
         decision,
         TrustDecision::Prompt {
-            choices: trust_choices(&env.project(), SessionChoices::Offered)
+            choices: trust_choices(&env.project(), SessionChoices::Offered),
+            changes: Vec::new(),
         }
     );
     // A decision is saved.
@@ -251,6 +253,7 @@ fn malformed_file_is_an_error_and_unchanged() {
             agent_dir: &env.agent_dir,
             cli: None,
             default: ProjectTrustDefault::Always,
+            state: &std::sync::OnceLock::new(),
         });
         assert!(
             matches!(decision, Err(TrustError::Unreadable { .. })),
@@ -320,82 +323,4 @@ fn non_utf8_path_matches_nothing() {
     assert_eq!(env.store().nearest(&odd).unwrap(), None);
     let saved = env.store().save(&[TrustUpdate::trust(&odd)]);
     assert!(matches!(saved, Err(TrustError::NonUtf8Path { .. })));
-}
-
-#[test]
-fn project_changes_are_reported_once() {
-    let env = TrustTestEnv::new();
-    let find_changes = || find_project_changes(&env.agent_dir, &env.project()).unwrap();
-    let changed = || mark_seen(find_changes());
-    let write = |file: &str, content: &str| {
-        env.home.write(&format!("code/project/{file}"), content);
-    };
-    let none: [&str; 0] = [];
-    assert_eq!(changed(), none, "nothing to remember");
-    assert!(!env.agent_dir.seen_projects().exists());
-    write(".pi/settings.json", "{}");
-    write(".pi/extensions/a.ts", "one");
-    write(".pi/extensions/folder/index.ts", "two");
-    write(".pi/extensions/folder/node_modules/x/index.js", "three");
-    write(".agents/skills/s/SKILL.md", "four");
-    write(".pi/themes/t.json", "{}");
-    assert_eq!(changed(), none, "the first use");
-    assert_eq!(changed(), none, "nothing changed");
-    write(".pi/extensions/a.ts", "other");
-    write(".pi/SYSTEM.md", "new");
-    write(".pi/themes/t.json", "[]");
-    write(".pi/extensions/folder/node_modules/x/index.js", "other");
-    assert!(find_changes().is_some(), "not marked as seen yet");
-    assert_eq!(changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
-    assert_eq!(changed(), none, "already seen");
-    fs::remove_file(env.project().join(".pi/SYSTEM.md")).unwrap();
-    assert_eq!(changed(), none, "removed files are not reported");
-    write(".pi/SYSTEM.md", "new");
-    assert_eq!(changed(), [".pi/SYSTEM.md"]);
-    let deep = env.project().join("deep");
-    assert!(
-        find_project_changes(&env.agent_dir, &deep)
-            .unwrap()
-            .is_none()
-    );
-}
-
-/// Returns the names of changed files and marks them as seen.
-fn mark_seen(changes: Option<ProjectChanges>) -> Vec<String> {
-    changes.map_or_else(Vec::new, |changes| {
-        changes.mark_seen().unwrap();
-        changes.files().to_vec()
-    })
-}
-
-#[cfg(unix)]
-#[test]
-fn project_scan_is_bounded() {
-    let env = TrustTestEnv::new();
-    let project = env.guarded().project();
-    let extensions = project.join(".pi/extensions");
-    let large = fs::File::create(extensions.join("0-large.ts")).unwrap();
-    large.set_len(1 << 40).unwrap();
-    let pipe = std::process::Command::new("mkfifo")
-        .arg(extensions.join("0-pipe.ts"))
-        .status();
-    assert!(pipe.unwrap().success());
-    std::os::unix::fs::symlink("/", extensions.join("0-root")).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", extensions.join("0-zeros.ts")).unwrap();
-    std::os::unix::fs::symlink("..", extensions.join("0-circle")).unwrap();
-    for number in 0..600 {
-        env.home
-            .write(&format!("code/project/.pi/extensions/{number}.ts"), "x");
-    }
-    let changed = || mark_seen(find_project_changes(&env.agent_dir, &project).unwrap()).len();
-    assert_eq!(changed(), 0);
-    large.set_len(1 << 39).unwrap();
-    std::os::unix::fs::symlink("/etc", extensions.join("0-other")).unwrap();
-    assert_eq!(changed(), 2);
-    // A corrupted fingerprint file is recreated.
-    let record = fs::read_dir(env.agent_dir.seen_projects()).unwrap().next();
-    let mut record = fs::File::create(record.unwrap().unwrap().path()).unwrap();
-    std::io::Write::write_all(&mut record, b"no record").unwrap();
-    assert_eq!(changed(), 0);
-    assert_eq!(changed(), 0);
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult, data, done};
+use crate::model_json::for_clients;
 use crate::session::{AgentSession, CycleDirection, Persist};
 
 pub(super) async fn execute(session: &AgentSession, command: Command) -> CommandResult {
@@ -18,14 +19,16 @@ pub(super) async fn execute(session: &AgentSession, command: Command) -> Command
                 Rejected::new(RejectionCode::NotFound, message)
             })?;
             let chosen = selection.set_model(model.clone(), Persist::Session).await;
-            data(chosen.map(|()| model))
+            data(chosen.map(|()| for_clients(&model).into_owned()))
         }
         Command::CycleModel => {
             let cycled = selection.cycle_model(CycleDirection::Forward, Persist::Session);
             data(cycled.await)
         }
         Command::GetAvailableModels => {
-            AcceptedCommand::with_data(&json!({ "models": session.models().available() }))
+            let available = session.models().available();
+            let shown: Vec<_> = available.iter().map(|model| for_clients(model)).collect();
+            AcceptedCommand::with_data(&json!({ "models": shown }))
         }
         Command::SetThinkingLevel { level } => {
             let levels = selection.available_thinking_levels();

@@ -9,15 +9,17 @@ use pi_config::{TrustDecision, TrustStore, TrustUpdate};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice};
 
 use super::Host;
-use crate::workspace::{ProjectProbe, WorkspaceOptions, diagnostic};
+use crate::workspace::{ProjectProbe, WorkspaceOptions, diagnostic, remember_state};
 
 /// Prompts the user about a project's trust; front ends without a user have none.
 pub trait TrustPrompt: Send + Sync {
-    /// Returns the user's choice; `None` leaves the decision open.
+    /// Returns the user's choice; `None` leaves the decision open. `changes` lists code that is new or changed since the
+    /// user trusted the project.
     fn prompt<'a>(
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     ) -> BoxFuture<'a, Option<TrustChoice>>;
 }
 
@@ -114,10 +116,11 @@ pub(crate) async fn resolve_trust(
             return ProjectAccess::Denied;
         }
     };
-    let TrustDecision::Prompt { choices } = decision else {
+    let TrustDecision::Prompt { choices, changes } = decision else {
         return decision.access_without_prompt();
     };
-    if let Some(resolver) = &workspace.trust_resolver
+    if changes.is_empty()
+        && let Some(resolver) = &workspace.trust_resolver
         && let Some(resolution) = resolver.resolve(host, workspace, cwd, diagnostics).await
     {
         if resolution.remember {
@@ -130,15 +133,36 @@ pub(crate) async fn resolve_trust(
         host.decisions().set(cwd, resolution.access);
         return resolution.access;
     }
-    let Some(prompt) = &host.options().trust_prompt else {
-        return decision.access_without_prompt();
+    let choice = match &host.options().trust_prompt {
+        Some(prompt) => {
+            let choices = choices.clone();
+            prompt.prompt(cwd, choices, changes.clone()).await
+        }
+        None => None,
     };
-    let Some(choice) = prompt.prompt(cwd, choices.clone()).await else {
+    let Some(choice) = choice else {
+        diagnostics.extend(untrusted_changes(cwd, changes));
         return decision.access_without_prompt();
     };
     save(host, &TrustUpdate::of_choice(&choice), diagnostics);
+    if choice.access().is_trusted() {
+        remember_state(&probe.state, &host.options().agent_dir, cwd);
+    }
     host.decisions().set(cwd, choice.access());
     choice.access()
+}
+
+/// Explains why a project that was trusted before is not used.
+fn untrusted_changes(cwd: &Path, changes: &[String]) -> Option<ConfigDiagnostic> {
+    let first = changes.first()?;
+    let more = match changes.len() - 1 {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    let message = format!(
+        "code of this project changed since you trusted it ({first}{more}), so its files are not used; start pi in the terminal to decide again, or pass --approve"
+    );
+    Some(ConfigDiagnostic::warning(message, cwd.join(".pi")))
 }
 
 fn save(host: &Host, updates: &[TrustUpdate], diagnostics: &mut Vec<ConfigDiagnostic>) {

@@ -71,6 +71,8 @@ pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
     let OpenReport {
         torn_tail,
         locked_elsewhere,
+        restored_commands,
+        restored_messages,
         ..
     } = session.open_report();
     let warnings = [
@@ -81,6 +83,14 @@ pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
         (
             *locked_elsewhere,
             "the session is open in another pi process; close it there before you continue here",
+        ),
+        (
+            *restored_commands > 0,
+            "results of shell commands that an interrupted pi had not stored were restored",
+        ),
+        (
+            *restored_messages > 0,
+            "messages that an interrupted pi had queued were restored and follow your next message",
         ),
     ];
     warnings

@@ -30,6 +30,23 @@ pub struct ReplaceOutcome {
     pub selected_text: Option<String>,
 }
 
+/// The session that replaces the current one.
+struct NextSession {
+    session: Session,
+    /// For a copy of the current session: how many of its entries existed then. Names and models that
+    /// were set since are copied, too.
+    copied: Option<usize>,
+}
+
+impl From<Session> for NextSession {
+    fn from(session: Session) -> Self {
+        Self {
+            session,
+            copied: None,
+        }
+    }
+}
+
 impl ReplaceOutcome {
     const CANCELLED: Self = Self {
         cancelled: true,
@@ -114,11 +131,16 @@ impl SessionRuntime {
         if !old.participants().before_fork(entry, position).await {
             return Ok(ReplaceOutcome::CANCELLED);
         }
-        let forked = old
+        let (forked, copied) = old
             .history()
-            .with_session(|session| session.fork(entry, position))?;
+            .with_session(|session| (session.fork(entry, position), session.entries().len()));
+        let forked = forked?;
+        let next = NextSession {
+            session: forked.session,
+            copied: Some(copied),
+        };
         let done = self
-            .replace_with(forked.session, StartReason::Fork, InitialModel::Resolve)
+            .replace_with(next, StartReason::Fork, InitialModel::Resolve)
             .await?;
         Ok(ReplaceOutcome {
             selected_text: forked.selected_text,
@@ -222,6 +244,11 @@ impl SessionRuntime {
         Ok(guard)
     }
 
+    /// Waits for a replacement in progress, so that the current session is not about to end.
+    pub(crate) async fn wait_for_replacement(&self) {
+        drop(self.0.replacing.lock().await);
+    }
+
     async fn confirm_switch(
         &self,
         old: &AgentSession,
@@ -276,10 +303,14 @@ impl SessionRuntime {
 
     async fn replace_with(
         &self,
-        session: Session,
+        next: impl Into<NextSession>,
         reason: StartReason,
         choice: InitialModel,
     ) -> Result<ReplaceOutcome, ReplaceError> {
+        let NextSession {
+            mut session,
+            copied,
+        } = next.into();
         let old = self.session();
         let mut fallback = FallbackSession::new(&old, self.session_store());
         let start = SessionStart {
@@ -289,7 +320,11 @@ impl SessionRuntime {
         let target = session.path().map(Path::to_owned);
         let next = SessionId::from(session.id());
         self.end(&old, reason, target, next).await;
-        fallback.keep(old.take_session()?);
+        let ended = old.take_session()?;
+        if let Some(copied) = copied {
+            session.copy_choices_since(copied, &ended)?;
+        }
+        fallback.keep(ended);
         let built = self.build_session(session, choice).await;
         self.start_built(built, start, fallback).await
     }

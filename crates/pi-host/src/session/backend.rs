@@ -23,7 +23,7 @@ use super::prompt::{PromptError, rejection_error};
 use super::publish::within_publication;
 use super::state::RunOverrides;
 use super::transcript::Transcript;
-use super::{AgentSession, images, preferences};
+use super::{AgentSession, images, pending, preferences};
 use crate::error_text::describe_error;
 
 impl Backend for AgentSession {
@@ -81,7 +81,11 @@ impl Backend for AgentSession {
     }
 
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), PromptError>> {
-        Box::pin(async move { Ok(self.history().append_message(message).await?) })
+        Box::pin(async move {
+            self.history().append_message(message).await?;
+            pending::keep_or_report(self);
+            Ok(())
+        })
     }
 
     fn compose(&self) -> Result<Option<AgentMessage>, HookError> {
@@ -234,6 +238,7 @@ impl Backend for AgentSession {
     fn end_run(&self) {
         self.0.state().run = RunOverrides::default();
         self.0.transcript().clear_recorded();
+        pending::keep_or_report(self);
     }
 
     fn report_failure(&self, failure: RunFailure) {

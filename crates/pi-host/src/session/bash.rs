@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::prompt::PromptError;
-use super::{AgentSession, lock};
+use super::{AgentSession, lock, pending};
 use crate::error_text::describe_error;
 use crate::participants::{UserBashVerdict, UserCommand};
 
@@ -216,7 +216,7 @@ impl UserCommands<'_> {
     }
 
     /// Stores the result of a command in the session. During a run, it is stored when the run ends,
-    /// so that it does not separate a tool call from its result.
+    /// so that it does not separate a tool call from its result; until then it is kept as pending.
     pub async fn record_result(
         self,
         request: &BashRequest,
@@ -240,7 +240,7 @@ impl UserCommands<'_> {
             (_, Some(PromptError::Session(error))) => Err(error.into()),
             (Reply::Rejected(Rejection::Closed), _) => Err(BashError::Closed),
             (Reply::Rejected(_), _) => Err(BashError::Crashed),
-            _ => Ok(()),
+            _ => Ok(pending::keep(self.session)?),
         }
     }
 
@@ -254,7 +254,7 @@ impl UserCommands<'_> {
 
     /// Returns whether results are held back until the run ends.
     pub fn has_pending_results(self) -> bool {
-        self.session.0.machine().has_waiting_bash()
+        self.session.0.machine().waiting_bash().next().is_some()
     }
 
     pub(super) async fn wait(self) {

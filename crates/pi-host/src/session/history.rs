@@ -196,6 +196,7 @@ impl History<'_> {
         while !self.session.0.transcript().count_more()? {
             std::thread::sleep(LOCK_YIELD);
         }
+        self.context_usage()?;
         Ok(())
     }
 

@@ -11,12 +11,13 @@ use pi_protocol::{
     ThinkingLevelChangeEntry,
 };
 use pi_session::SessionError;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use super::AgentSession;
 use super::prompt::PromptError;
 use crate::error_text::describe_error;
+use crate::model_json::for_clients;
 use crate::participants::{ModelSelected, ModelSource};
 
 /// Where a selection is saved.
@@ -39,10 +40,15 @@ pub enum CycleDirection {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCycle {
+    #[serde(serialize_with = "model_for_clients")]
     pub model: Arc<Model>,
     pub thinking_level: ThinkingLevel,
     /// Whether it was chosen from the scoped models.
     pub is_scoped: bool,
+}
+
+fn model_for_clients<S: Serializer>(model: &Arc<Model>, serializer: S) -> Result<S::Ok, S::Error> {
+    for_clients(model).serialize(serializer)
 }
 
 /// Why a model or thinking level was not selected.

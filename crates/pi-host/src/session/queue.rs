@@ -7,8 +7,8 @@ use pi_protocol::{
     QueuedTexts, SessionEvent, UserMessage,
 };
 
-use super::AgentSession;
 use super::prompt::{PromptError, prompt_result};
+use super::{AgentSession, pending};
 
 /// Messages that wait for their turn.
 #[derive(Clone, Copy)]
@@ -36,6 +36,7 @@ impl SessionQueue<'_> {
                 follow_up,
             }
         };
+        pending::keep_or_report(self.session);
         self.session.0.publish_with(event).await;
     }
 
@@ -89,6 +90,7 @@ impl SessionQueue<'_> {
             delivery,
         };
         let mut reply = pi_core::submit(self.session, input).reply().await;
+        pending::keep_or_report(self.session);
         prompt_result(&mut reply)
     }
 

@@ -7,7 +7,7 @@ use super::{AgentSession, SessionOutline, lock};
 
 impl AgentSession {
     /// Takes the stored conversation out of a disposed session, including the lock on its file.
-    /// What remains has the same ID and no entries.
+    /// What remains has the same ID and no entries, and rejects changes.
     pub(crate) fn take_session(&self) -> Result<Session, SessionError> {
         let mut transcript = self.0.transcript();
         let id = transcript.session().id();
@@ -18,7 +18,7 @@ impl AgentSession {
         };
         let empty = Session::in_memory(&self.0.cwd, empty)?;
         *lock(&self.0.outline) = SessionOutline::of(&empty);
-        let taken = std::mem::replace(&mut *transcript, Transcript::new(empty));
+        let taken = std::mem::replace(&mut *transcript, Transcript::taken(empty));
         Ok(taken.into_session())
     }
 }

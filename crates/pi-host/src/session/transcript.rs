@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use pi_context::estimate::recent_context_tokens;
+use pi_context::estimate::{context_tokens_after, recent_context_tokens};
 use pi_protocol::{AgentMessage, ContextUsage, Entry, EntryBody, EntryId, SharedMessage};
-use pi_session::{BranchSummary, Projection, Session, SessionError, SessionTotals};
+use pi_session::{BranchSummary, PendingRecord, Projection, Session, SessionError, SessionTotals};
 
 /// A session and its cached views.
 pub(crate) struct Transcript {
@@ -19,8 +19,12 @@ pub(crate) struct Transcript {
     totals: SessionTotals,
     /// Number of messages in the model's context, if computed and still valid.
     count: Option<usize>,
+    /// Size of the model's context, if computed and still valid.
+    context_tokens: Option<u64>,
     /// Entries of the messages added by the current run, oldest first.
     recorded: Vec<(SharedMessage, EntryId)>,
+    /// The conversation was handed over to another session; changes would be lost.
+    is_taken: bool,
 }
 
 impl Transcript {
@@ -31,8 +35,22 @@ impl Transcript {
             messages: None,
             totals: SessionTotals::default(),
             count: None,
+            context_tokens: None,
             recorded: Vec::new(),
+            is_taken: false,
         }
+    }
+
+    /// Returns what remains when the conversation is handed over.
+    pub(crate) fn taken(empty: Session) -> Self {
+        Self {
+            is_taken: true,
+            ..Self::new(empty)
+        }
+    }
+
+    pub(crate) fn is_taken(&self) -> bool {
+        self.is_taken
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -41,6 +59,16 @@ impl Transcript {
 
     pub(crate) fn into_session(self) -> Session {
         self.session
+    }
+
+    /// Replaces the records that are acknowledged and not stored yet.
+    pub(crate) fn set_pending(&mut self, records: &[PendingRecord]) -> Result<(), SessionError> {
+        self.session.set_pending(records)
+    }
+
+    /// Drops the pending records of a session that is closed in order.
+    pub(crate) fn discard_pending(&mut self) {
+        self.session.discard_pending();
     }
 
     /// Appends an entry; on error, neither the file nor the views have changed.
@@ -106,6 +134,7 @@ impl Transcript {
         self.projection = None;
         self.messages = None;
         self.count = None;
+        self.context_tokens = None;
     }
 
     /// Updates the views for an appended entry, and for the message it stores.
@@ -118,6 +147,8 @@ impl Transcript {
             }
         }
         self.count(entry);
+        let tokens = self.context_tokens.take();
+        self.context_tokens = tokens.and_then(|tokens| context_tokens_after(tokens, entry));
         let follows = self
             .projection
             .as_mut()
@@ -145,11 +176,12 @@ impl Transcript {
         &mut self,
         window: u64,
     ) -> Result<Option<ContextUsage>, SessionError> {
-        if self.projection.is_none()
-            && let Some(tokens) =
-                recent_context_tokens(self.session.entries(), self.session.leaf_id())?
-        {
-            return Ok(ContextUsage::of_size(Some(tokens), window));
+        if self.projection.is_none() && self.context_tokens.is_none() {
+            self.context_tokens =
+                recent_context_tokens(self.session.entries(), self.session.leaf_id())?;
+        }
+        if self.context_tokens.is_some() {
+            return Ok(ContextUsage::of_size(self.context_tokens, window));
         }
         Ok(pi_context::context_usage(self.projection()?, window))
     }

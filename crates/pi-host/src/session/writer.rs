@@ -42,6 +42,9 @@ impl SessionWriter<'_> {
     ) -> Result<Data, SessionError> {
         block(|| {
             let mut transcript = self.session.0.transcript();
+            if transcript.is_taken() {
+                return Err(SessionError::Closed);
+            }
             let changed = change(&mut transcript);
             *lock(&self.session.0.outline) = SessionOutline::of(transcript.session());
             changed

@@ -4,10 +4,11 @@
 //! read once.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pi_config::{
-    AgentDir, SettingsOverrides, SettingsStore, TrustDecision, TrustInputs, decide_trust,
+    AgentDir, ProjectChanges, SettingsOverrides, SettingsStore, TrustDecision, TrustInputs,
+    decide_trust,
 };
 use pi_protocol::settings::Settings;
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
@@ -21,6 +22,8 @@ pub(crate) struct ProjectProbe {
     pub(super) settings: SettingsStore,
     /// An error means the project is not trusted.
     pub(crate) decision: Result<TrustDecision, ConfigDiagnostic>,
+    /// The state of a project that the user trusted before.
+    pub(crate) state: Arc<OnceLock<ProjectChanges>>,
 }
 
 /// Returns the settings that apply before the project is trusted: the user's, and those of this run.
@@ -46,6 +49,7 @@ impl ProjectProbe {
     /// Reads the user's settings and the stored trust decision about the project.
     pub(crate) fn read(host: &Host, cwd: &Path) -> Self {
         let options = host.options();
+        let state = Arc::default();
         let (settings, decision) = match &options.settings {
             Some(settings) => {
                 let access = settings.project_access();
@@ -53,7 +57,7 @@ impl ProjectProbe {
             }
             None => {
                 let settings = open_untrusted(&options.agent_dir, cwd, &options.run_settings);
-                let decision = known_decision(host, cwd, &settings);
+                let decision = known_decision(host, cwd, &settings, &state);
                 (settings, decision)
             }
         };
@@ -61,6 +65,7 @@ impl ProjectProbe {
             cwd: cwd.to_owned(),
             settings,
             decision,
+            state,
         }
     }
 
@@ -84,6 +89,7 @@ fn known_decision(
     host: &Host,
     cwd: &Path,
     settings: &SettingsStore,
+    state: &OnceLock<ProjectChanges>,
 ) -> Result<TrustDecision, ConfigDiagnostic> {
     let options = host.options();
     if let Some(access) = host.decisions().get(cwd) {
@@ -96,6 +102,7 @@ fn known_decision(
         agent_dir: &options.agent_dir,
         cli: options.trust.as_ref().and_then(|flag| flag.decision(cwd)),
         default: settings.settings().default_project_trust(),
+        state,
     })
     .map_err(|error| {
         let file = options.agent_dir.trust_file();

@@ -218,6 +218,7 @@ impl TrustPrompt for FixedTrustAnswer {
         &'a self,
         _cwd: &'a std::path::Path,
         choices: Vec<TrustChoice>,
+        _changes: Vec<String>,
     ) -> BoxFuture<'a, Option<TrustChoice>> {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let once = choices
@@ -267,11 +268,11 @@ async fn changes_in_a_trusted_project_are_reported() {
         reported_changes.map(|it| it.message)
     };
     assert_eq!(reported_changes().await, None);
-    env.home.write("project/.pi/extensions/more.js", "throw 2");
+    env.home.write("project/.pi/prompts/more.md", "more");
     env.home.write("project/.pi/SYSTEM.md", "obey me");
     let message = reported_changes().await.unwrap();
     assert!(
-        message.ends_with(": .pi/SYSTEM.md, .pi/extensions/more.js"),
+        message.ends_with(": .pi/SYSTEM.md, .pi/prompts/more.md"),
         "{message}"
     );
     assert_eq!(reported_changes().await, None);
@@ -299,4 +300,84 @@ async fn changes_in_a_trusted_project_are_reported() {
             .unwrap()
             .ends_with(": .pi/SYSTEM.md")
     );
+}
+
+/// Trusts the project and records the changes it is shown.
+#[derive(Default)]
+struct TrustingUser(std::sync::Mutex<Vec<Vec<String>>>);
+
+impl TrustPrompt for TrustingUser {
+    fn prompt<'a>(
+        &'a self,
+        _cwd: &'a std::path::Path,
+        choices: Vec<TrustChoice>,
+        changes: Vec<String>,
+    ) -> BoxFuture<'a, Option<TrustChoice>> {
+        self.0.lock().unwrap().push(changes);
+        Box::pin(std::future::ready(choices.into_iter().next()))
+    }
+}
+
+#[tokio::test]
+async fn code_that_changed_since_it_was_trusted_is_not_loaded() {
+    let env = hostile();
+    let user = Arc::new(TrustingUser::default());
+    let with_user = async || {
+        let prompt = Arc::clone(&user);
+        let options = env.options().with(move |host, _| {
+            host.trust_prompt = Some(prompt as _);
+        });
+        let runtime = options.start().await.unwrap();
+        assert!(runtime.workspace().project.is_trusted());
+        runtime.project_changes().await;
+        runtime.shutdown().await;
+    };
+    with_user().await;
+    with_user().await;
+    assert_eq!(
+        *user.0.lock().unwrap(),
+        [Vec::<String>::new()],
+        "asked once"
+    );
+
+    env.home.write("project/.pi/extensions/more.js", "throw 2");
+    let runtime = env.options().start().await.unwrap();
+    assert_eq!(runtime.workspace().project, ProjectAccess::Undecided);
+    assert!(runtime.workspace().resources.extensions.is_empty());
+    let diagnostics = runtime.diagnostics();
+    let warning = diagnostics
+        .iter()
+        .find(|it| it.message.contains("changed since you trusted it"))
+        .unwrap();
+    let change = "new: .pi/extensions/more.js";
+    assert!(warning.message.contains(change), "{}", warning.message);
+    runtime.shutdown().await;
+
+    with_user().await;
+    with_user().await;
+    let asked = user.0.lock().unwrap().clone();
+    assert_eq!(asked, [vec![], vec![change.to_owned()]]);
+}
+
+#[tokio::test]
+async fn loaded_code_cannot_change_what_was_trusted() {
+    let env = hostile();
+    let project = env.path("project").canonicalize().unwrap();
+    let trust = serde_json::json!({project.to_str().unwrap(): true});
+    env.home.write("agent/trust.json", trust.to_string());
+    for _ in 0..2 {
+        let runtime = env.options().start().await.unwrap();
+        assert!(runtime.workspace().project.is_trusted());
+        runtime.project_changes().await;
+        runtime.shutdown().await;
+    }
+    let runtime = env.options().start().await.unwrap();
+    // What an extension could do once it runs.
+    std::fs::remove_dir_all(env.path("agent/seen-projects")).unwrap();
+    env.home.write("project/.pi/extensions/more.js", "throw 2");
+    runtime.project_changes().await;
+    runtime.shutdown().await;
+    let runtime = env.options().start().await.unwrap();
+    assert_eq!(runtime.workspace().project, ProjectAccess::Undecided);
+    runtime.shutdown().await;
 }

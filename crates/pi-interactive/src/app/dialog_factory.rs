@@ -50,7 +50,15 @@ impl DialogFactory<'_> {
             DialogRequest::Fork(points) => DialogContents::Fork(points),
             DialogRequest::Tree { selected } => return self.tree_dialog(selected),
             DialogRequest::Trust => return self.trust_dialog(),
-            DialogRequest::AskTrust { cwd, choices } => DialogContents::AskTrust { cwd, choices },
+            DialogRequest::AskTrust {
+                cwd,
+                choices,
+                changes,
+            } => DialogContents::AskTrust {
+                cwd,
+                choices,
+                changes,
+            },
             DialogRequest::Login { provider } => {
                 let workspace = self.session.workspace();
                 DialogContents::Login {

@@ -43,6 +43,7 @@ pub(crate) enum DialogRequest {
     AskTrust {
         cwd: PathBuf,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     },
     Login {
         provider: String,
@@ -124,6 +125,7 @@ pub(crate) enum DialogMsg {
     TrustAsked {
         cwd: PathBuf,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
         answer: oneshot::Sender<Option<TrustChoice>>,
     },
     TrustChosen {
@@ -207,9 +209,14 @@ impl DialogController {
             DialogMsg::TrustAsked {
                 cwd,
                 choices,
+                changes,
                 answer,
             } => {
-                let request = DialogRequest::AskTrust { cwd, choices };
+                let request = DialogRequest::AskTrust {
+                    cwd,
+                    choices,
+                    changes,
+                };
                 vec![self.push(request, AnswerRoute::Trust(answer))]
             }
             DialogMsg::TrustChosen { key, choice } => self.trust_chosen(key, choice),

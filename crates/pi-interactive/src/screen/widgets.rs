@@ -9,9 +9,19 @@ use crate::extensions::view::ExtensionView;
 /// Maximum lines per widget, so that an extension cannot push the prompt off the screen.
 const MAX_LINES: usize = 10;
 
+/// Maximum length of a line in bytes. Lines are wrapped in every frame, and characters without a width never fill a row.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// Maximum rows of a component, more than a terminal has.
+const MAX_COMPONENT_ROWS: usize = 500;
+
 #[derive(Debug)]
 enum WidgetContent {
-    Lines(Vec<String>),
+    Lines {
+        /// The lines that are shown.
+        first: Vec<String>,
+        more: usize,
+    },
     Component(ExtensionView),
 }
 
@@ -41,7 +51,13 @@ impl Widgets {
     /// Shows lines; replaces a widget with the same key.
     pub(crate) fn set_lines(&mut self, key: String, lines: Vec<String>) {
         self.remove(&key);
-        self.shown.push((key, WidgetContent::Lines(lines)));
+        let more = lines.len().saturating_sub(MAX_LINES);
+        let mut first = lines;
+        first.truncate(MAX_LINES);
+        for line in &mut first {
+            line.truncate(line.floor_char_boundary(MAX_LINE_BYTES));
+        }
+        self.shown.push((key, WidgetContent::Lines { first, more }));
     }
 
     /// Shows a component; replaces a widget with the same key.
@@ -53,7 +69,7 @@ impl Widgets {
     pub(crate) fn remove_component(&mut self, id: ComponentId) {
         self.shown.retain(|(_, content)| match content {
             WidgetContent::Component(view) => view.id() != id,
-            WidgetContent::Lines(_) => true,
+            WidgetContent::Lines { .. } => true,
         });
     }
 
@@ -62,22 +78,22 @@ impl Widgets {
             .iter_mut()
             .find_map(|(_, content)| match content {
                 WidgetContent::Component(view) if view.id() == id => Some(view),
-                WidgetContent::Component(_) | WidgetContent::Lines(_) => None,
+                WidgetContent::Component(_) | WidgetContent::Lines { .. } => None,
             })
     }
 
-    fn draw_lines(&self, lines: &[String], width: usize) -> Vec<String> {
+    fn draw_lines(&self, lines: &[String], more: usize, width: usize) -> Vec<String> {
         let padding = usize::from(width > 2);
         let room = width.saturating_sub(2 * padding).max(1);
         let side = " ".repeat(padding);
         let mut rows = Vec::new();
-        for line in lines.iter().take(MAX_LINES) {
+        for line in lines {
             let wrapped = wrap_text(&styled_line(line), room);
             rows.extend(wrapped.into_iter().map(|row| format!("{side}{row}")));
         }
-        if lines.len() > MAX_LINES {
+        if more > 0 {
             let ctx = self.ui.context();
-            let more = format!("… {} more lines", lines.len() - MAX_LINES);
+            let more = format!("… {more} more lines");
             rows.push(format!("{side}{}", ctx.paint(ColorToken::Muted, &more)));
         }
         rows
@@ -90,10 +106,14 @@ impl Component for Widgets {
         let mut shown = std::mem::take(&mut self.shown);
         for (_, content) in &mut shown {
             match content {
-                WidgetContent::Lines(lines) => {
-                    rows.extend(self.draw_lines(lines, width).into_iter().map(Into::into));
+                WidgetContent::Lines { first, more } => {
+                    let lines = self.draw_lines(first, *more, width);
+                    rows.extend(lines.into_iter().map(Into::into));
                 }
-                WidgetContent::Component(view) => rows.extend(view.render(width).iter().cloned()),
+                WidgetContent::Component(view) => {
+                    let lines = view.render(width);
+                    rows.extend(lines.iter().take(MAX_COMPONENT_ROWS).cloned());
+                }
             }
         }
         self.shown = shown;
@@ -146,5 +166,15 @@ mod tests {
         let lines = shown(&mut widgets, 40);
         assert_eq!(lines.len(), 11);
         assert_eq!(lines.last().map(String::as_str), Some(" … 2 more lines"));
+    }
+
+    #[test]
+    fn a_frame_does_not_depend_on_the_size_of_a_widget() {
+        let mut widgets = Widgets::new(UiTheme::for_tests());
+        let marks = "e\u{301}".repeat(10_000);
+        widgets.set_lines("a".to_owned(), vec![marks; 1000]);
+        let lines = widgets.render(40);
+        let bytes: usize = lines.iter().map(|line| line.len()).sum();
+        assert!(bytes < 4 * MAX_LINES * MAX_LINE_BYTES, "{bytes}");
     }
 }

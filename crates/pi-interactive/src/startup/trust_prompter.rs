@@ -57,12 +57,14 @@ impl TrustPrompter {
         &self,
         cwd: &Path,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     ) -> Result<Option<TrustChoice>, RunnerError> {
         let cwd_shown = cwd.to_owned();
         let ask = |ui| {
             DialogContents::AskTrust {
                 cwd: cwd_shown,
                 choices,
+                changes,
             }
             .open(ui)
         };
@@ -79,12 +81,13 @@ impl TrustPrompt for TrustPrompter {
         &'a self,
         cwd: &'a Path,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     ) -> BoxFuture<'a, Option<TrustChoice>> {
         Box::pin(async move {
             let application = self.application().clone();
             let Some(handle) = application else {
                 return self
-                    .ask_standalone(cwd, choices)
+                    .ask_standalone(cwd, choices, changes)
                     .await
                     .unwrap_or_else(|error| {
                         tracing::warn!(%error, "cannot ask about project trust");
@@ -96,6 +99,7 @@ impl TrustPrompt for TrustPrompter {
             handle.post(DialogMsg::TrustAsked {
                 cwd,
                 choices,
+                changes,
                 answer: sender,
             });
             answer.await.ok().flatten()

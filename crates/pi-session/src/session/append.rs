@@ -119,9 +119,12 @@ impl Session {
         let record = encode_record(entry)?;
         let offset = match &self.location {
             SessionLocation::Deferred(_) if triggers_save(entry.body.kind()) => {
-                self.create_file(&record)?
+                let offset = self.create_file(&record)?;
+                self.remove_settled_journal();
+                offset
             }
             SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
+                self.keep_draft(&record)?;
                 let appended = self.entries.log.append(&record);
                 appended.map_err(|error| self.location.append_failed(error))?
             }

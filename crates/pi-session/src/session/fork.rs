@@ -86,6 +86,22 @@ impl Session {
         self.fork_branch(self.entries.branch_to(id)?)
     }
 
+    /// Appends the names, models and thinking levels that were set in another session after its
+    /// first `copied` entries, so that a copy made then contains them.
+    pub fn copy_choices_since(&mut self, copied: usize, source: &Self) -> Result<(), SessionError> {
+        let slots = (0..).take(source.entries.len()).skip(copied);
+        for slot in slots {
+            let is_choice = matches!(
+                source.entries.record(slot)?.kind,
+                EntryKind::SessionInfo | EntryKind::ModelChange | EntryKind::ThinkingLevelChange
+            );
+            if is_choice {
+                self.append(source.entries.entry_at(slot)?.body.clone())?;
+            }
+        }
+        Ok(())
+    }
+
     fn fork_branch(&self, branch: SessionBranch<'_>) -> Result<Self, SessionError> {
         let header = self.fork_header();
         let mut content = encode_record(&header)?;

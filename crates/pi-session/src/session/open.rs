@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pi_protocol::{SessionHeader, timestamp};
 
 use super::entries::SessionEntries;
+use super::pending::PendingState;
 use super::{OpenReport, OpenSession, Session, SessionLocation, encode_record};
 use crate::cache::EntryCache;
 use crate::directory;
@@ -54,12 +55,13 @@ impl Session {
             (header, scanned_to)
         };
         let parent = path.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self {
+        let restores = options.access == AccessMode::Write && !open_report.locked_elsewhere;
+        let mut session = Self {
             storage,
             env: options.env,
             directory: options.directory.unwrap_or(parent),
             cwd: directory::resolve(&options.cwd.unwrap_or_else(|| (&header.cwd).into())),
-            location: SessionLocation::File(path),
+            location: SessionLocation::File(path.clone()),
             header,
             leaf: index.last(),
             entries: SessionEntries {
@@ -69,7 +71,12 @@ impl Session {
                 scanned_to,
             },
             open_report,
-        })
+            pending: PendingState::default(),
+        };
+        if restores {
+            session.restore_pending(&path);
+        }
+        Ok(session)
     }
 }
 

@@ -13,6 +13,7 @@ mod listing;
 mod messages_json;
 mod migration;
 mod opening;
+mod pending;
 mod processes;
 mod reference;
 mod repair;

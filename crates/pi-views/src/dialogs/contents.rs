@@ -46,6 +46,7 @@ pub enum DialogContents {
     AskTrust {
         cwd: PathBuf,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     },
     /// Changes the saved trust of a project.
     ChangeTrust {
@@ -128,7 +129,11 @@ impl DialogContents {
             }
             Self::Fork(points) => Box::new(ForkDialog::open(ui, points)),
             Self::Tree(options) => Box::new(TreeDialog::open(ui, options)),
-            Self::AskTrust { cwd, choices } => Box::new(TrustDialog::ask(ui, cwd, choices)),
+            Self::AskTrust {
+                cwd,
+                choices,
+                changes,
+            } => Box::new(TrustDialog::ask(ui, cwd, choices, changes)),
             Self::ChangeTrust {
                 cwd,
                 choices,

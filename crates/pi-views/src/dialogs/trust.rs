@@ -19,11 +19,17 @@ use super::type_ahead::TypeAheadGuard;
 use crate::dialogs::intent::Intent;
 use crate::theme::ui_theme::UiTheme;
 
+/// Number of changed files that are listed.
+const MAX_CHANGES: usize = 8;
+
 /// What closing the dialog means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TrustMode {
     /// The project was opened; closing does not trust it. The question appears unexpectedly.
-    Start,
+    Start {
+        /// Code that is new or changed since the project was trusted.
+        changes: Vec<String>,
+    },
     /// `/trust`; closing changes nothing.
     Change {
         /// Lines about the saved decision and the current session.
@@ -48,8 +54,9 @@ impl TrustDialog {
         ui: UiTheme,
         directory: PathBuf,
         choices: Vec<TrustChoice>,
+        changes: Vec<String>,
     ) -> DialogFrame<Self> {
-        Self::new(ui, directory, choices, TrustMode::Start)
+        Self::new(ui, directory, choices, TrustMode::Start { changes })
     }
 
     /// Changes the saved decision; `state` describes it and the current session.
@@ -104,7 +111,7 @@ impl ListBody for TrustDialog {
                     sink.finish(Intent::Trust(choice.clone()));
                 }
             }
-            (PickerEvent::Canceled, TrustMode::Start) => {
+            (PickerEvent::Canceled, TrustMode::Start { .. }) => {
                 sink.finish(Intent::Trust(TrustChoice::DenyOnce));
             }
             (PickerEvent::Canceled, TrustMode::Change { .. }) => sink.close(),
@@ -118,7 +125,21 @@ impl DialogBody for TrustDialog {
         let directory = path_line(&self.directory, &canvas.context());
         canvas.blank();
         match &self.mode {
-            TrustMode::Start => {
+            TrustMode::Start { changes } if !changes.is_empty() => {
+                canvas.title("Trust this project again?");
+                canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
+                canvas.blank();
+                let text = "Code of this project changed since you trusted it:";
+                canvas.text(RowPriority::Detail, ColorToken::Text, text);
+                for line in changes.iter().take(MAX_CHANGES) {
+                    canvas.text(RowPriority::Detail, ColorToken::Warning, &one_line(line));
+                }
+                if let Some(more) = changes.len().checked_sub(MAX_CHANGES + 1) {
+                    let more = format!("and {} more", more + 1);
+                    canvas.text(RowPriority::Detail, ColorToken::Muted, &more);
+                }
+            }
+            TrustMode::Start { .. } => {
                 canvas.title("Trust this project?");
                 canvas.text(RowPriority::Title, ColorToken::Warning, &directory);
                 canvas.blank();
@@ -137,7 +158,7 @@ impl DialogBody for TrustDialog {
         canvas.blank();
         let saved = match &self.mode {
             TrustMode::Change { saved, .. } => *saved,
-            TrustMode::Start => None,
+            TrustMode::Start { .. } => None,
         };
         let visible = self
             .picker
@@ -147,7 +168,7 @@ impl DialogBody for TrustDialog {
                 continue;
             };
             let mark = match (&self.mode, saved == Some(index)) {
-                (TrustMode::Start, _) => "",
+                (TrustMode::Start { .. }, _) => "",
                 (TrustMode::Change { .. }, true) => "✓ ",
                 (TrustMode::Change { .. }, false) => "  ",
             };
@@ -156,7 +177,7 @@ impl DialogBody for TrustDialog {
         }
         canvas.blank();
         let leave = match self.mode {
-            TrustMode::Start => "do not trust for this session",
+            TrustMode::Start { .. } => "do not trust for this session",
             TrustMode::Change { .. } => "cancel",
         };
         canvas.hints(&[

@@ -61,6 +61,26 @@ fn every_listed_test_exists() {
 }
 
 #[test]
+fn the_summary_counts_attacks_and_tests() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostile-input.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let mut sections = page.split("\n## ").skip(1);
+    let summary = sections.next().unwrap();
+    assert!(summary.starts_with("Summary"));
+    for section in sections {
+        let name = section.lines().next().unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| "));
+        // Without the heading.
+        let attacks = rows.count() - 1;
+        let words = section.split('`').skip(1).step_by(2);
+        let tests = words.filter(|word| word.contains("::") && word.starts_with("pi"));
+        let tests: BTreeSet<&str> = tests.collect();
+        let row = format!("| {name} | {attacks} | {} |", tests.len());
+        assert!(summary.contains(&row), "expected in the summary: {row}");
+    }
+}
+
+#[test]
 fn every_attack_has_a_test_or_an_explanation() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostile-input.md");
     let page = std::fs::read_to_string(page).unwrap();

@@ -204,7 +204,7 @@ fn results_of_shell_commands_are_stored_at_once_outside_of_a_run() {
         simulation.stored(),
         ["user go", "assistant Stop", "bash ls"]
     );
-    assert!(!simulation.machine.has_waiting_bash());
+    assert!(simulation.machine.waiting_bash().next().is_none());
 }
 
 #[test]

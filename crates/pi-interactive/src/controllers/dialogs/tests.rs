@@ -171,6 +171,7 @@ fn a_trust_decision_is_returned_to_the_session_that_asked() {
     let key = tester.open(DialogMsg::TrustAsked {
         cwd: PathBuf::from("/project"),
         choices: vec![TrustChoice::TrustOnce],
+        changes: Vec::new(),
         answer,
     });
     let choice = TrustChoice::TrustOnce;
@@ -206,6 +207,7 @@ fn dismissing_a_trust_question_decides_nothing() {
     let key = tester.open(DialogMsg::TrustAsked {
         cwd: PathBuf::from("/project"),
         choices: vec![TrustChoice::TrustOnce],
+        changes: Vec::new(),
         answer,
     });
     tester.send(DialogMsg::Done(key));

@@ -26,7 +26,12 @@ fn choices(dir: &str) -> Vec<TrustChoice> {
 fn ask() -> DialogTester<DialogFrame<TrustDialog>> {
     let ui = UiTheme::for_tests();
     let folder = "/home/user/garden";
-    let dialog = TrustDialog::ask(ui.clone(), PathBuf::from(folder), choices(folder));
+    let dialog = TrustDialog::ask(
+        ui.clone(),
+        PathBuf::from(folder),
+        choices(folder),
+        Vec::new(),
+    );
     DialogTester::new(&ui, dialog)
 }
 
@@ -110,7 +115,14 @@ fn a_saved_decision_is_marked_and_leaving_changes_nothing() {
 fn directory_names_are_sanitized() {
     let ui = UiTheme::for_tests();
     let folder = format!("/tmp/{HOSTILE}/x");
-    let dialog = || TrustDialog::ask(ui.clone(), PathBuf::from(&folder), choices(&folder));
+    let dialog = || {
+        TrustDialog::ask(
+            ui.clone(),
+            PathBuf::from(&folder),
+            choices(&folder),
+            Vec::new(),
+        )
+    };
     fits_every_size(dialog());
     insta::assert_snapshot!(DialogTester::new(&ui, dialog()).screen());
 }
@@ -120,6 +132,11 @@ fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
         let folder = "/home/user/garden";
-        TrustDialog::ask(ui.clone(), PathBuf::from(folder), choices(folder))
+        TrustDialog::ask(
+            ui.clone(),
+            PathBuf::from(folder),
+            choices(folder),
+            Vec::new(),
+        )
     });
 }

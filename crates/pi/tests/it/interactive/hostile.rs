@@ -382,12 +382,16 @@ async fn changes_in_a_trusted_project_are_reported() {
     terminal.wait("alpha");
     assert!(!terminal.screen().contains("new or changed"));
     terminal.quit();
+    context.home.write("project/.pi/SYSTEM.md", "Be brief.");
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("new or changed");
+    terminal.wait("SYSTEM.md");
+    terminal.quit();
     let changed = "export default () => { /* changed */ }";
     context
         .home
         .write("project/.pi/extensions/tool.js", changed);
     let terminal = Terminal::start(&context, &[]);
-    terminal.wait("new or changed");
-    terminal.wait("tool.js");
-    terminal.quit();
+    terminal.wait("Trust this project again?");
+    terminal.wait("changed: .pi/extensions/tool.js");
 }

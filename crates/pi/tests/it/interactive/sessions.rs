@@ -108,3 +108,39 @@ async fn page_up_shows_earlier_messages_and_escape_returns() {
     assert_eq!(screen.matches("reply 3999").count(), 1, "{screen}");
     terminal.quit();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_terminal_loses_nothing_it_showed() {
+    let context = TestContext::new([crate::harness::partial_reply("working").gate("g")]).await;
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("alpha");
+    terminal.submit("/name kept name");
+    terminal.wait("kept name");
+    terminal.submit("!echo before-$((1+1))");
+    terminal.wait("before-2");
+    kill(terminal);
+
+    let terminal = Terminal::start(&context, &["--continue"]);
+    terminal.wait("kept name");
+    terminal.wait("before-2");
+    terminal.submit("go");
+    context.server.wait_for_gate("g").await;
+    terminal.submit("!echo during-$((1+1))");
+    terminal.wait("during-2");
+    kill(terminal);
+
+    let terminal = Terminal::start(&context, &["--continue"]);
+    terminal.wait("kept name");
+    terminal.wait("during-2");
+    terminal.quit();
+}
+
+/// Kills pi and waits for its end.
+fn kill(mut terminal: Terminal) {
+    let id = terminal.process_id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &id])
+        .status();
+    assert!(killed.unwrap().success());
+    terminal.exit_code();
+}

@@ -1,0 +1,214 @@
+//! Changes of a trusted project since its last use.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use pi_config::{
+    AgentDir, ProjectChanges, TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust,
+};
+use pi_protocol::ProjectAccess;
+use pi_protocol::settings::ProjectTrustDefault;
+use pi_test_support::TempHome;
+use pretty_assertions::assert_eq;
+
+struct ChangedProject {
+    home: TempHome,
+    root: PathBuf,
+    agent_dir: AgentDir,
+}
+
+impl ChangedProject {
+    fn new() -> Self {
+        let home = TempHome::new();
+        let root = home.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("code/project")).unwrap();
+        let agent_dir = AgentDir::at(root.join("agent"));
+        Self {
+            home,
+            root,
+            agent_dir,
+        }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.root.join("code/project")
+    }
+
+    fn write(&self, file: &str, content: &str) {
+        self.home.write(&format!("code/project/{file}"), content);
+    }
+
+    fn find(&self) -> ProjectChanges {
+        ProjectChanges::find(&self.agent_dir, &self.project()).unwrap()
+    }
+
+    /// Returns new and changed files and marks them as seen.
+    fn changed(&self) -> Vec<String> {
+        let changes = self.find();
+        changes.mark_seen().unwrap();
+        changes.files()
+    }
+
+    /// Returns changed code and marks it as seen.
+    fn changed_code(&self) -> Vec<String> {
+        let changes = self.find();
+        changes.mark_seen().unwrap();
+        changes.changed_code()
+    }
+
+    fn decide(&self) -> TrustDecision {
+        decide_trust(&TrustInputs {
+            cwd: &self.project(),
+            home: None,
+            agent_dir: &self.agent_dir,
+            cli: None,
+            default: ProjectTrustDefault::Ask,
+            state: &OnceLock::new(),
+        })
+        .unwrap()
+    }
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn changes_are_reported_once() {
+    let project = ChangedProject::new();
+    assert!(!project.find().is_unrecorded(), "nothing to remember");
+    project.write(".pi/settings.json", "{}");
+    project.write(".pi/extensions/a.ts", "one");
+    project.write(".agents/skills/s/SKILL.md", "four");
+    project.write(".pi/themes/t.json", "{}");
+    assert!(project.find().is_unrecorded());
+    assert_eq!(project.changed(), NONE, "the first use");
+    assert!(!project.find().is_unrecorded());
+    project.write(".pi/extensions/a.ts", "other");
+    project.write(".pi/SYSTEM.md", "new");
+    project.write(".pi/themes/t.json", "[]");
+    assert_eq!(
+        project.find().changed_code(),
+        ["changed: .pi/extensions/a.ts"]
+    );
+    assert_eq!(project.changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
+    assert_eq!(project.changed(), NONE, "already seen");
+    fs::remove_file(project.project().join(".pi/SYSTEM.md")).unwrap();
+    assert_eq!(project.changed(), NONE, "removed files are not reported");
+    project.write(".pi/SYSTEM.md", "new");
+    assert_eq!(project.changed(), [".pi/SYSTEM.md"]);
+}
+
+#[test]
+fn code_that_changed_is_decided_about_again() {
+    let project = ChangedProject::new();
+    project.write(".pi/extensions/a.ts", "one");
+    project.write(".pi/SYSTEM.md", "be brief");
+    let trust = TrustUpdate::trust(project.project());
+    TrustStore::new(&project.agent_dir).save(&[trust]).unwrap();
+    let trusted = TrustDecision::Known(ProjectAccess::Trusted);
+    assert_eq!(project.decide(), trusted, "the first use");
+    assert_eq!(project.changed(), NONE);
+    project.write(".pi/SYSTEM.md", "be verbose");
+    project.write(".pi/settings.json", r#"{"theme":"dark"}"#);
+    assert_eq!(project.decide(), trusted, "nothing new runs");
+    project.write(".pi/extensions/a.ts", "two");
+    project.write(".pi/settings.json", r#"{"shellPath":"./sh"}"#);
+    let decision = project.decide();
+    assert_eq!(decision.access_without_prompt(), ProjectAccess::Undecided);
+    let TrustDecision::Prompt { changes, .. } = decision else {
+        panic!("{decision:?}");
+    };
+    assert_eq!(
+        changes,
+        [
+            "changed: .pi/extensions/a.ts",
+            "new: .pi/settings.json: shellPath",
+        ]
+    );
+    project.changed();
+    assert_eq!(project.decide(), trusted);
+}
+
+#[test]
+fn code_is_found_wherever_it_is() {
+    let project = ChangedProject::new();
+    let deep = ".pi/extensions/1/2/3/4/5/6/7/8/9/deep.ts";
+    let files = [
+        (deep, "x"),
+        (".pi/extensions/node_modules/x/index.js", "x"),
+        (".pi/npm/node_modules/y/index.js", "x"),
+        (
+            ".pi/extensions/a.ts",
+            "import '../../lib/a'; import z from 'z'; require('../../lib/b.cjs')",
+        ),
+        ("lib/a.ts", "export * from './c.js'"),
+        ("lib/b.cjs", "x"),
+        ("lib/c.ts", "x"),
+        ("node_modules/z/main.js", "require('w')"),
+        ("node_modules/w/main.js", "x"),
+        (
+            ".pi/settings.json",
+            r#"{"extensions":["../tools/one.ts","../more/*.ts"],"packages":["../pkg",{"source":"../other"}]}"#,
+        ),
+        ("tools/one.ts", "x"),
+        ("more/two.ts", "x"),
+        ("pkg/extensions/p.ts", "x"),
+        ("other/index.ts", "x"),
+    ];
+    for (file, content) in files {
+        project.write(file, content);
+    }
+    for number in 0..600 {
+        project.write(&format!(".pi/extensions/many/{number}.ts"), "x");
+    }
+    assert_eq!(project.changed_code(), NONE);
+    let changing = files.iter().map(|(file, _)| *file);
+    let changing = changing.filter(|file| !file.ends_with("settings.json"));
+    for file in changing.chain([".pi/extensions/many/599.ts"]) {
+        let content = project.home.read(&format!("code/project/{file}"));
+        project.write(file, &format!("{content} // changed"));
+        assert_eq!(project.changed_code(), [format!("changed: {file}")]);
+    }
+    project.write("lib/unrelated.ts", "x");
+    assert_eq!(project.changed_code(), NONE, "not imported");
+}
+
+#[cfg(unix)]
+#[test]
+fn linked_directories_are_followed_and_the_scan_is_bounded() {
+    use std::os::unix::fs::symlink;
+
+    let project = ChangedProject::new();
+    project.write(".pi/extensions/a.ts", "x");
+    project.home.write("elsewhere/ext/index.ts", "x");
+    let extensions = project.project().join(".pi/extensions");
+    let large = fs::File::create(extensions.join("0-large.ts")).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(extensions.join("0-pipe.ts"))
+        .status();
+    assert!(pipe.unwrap().success());
+    symlink("/", extensions.join("0-root")).unwrap();
+    symlink("/dev/zero", extensions.join("0-zeros.ts")).unwrap();
+    symlink("..", extensions.join("0-circle")).unwrap();
+    let linked = project.root.join("elsewhere/ext");
+    symlink(&linked, extensions.join("linked")).unwrap();
+    assert_eq!(project.changed_code(), NONE);
+    large.set_len(1 << 39).unwrap();
+    assert_eq!(
+        project.changed_code(),
+        ["changed: .pi/extensions/0-large.ts"]
+    );
+    project.home.write("elsewhere/ext/index.ts", "other");
+    assert_eq!(
+        project.changed_code(),
+        ["changed: .pi/extensions/linked/index.ts"]
+    );
+    // A record that cannot be read is created again.
+    let record = fs::read_dir(project.agent_dir.seen_projects()).unwrap();
+    let record = record.map(|file| file.unwrap().path()).next().unwrap();
+    let mut record = fs::File::create(record).unwrap();
+    std::io::Write::write_all(&mut record, b"no record").unwrap();
+    assert_eq!(project.changed_code(), NONE);
+    assert!(!project.find().is_unrecorded());
+}
