@@ -219,16 +219,21 @@ impl ExtensionsInner {
         hook: &Hook<'_>,
         running: impl Future<Output = Data>,
     ) -> Result<Data, AbandonedHook> {
+        // Before the hook starts: from then on, an abort may arrive at any moment.
+        let interrupts = self.hooks.interrupts.subscribe();
         tokio::select! {
             biased;
             outcome = running => Ok(outcome),
-            abandoned = self.abandonment(hook) => Err(abandoned),
+            abandoned = self.abandonment(hook, interrupts) => Err(abandoned),
         }
     }
 
     /// Completes when a hook is abandoned.
-    async fn abandonment(&self, hook: &Hook<'_>) -> AbandonedHook {
-        let mut interrupts = self.hooks.interrupts.subscribe();
+    async fn abandonment(
+        &self,
+        hook: &Hook<'_>,
+        mut interrupts: watch::Receiver<u64>,
+    ) -> AbandonedHook {
         let limit = self.hooks.limit_of(hook.name);
         loop {
             tokio::select! {

@@ -136,7 +136,7 @@ impl AgentSession {
             model.clamp_thinking_level(parts.thinking_level)
         });
         record_choices(&mut session, parts.model.as_deref(), thinking_level)?;
-        session.keep_drafts()?;
+        session.pending().keep_drafts()?;
         let active = parts.tools.default_active();
         let (settings, env) = (parts.settings.clone(), parts.env.clone());
         let mut machine = Machine::new(Selection {
@@ -147,7 +147,7 @@ impl AgentSession {
             active_tools: active,
             execution_mode: ExecutionMode::default(),
         });
-        pending::restore_queue(&mut machine, session.take_restored());
+        pending::restore_queue(&mut machine, session.pending().take_restored());
         let control = Control::new(machine, move |machine| {
             let settings = settings.settings();
             machine.configure(env.now_ms(), settings.retry_policy());

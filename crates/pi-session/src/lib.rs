@@ -65,6 +65,7 @@ pub use log::AppendError;
 pub use pending::PendingRecord;
 pub use removal::{Removal, RemovalError, delete_session};
 pub use repair::{RepairError, SessionRepair};
+pub use session::Pending;
 pub use session::append::AppendedEntries;
 pub use session::branch::SessionBranch;
 pub use session::entries::SessionEntries;

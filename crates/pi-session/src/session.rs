@@ -28,7 +28,9 @@ mod validation;
 
 use branch::SessionBranch;
 use entries::SessionEntries;
+pub use pending::Pending;
 use pending::PendingState;
+pub(crate) use pending::session_from_journal;
 
 /// A conversation with all its branches. New entries are appended after the leaf and become the new
 /// leaf.
@@ -97,7 +99,7 @@ pub struct OpenReport {
     pub locked_elsewhere: bool,
     /// Results of shell commands that a killed process had not stored yet; they are now.
     pub restored_commands: usize,
-    /// Messages that a killed process had queued; see [`Session::take_restored`].
+    /// Messages that a killed process had queued; see [`Pending::take_restored`].
     pub restored_messages: usize,
 }
 
@@ -129,7 +131,7 @@ impl Session {
         if path.exists() {
             return Err(SessionError::AlreadyExists { path });
         }
-        if let Some(session) = Self::from_journal(&path, &options.env)? {
+        if let Some(session) = session_from_journal(&path, &options.env)? {
             return Ok(session);
         }
         if let Some(directory) = path.parent() {

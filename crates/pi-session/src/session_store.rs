@@ -11,6 +11,7 @@ use pi_protocol::{SessionHeader, timestamp};
 use crate::directory::{directory_name, file_name, resolve, sessions_root};
 use crate::error::SessionError;
 use crate::session::append::write_new_file;
+use crate::session::session_from_journal;
 use crate::session::{
     NewSession, OpenSession, Session, SessionLocation, create_directory, encode_record,
 };
@@ -105,7 +106,7 @@ impl SessionStore {
             .as_deref()
             .and_then(|id| self.find_draft_by_id(id));
         if let Some(path) = draft
-            && let Some(session) = Session::from_journal(&path, &options.env)?
+            && let Some(session) = session_from_journal(&path, &options.env)?
         {
             return Ok(session);
         }
@@ -119,7 +120,7 @@ impl SessionStore {
     /// a killed process that has no file yet is restored from its journal.
     pub fn continue_recent(&self, env: &Env) -> Result<Session, SessionError> {
         for draft in self.find_recent_drafts() {
-            if let Some(session) = Session::from_journal(&draft, env)? {
+            if let Some(session) = session_from_journal(&draft, env)? {
                 return Ok(session);
             }
         }

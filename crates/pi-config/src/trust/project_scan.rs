@@ -234,7 +234,7 @@ fn candidates(path: &Path) -> Vec<PathBuf> {
         return vec![path.to_owned()];
     }
     let stem = path.with_extension("");
-    let beside = SCRIPT_EXTENSIONS.iter().flat_map(|extension| {
+    let sources = SCRIPT_EXTENSIONS.iter().flat_map(|extension| {
         let mut appended = path.as_os_str().to_owned();
         appended.push(format!(".{extension}"));
         // An import of `x.js` may mean `x.ts`.
@@ -243,7 +243,7 @@ fn candidates(path: &Path) -> Vec<PathBuf> {
         [PathBuf::from(appended), replaced, index]
     });
     let manifest = path.join("package.json");
-    let all = beside.chain([manifest]);
+    let all = sources.chain([manifest]);
     all.filter(|path| path.is_file()).collect()
 }
 

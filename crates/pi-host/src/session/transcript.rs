@@ -63,12 +63,12 @@ impl Transcript {
 
     /// Replaces the records that are acknowledged and not stored yet.
     pub(crate) fn set_pending(&mut self, records: &[PendingRecord]) -> Result<(), SessionError> {
-        self.session.set_pending(records)
+        self.session.pending().set(records)
     }
 
     /// Drops the pending records of a session that is closed in order.
     pub(crate) fn discard_pending(&mut self) {
-        self.session.discard_pending();
+        self.session.pending().discard();
     }
 
     /// Appends an entry; on error, neither the file nor the views have changed.

@@ -120,11 +120,11 @@ impl Session {
         let offset = match &self.location {
             SessionLocation::Deferred(_) if triggers_save(entry.body.kind()) => {
                 let offset = self.create_file(&record)?;
-                self.remove_settled_journal();
+                self.pending().remove_settled_journal();
                 offset
             }
             SessionLocation::Memory | SessionLocation::Deferred(_) | SessionLocation::File(_) => {
-                self.keep_draft(&record)?;
+                self.pending().keep_draft(&record)?;
                 let appended = self.entries.log.append(&record);
                 appended.map_err(|error| self.location.append_failed(error))?
             }

@@ -74,7 +74,7 @@ impl Session {
             pending: PendingState::default(),
         };
         if restores {
-            session.restore_pending(&path);
+            session.pending().restore_from(&path);
         }
         Ok(session)
     }

@@ -29,39 +29,50 @@ pub(super) struct PendingState {
 }
 
 impl Session {
-    /// Restores a session without a file from the journal of a killed process; `None` if there is
-    /// none.
-    pub(crate) fn from_journal(
-        session_file: &Path,
-        env: &Env,
-    ) -> Result<Option<Self>, SessionError> {
-        let storage: Arc<dyn LogStorage> = Arc::new(DiskStorage);
-        let Some((journal, content)) = PendingJournal::open(&*storage, session_file) else {
-            return Ok(None);
-        };
-        let JournalContent {
-            header: Some(header),
-            draft,
-            ..
-        } = content
-        else {
-            return Ok(None);
-        };
-        let cwd = directory::resolve(Path::new(&header.cwd));
-        let location = SessionLocation::Deferred(session_file.to_owned());
-        let mut session = Self::from_content(storage, env.clone(), location, cwd, header, draft)?;
-        session.pending = PendingState {
-            keeps_drafts: true,
-            has_draft: true,
-            ..PendingState::default()
-        };
-        session.restore(journal)?;
-        Ok(Some(session))
+    /// Returns what is acknowledged and not stored yet.
+    pub fn pending(&mut self) -> Pending<'_> {
+        Pending(self)
     }
+}
 
+/// What a session has acknowledged and not stored yet.
+#[derive(Debug)]
+pub struct Pending<'session>(&'session mut Session);
+
+/// Restores a session without a file from the journal of a killed process; `None` if there is
+/// none.
+pub(crate) fn session_from_journal(
+    session_file: &Path,
+    env: &Env,
+) -> Result<Option<Session>, SessionError> {
+    let storage: Arc<dyn LogStorage> = Arc::new(DiskStorage);
+    let Some((journal, content)) = PendingJournal::open(&*storage, session_file) else {
+        return Ok(None);
+    };
+    let JournalContent {
+        header: Some(header),
+        draft,
+        ..
+    } = content
+    else {
+        return Ok(None);
+    };
+    let cwd = directory::resolve(Path::new(&header.cwd));
+    let location = SessionLocation::Deferred(session_file.to_owned());
+    let mut session = Session::from_content(storage, env.clone(), location, cwd, header, draft)?;
+    session.pending = PendingState {
+        keeps_drafts: true,
+        has_draft: true,
+        ..PendingState::default()
+    };
+    session.pending().restore(journal)?;
+    Ok(Some(session))
+}
+
+impl Pending<'_> {
     /// Restores what a killed process left in the journal of the file.
-    pub(super) fn restore_pending(&mut self, session_file: &Path) {
-        let Some((journal, _)) = PendingJournal::open(&*self.storage, session_file) else {
+    pub(super) fn restore_from(mut self, session_file: &Path) {
+        let Some((journal, _)) = PendingJournal::open(&*self.0.storage, session_file) else {
             return;
         };
         if let Err(error) = self.restore(journal) {
@@ -71,7 +82,7 @@ impl Session {
 
     fn restore(&mut self, journal: PendingJournal) -> Result<(), SessionError> {
         let records: Vec<PendingRecord> = journal.records().cloned().collect();
-        self.pending.journal = Some(journal);
+        self.0.pending.journal = Some(journal);
         for record in records {
             let message = match &record {
                 PendingRecord::Command { message } => AgentMessage::BashExecution(message.clone()),
@@ -82,24 +93,24 @@ impl Session {
             }
             match record {
                 PendingRecord::Command { .. } => {
-                    self.append_message(message)?;
-                    self.open_report.restored_commands += 1;
+                    self.0.append_message(message)?;
+                    self.0.open_report.restored_commands += 1;
                 }
                 PendingRecord::Queued { .. } => {
-                    self.pending.restored.push(record);
-                    self.open_report.restored_messages += 1;
+                    self.0.pending.restored.push(record);
+                    self.0.open_report.restored_messages += 1;
                 }
             }
         }
-        let queued = self.pending.restored.clone();
-        self.set_pending(&queued)
+        let queued = self.0.pending.restored.clone();
+        self.set(&queued)
     }
 
     /// Returns whether one of the last entries stores this message.
     fn contains_message(&self, message: &AgentMessage) -> Result<bool, SessionError> {
-        let end = self.entries.index.last().map_or(0, |last| last + 1);
+        let end = self.0.entries.index.last().map_or(0, |last| last + 1);
         for slot in (0..end).rev().take(SEARCHED_ENTRIES) {
-            if stores(&*self.entries.entry_at(slot)?, message) {
+            if stores(&*self.0.entries.entry_at(slot)?, message) {
                 return Ok(true);
             }
         }
@@ -109,8 +120,8 @@ impl Session {
     /// Keeps later entries in a journal while the session has no file. Entries before this call,
     /// which every start repeats, do not create a journal.
     pub fn keep_drafts(&mut self) -> Result<(), SessionError> {
-        self.pending.keeps_drafts = true;
-        if self.pending.has_draft && self.pending.journal.is_none() {
+        self.0.pending.keeps_drafts = true;
+        if self.0.pending.has_draft && self.0.pending.journal.is_none() {
             self.create_journal(&[])?;
         }
         Ok(())
@@ -118,11 +129,11 @@ impl Session {
 
     /// Replaces the records that are acknowledged but not stored. Once this returns, they survive a
     /// kill of the process. A session in memory keeps nothing.
-    pub fn set_pending(&mut self, records: &[PendingRecord]) -> Result<(), SessionError> {
-        if self.pending.journal.is_none() && !records.is_empty() {
+    pub fn set(&mut self, records: &[PendingRecord]) -> Result<(), SessionError> {
+        if self.0.pending.journal.is_none() && !records.is_empty() {
             self.create_journal(&[])?;
         }
-        if let Some(journal) = &mut self.pending.journal {
+        if let Some(journal) = &mut self.0.pending.journal {
             journal.set(records)?;
         }
         self.remove_settled_journal();
@@ -131,54 +142,55 @@ impl Session {
 
     /// Returns the queued messages of a killed process. They stay pending.
     pub fn take_restored(&mut self) -> Vec<PendingRecord> {
-        std::mem::take(&mut self.pending.restored)
+        std::mem::take(&mut self.0.pending.restored)
     }
 
     /// Removes the journal, because the session is closed in order: like queued messages, a session
     /// without a message for a model is not kept then.
-    pub fn discard_pending(&mut self) {
-        if let Some(journal) = self.pending.journal.take() {
-            journal.remove(&*self.storage);
+    pub fn discard(&mut self) {
+        if let Some(journal) = self.0.pending.journal.take() {
+            journal.remove(&*self.0.storage);
         }
     }
 
     /// Keeps the record of an entry that is about to be added to a session without a file.
     pub(super) fn keep_draft(&mut self, record: &[u8]) -> Result<(), SessionError> {
-        if !self.pending.keeps_drafts || !matches!(self.location, SessionLocation::Deferred(_)) {
+        if !self.0.pending.keeps_drafts || !matches!(self.0.location, SessionLocation::Deferred(_))
+        {
             return Ok(());
         }
-        match &mut self.pending.journal {
+        match &mut self.0.pending.journal {
             Some(journal) => journal.append(record)?,
             None => self.create_journal(record)?,
         }
-        self.pending.has_draft = true;
+        self.0.pending.has_draft = true;
         Ok(())
     }
 
     /// Removes the journal if everything in it is stored.
     pub(super) fn remove_settled_journal(&mut self) {
-        let journal = self.pending.journal.as_ref();
+        let journal = self.0.pending.journal.as_ref();
         let is_settled = journal.is_some_and(|journal| journal.records().next().is_none());
-        if is_settled && (self.is_saved() || !self.pending.has_draft) {
-            self.discard_pending();
+        if is_settled && (self.0.is_saved() || !self.0.pending.has_draft) {
+            self.discard();
         }
     }
 
     /// Creates the journal with the content of a session without a file, followed by a record.
     fn create_journal(&mut self, record: &[u8]) -> Result<(), SessionError> {
-        let (path, draft): (PathBuf, Vec<u8>) = match &self.location {
+        let (path, draft): (PathBuf, Vec<u8>) = match &self.0.location {
             SessionLocation::Memory => return Ok(()),
             SessionLocation::File(path) => (path.clone(), Vec::new()),
             SessionLocation::Deferred(path) => {
-                let log = &self.entries.log;
+                let log = &self.0.entries.log;
                 let mut draft = read_range(log.file(), 0, log.length())
-                    .map_err(|error| self.location.unreadable(error))?;
+                    .map_err(|error| self.0.location.unreadable(error))?;
                 draft.extend_from_slice(record);
                 (path.clone(), draft)
             }
         };
-        let journal = PendingJournal::create(&*self.storage, &path, &draft)?;
-        self.pending.journal = Some(journal);
+        let journal = PendingJournal::create(&*self.0.storage, &path, &draft)?;
+        self.0.pending.journal = Some(journal);
         Ok(())
     }
 }

@@ -45,17 +45,19 @@ fn commands_are_stored_and_messages_are_queued_again() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
     session
-        .set_pending(&[command("ls"), queued("one"), queued("two")])
+        .pending()
+        .set(&[command("ls"), queued("one"), queued("two")])
         .unwrap();
     session
-        .set_pending(&[command("ls"), queued("two")])
+        .pending()
+        .set(&[command("ls"), queued("two")])
         .unwrap();
     drop(session);
 
     for _ in 0..2 {
         let mut session = open(&path).unwrap();
         assert_eq!(session.open_report().restored_messages, 1);
-        assert_eq!(session.take_restored(), [queued("two")]);
+        assert_eq!(session.pending().take_restored(), [queued("two")]);
         let last = session.current_branch().leaf().unwrap().unwrap();
         let stored = serde_json::to_value(&*last).unwrap();
         assert_eq!(stored["message"]["command"], "ls");
@@ -63,7 +65,7 @@ fn commands_are_stored_and_messages_are_queued_again() {
     }
 
     let mut session = open(&path).unwrap();
-    session.set_pending(&[]).unwrap();
+    session.pending().set(&[]).unwrap();
     assert!(!journal_of(&path).exists());
 }
 
@@ -72,7 +74,8 @@ fn what_was_stored_before_the_kill_is_not_restored() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
     session
-        .set_pending(&[queued("next"), command("ls")])
+        .pending()
+        .set(&[queued("next"), command("ls")])
         .unwrap();
     session.append_message(user("next")).unwrap();
     let stored = BashExecutionMessage {
@@ -86,7 +89,7 @@ fn what_was_stored_before_the_kill_is_not_restored() {
     drop(session);
 
     let mut session = open(&path).unwrap();
-    assert_eq!(session.take_restored(), []);
+    assert_eq!(session.pending().take_restored(), []);
     assert_eq!(read(&path), content);
     assert!(!journal_of(&path).exists());
 }
@@ -104,10 +107,10 @@ fn a_session_without_a_file_is_restored() {
             model_id: "m".to_owned(),
         })
         .unwrap();
-    session.keep_drafts().unwrap();
+    session.pending().keep_drafts().unwrap();
     assert!(!journal_of(&path).exists(), "every start has these entries");
     session.set_name("draft").unwrap();
-    session.set_pending(&[queued("later")]).unwrap();
+    session.pending().set(&[queued("later")]).unwrap();
     let id = session.id().to_owned();
     assert_eq!(
         store.find_most_recent(),
@@ -132,8 +135,8 @@ fn a_session_without_a_file_is_restored() {
     }
     let mut session = store.continue_recent(&Env::default()).unwrap();
     assert_eq!((session.id(), session.name()), (&*id, Some("draft")));
-    assert_eq!(session.take_restored(), [queued("later")]);
-    session.set_pending(&[]).unwrap();
+    assert_eq!(session.pending().take_restored(), [queued("later")]);
+    session.pending().set(&[]).unwrap();
     session.append_message(user("first")).unwrap();
     assert!(!journal_of(&path).exists());
     assert_eq!(read(&path).lines().count(), 4, "header and three entries");
@@ -144,7 +147,7 @@ fn a_draft_of_a_running_process_is_left_alone() {
     let temp = TempFiles::new();
     let store = temp.sessions("/project");
     let mut running = create(&store);
-    running.keep_drafts().unwrap();
+    running.pending().keep_drafts().unwrap();
     running.set_name("mine").unwrap();
     let other = store.continue_recent(&Env::default()).unwrap();
     assert_ne!(other.id(), running.id());
@@ -156,7 +159,7 @@ fn an_older_draft_does_not_replace_a_newer_session() {
     let temp = TempFiles::new();
     let store = temp.sessions("/project");
     let mut draft = create(&store);
-    draft.keep_drafts().unwrap();
+    draft.pending().keep_drafts().unwrap();
     draft.set_name("draft").unwrap();
     let journal = journal_of(draft.path().unwrap());
     drop(draft);
@@ -172,10 +175,10 @@ fn an_older_draft_does_not_replace_a_newer_session() {
 fn a_closed_session_leaves_nothing() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
-    session.set_pending(&[queued("later")]).unwrap();
-    session.discard_pending();
+    session.pending().set(&[queued("later")]).unwrap();
+    session.pending().discard();
     assert!(!journal_of(&path).exists());
-    session.set_pending(&[queued("later")]).unwrap();
+    session.pending().set(&[queued("later")]).unwrap();
     drop(session);
     delete_session(&path).unwrap();
     assert!(!journal_of(&path).exists());
@@ -186,7 +189,8 @@ fn a_record_that_was_partly_written_is_ignored() {
     let temp = TempFiles::new();
     let (mut session, path) = saved_session(&temp);
     session
-        .set_pending(&[queued("one"), queued("two")])
+        .pending()
+        .set(&[queued("one"), queued("two")])
         .unwrap();
     drop(session);
     let journal = journal_of(&path);
@@ -194,11 +198,12 @@ fn a_record_that_was_partly_written_is_ignored() {
     temp.write("torn", content.get(..content.len() - 5).unwrap());
     std::fs::rename(temp.path().join("torn"), &journal).unwrap();
     let mut session = open(&path).unwrap();
-    assert_eq!(session.take_restored(), [queued("one")]);
+    assert_eq!(session.pending().take_restored(), [queued("one")]);
     session
-        .set_pending(&[queued("one"), queued("three")])
+        .pending()
+        .set(&[queued("one"), queued("three")])
         .unwrap();
     drop(session);
-    let restored = open(&path).unwrap().take_restored();
+    let restored = open(&path).unwrap().pending().take_restored();
     assert_eq!(restored, [queued("one"), queued("three")]);
 }

@@ -80,7 +80,7 @@ impl TrustDialog {
         let selected = match &mode {
             TrustMode::Change { saved, .. } => *saved,
             // The choice that changes nothing.
-            TrustMode::Start => choices
+            TrustMode::Start { .. } => choices
                 .iter()
                 .position(|choice| *choice == TrustChoice::DenyOnce),
         };
@@ -95,6 +95,10 @@ impl TrustDialog {
             type_ahead: TypeAheadGuard::default(),
         };
         DialogFrame::new(ui, body)
+    }
+
+    fn asks_at_start(&self) -> bool {
+        matches!(self.mode, TrustMode::Start { .. })
     }
 }
 
@@ -193,7 +197,7 @@ impl DialogBody for TrustDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
-        if self.mode == TrustMode::Start && !self.type_ahead.accepts(context.now) {
+        if self.asks_at_start() && !self.type_ahead.accepts(context.now) {
             // Only leaving, which does not trust the project, needs no pause.
             let selected = self.picker.selected();
             match self.picker.key(event, context) {
@@ -213,7 +217,7 @@ impl DialogBody for TrustDialog {
         sink: &mut IntentSink,
     ) -> bool {
         let is_answer = matches!(event.kind, MouseEventKind::Click { .. });
-        if is_answer && self.mode == TrustMode::Start && !self.type_ahead.accepts(context.now) {
+        if is_answer && self.asks_at_start() && !self.type_ahead.accepts(context.now) {
             return true;
         }
         self.handle_list_mouse(event, hit, sink)
