@@ -177,7 +177,7 @@ impl Server {
             LineFrame::TooLong => ClientLine::too_long(COMMAND_LINE_LIMIT),
         };
         match line {
-            ClientLine::Request(request) => self.respond(request).await,
+            ClientLine::Request(request) => Box::pin(self.respond(request)).await,
             ClientLine::ExtensionUi(response) => self.extensions.reply(response),
             ClientLine::Rejected(rejected) => self.send(failure_line(&rejected)).await,
         }
