@@ -3,11 +3,10 @@
 //! Lines are collected in one buffer and written together. Senders wait while it is full, so a run
 //! cannot get ahead of the reader.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
-use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +19,7 @@ const MAX_BUFFERED_BYTES: usize = 128 * 1024;
 #[error("output closed")]
 pub struct OutputClosed;
 
-/// Buffer shared by senders and the writer.
+/// Buffer shared by senders and the writer task.
 #[derive(Debug, Default)]
 struct LineBuffer {
     waiting: Mutex<QueuedBytes>,
@@ -131,7 +130,7 @@ impl LineSink {
     }
 }
 
-/// The owner of a stream. Dropping it stops writing, possibly in the middle of a line.
+/// The task that owns a stream. Dropping it stops writing, possibly in the middle of a line.
 #[derive(Debug)]
 pub struct LineWriter {
     sink: LineSink,
@@ -140,23 +139,10 @@ pub struct LineWriter {
 
 impl LineWriter {
     pub fn start(writer: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self::with_task(|buffer| tokio::spawn(write_lines(buffer, writer)))
-    }
-
-    /// Writes on a thread that does nothing else. A stream that can only be written by waiting would otherwise need a
-    /// thread for every write.
-    pub fn start_thread(writer: impl Write + Send + 'static) -> Self {
-        let runtime = Handle::current();
-        Self::with_task(|buffer| {
-            tokio::task::spawn_blocking(move || write_lines_waiting(&runtime, &buffer, writer))
-        })
-    }
-
-    fn with_task(start: impl FnOnce(Arc<LineBuffer>) -> JoinHandle<io::Result<()>>) -> Self {
         let buffer = Arc::new(LineBuffer::default());
         Self {
             sink: LineSink(Arc::clone(&buffer)),
-            task: start(buffer),
+            task: tokio::spawn(write_lines(buffer, writer)),
         }
     }
 
@@ -196,19 +182,6 @@ async fn write_lines(
     Ok(())
 }
 
-fn write_lines_waiting(
-    runtime: &Handle,
-    buffer: &LineBuffer,
-    mut writer: impl Write,
-) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    while runtime.block_on(buffer.take(&mut bytes)) {
-        let outcome = writer.write_all(&bytes).and_then(|()| writer.flush());
-        buffer.record(&bytes, outcome)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
@@ -237,39 +210,6 @@ mod tests {
         sink.flush().await.unwrap();
         drop((writer, sink));
         assert_eq!(reading.await.unwrap(), expected);
-    }
-
-    #[tokio::test]
-    async fn a_thread_writes_complete_lines_in_order_and_ends_with_its_owner() {
-        let (mut far, near) = io::pipe().unwrap();
-        let writer = LineWriter::start_thread(near);
-        let sink = writer.sink();
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut text = String::new();
-            io::Read::read_to_string(&mut far, &mut text).map(|_| text)
-        });
-        let mut expected = String::new();
-        for number in 0..500 {
-            sink.send(number.to_string()).await.unwrap();
-            writeln!(expected, "{number}").unwrap();
-        }
-        sink.flush().await.unwrap();
-        drop(writer);
-        // The reader sees the end only after the thread has dropped its end.
-        assert_eq!(reading.await.unwrap().unwrap(), expected);
-        assert_eq!(sink.try_send("late"), Err(OutputClosed));
-    }
-
-    #[tokio::test]
-    async fn a_thread_reports_why_the_stream_was_closed() {
-        let (far, near) = io::pipe().unwrap();
-        let writer = LineWriter::start_thread(near);
-        let sink = writer.sink();
-        drop(far);
-        sink.send("lost".to_owned()).await.unwrap();
-        sink.closed().await;
-        let reason = writer.closed_by().await.unwrap();
-        assert_eq!(reason.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[tokio::test]

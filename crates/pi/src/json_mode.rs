@@ -16,7 +16,7 @@ use crate::prompt_input::Prompts;
 
 /// Sends the prompts and writes the events. A closed stdout ends the run without an error.
 pub(crate) async fn run(runtime: &SessionRuntime, prompts: Prompts, form: UpdateFormat) -> Exit {
-    let writer = LineWriter::start_thread(own_stdio::stdout());
+    let writer = LineWriter::start(own_stdio::async_stdout());
     let sink = writer.sink();
     let events = Arc::new(JsonEventWriter::new(sink.clone(), form));
     let outcome = tokio::select! {

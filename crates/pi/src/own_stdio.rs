@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::OnceLock;
 
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 static STDIN: OnceLock<File> = OnceLock::new();
 static STDOUT: OnceLock<File> = OnceLock::new();
@@ -71,11 +71,11 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns the program's output.
-pub(crate) fn stdout() -> Box<dyn Write + Send> {
+/// Returns the program's output for a task.
+pub(crate) fn async_stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
     match STDOUT.get().and_then(|file| file.try_clone().ok()) {
-        Some(file) => Box::new(file),
-        None => Box::new(io::stdout()),
+        Some(file) => Box::new(tokio::fs::File::from_std(file)),
+        None => Box::new(tokio::io::stdout()),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) async fn run(
     };
     // Responses do not wait for this, the exit does: reported changes are recorded as seen.
     let looking = report_project_changes(runtime.clone());
-    let output = LineWriter::start_thread(own_stdio::stdout());
+    let output = LineWriter::start(own_stdio::async_stdout());
     let serving = serve(runtime, own_stdio::async_stdin(), output, options);
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);

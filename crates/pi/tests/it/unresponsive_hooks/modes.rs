@@ -225,7 +225,7 @@ fn use_terminal(context: &TestContext, hook: BadHook) {
     let terminal = Terminal::start_with(context, &arguments, &variables);
     let is_asked_at_start = ["session_start", "resources_discover"].contains(&hook.hook);
     let disable = || {
-        terminal.wait("is not responding (");
+        terminal.wait("Disable the extension");
         terminal.send("\x1b[B\r");
         terminal.wait_gone("Quit");
     };
