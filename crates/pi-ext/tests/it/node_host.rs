@@ -111,6 +111,11 @@ impl NodeHostEnv {
         self.extensions.load_on(&fixture(name), host).await
     }
 
+    async fn emit(&self, event: Value) -> Value {
+        let mut dispatch = self.extensions.hook_dispatch(1, event);
+        dispatch.run(None, &Value::Null).await.unwrap()
+    }
+
     async fn command(&self, name: &str) -> Result<(), EngineError> {
         let extension = fixture("worker.ts");
         let extension = extension.to_str().unwrap();
@@ -198,23 +203,13 @@ async fn extensions_on_both_hosts_receive_events_in_order() {
     assert_eq!(registered["events"], json!(["input", "tool_call"]));
     env.extensions.bind(json!({})).await.unwrap();
     let event = json!({ "type": "input", "text": "hello" });
-    let result = env
-        .extensions
-        .hook_dispatch(1, event)
-        .run(None, &Value::Null)
-        .await
-        .unwrap();
+    let result = env.emit(event).await;
     assert_eq!(
         result,
         json!({ "action": "transform", "text": "hello here on Node" })
     );
     let event = json!({ "type": "tool_call", "toolName": "fail", "input": {} });
-    let result = env
-        .extensions
-        .hook_dispatch(2, event)
-        .run(None, &Value::Null)
-        .await
-        .unwrap();
+    let result = env.emit(event).await;
     assert_eq!(result, json!({ "failure": "not like this" }));
 }
 
@@ -256,12 +251,7 @@ async fn an_exit_of_node_affects_only_its_extensions() {
     assert_eq!(fault.message, crashed.to_string());
     assert_eq!(env.command("ask").await, Err(crashed));
     let event = json!({ "type": "input", "text": "hello" });
-    let result = env
-        .extensions
-        .hook_dispatch(1, event)
-        .run(None, &Value::Null)
-        .await
-        .unwrap();
+    let result = env.emit(event).await;
     assert_eq!(result["text"], "hello here");
 }
 

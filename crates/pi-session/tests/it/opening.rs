@@ -325,11 +325,14 @@ fn continuing_opens_the_most_recently_written_file() {
     assert_eq!(continued.id(), id);
 }
 
-/// `/work/a-b` and `/work/a/b` have the same default directory.
+/// `/projects/a-b` and `/projects/a/b` have the same default directory.
 #[test]
 fn sessions_of_a_directory_with_a_similar_name_are_not_continued() {
     let temp = TempFiles::new();
-    let (ours, theirs) = (temp.sessions("/work/a-b"), temp.sessions("/work/a/b"));
+    let (ours, theirs) = (
+        temp.sessions("/projects/a-b"),
+        temp.sessions("/projects/a/b"),
+    );
     assert_eq!(ours.path(), theirs.path());
     let mut session = create(&theirs);
     session.append_message(assistant("private")).unwrap();

@@ -75,9 +75,7 @@ async fn an_extension_that_does_not_load_ends_the_start() {
 async fn assert_rpc_continues(hook: BadHook) {
     let context = context().await;
     let mut session = RpcSession::start(&context, hook, &[]);
-    session
-        .send(json!({"type": "prompt", "message": "go"}))
-        .await;
+    session.prompt().await;
     let was_asked = session.disable_until(is_type("agent_settled")).await;
     // Before a client is served, none can answer; at the end, none is asked.
     let is_asked_later = [
@@ -108,9 +106,7 @@ async fn rpc_mode_continues_after_hooks_that_throw() {
 async fn assert_rpc_aborts(hook: BadHook) {
     let context = context().await;
     let mut session = RpcSession::start(&context, hook, &[]);
-    session
-        .send(json!({"type": "prompt", "message": "go"}))
-        .await;
+    session.prompt().await;
     session.until(is_entered).await;
     session.send(json!({"type": "abort"})).await;
     session.until(is_response("abort")).await;
@@ -156,8 +152,7 @@ async fn an_aborted_extension_receives_the_events_of_the_next_prompt() {
     let context = context().await;
     let mut session = RpcSession::start(&context, hook, &[]);
     for _ in 0..2 {
-        let prompt = json!({"type": "prompt", "message": "go"});
-        session.send(prompt).await;
+        session.prompt().await;
         session.until(is_entered).await;
         session.send(json!({"type": "abort"})).await;
         session.until(is_response("abort")).await;
@@ -169,9 +164,7 @@ async fn an_aborted_extension_receives_the_events_of_the_next_prompt() {
 async fn assert_end_of_input_ends(hook: BadHook) {
     let context = context().await;
     let mut session = RpcSession::start(&context, hook, &[]);
-    session
-        .send(json!({"type": "prompt", "message": "go"}))
-        .await;
+    session.prompt().await;
     session.until(is_entered).await;
     assert_eq!(session.end().await.code(), Some(0), "{hook:?}");
 }
@@ -185,9 +178,7 @@ async fn the_end_of_the_input_does_not_wait_for_hooks() {
 async fn assert_signal_ends(hook: BadHook) {
     let context = context().await;
     let mut session = RpcSession::start(&context, hook, &[]);
-    session
-        .send(json!({"type": "prompt", "message": "go"}))
-        .await;
+    session.prompt().await;
     session.until(is_entered).await;
     session.signal(rustix::process::Signal::TERM);
     assert_eq!(session.exit().await.code(), Some(143), "{hook:?}");

@@ -64,8 +64,7 @@ async fn assert_abort_and_exit(hook: BadHook) {
         return;
     };
     let mut session = RpcSession::start(&context, hook, &[]);
-    let prompt = json!({"type": "prompt", "message": "go"});
-    session.send(prompt).await;
+    session.prompt().await;
     session.until(is_entered).await;
     session.send(json!({"type": "abort"})).await;
     session.until(is_response("abort")).await;

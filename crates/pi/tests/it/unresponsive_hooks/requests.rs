@@ -47,9 +47,7 @@ async fn start(context: &crate::harness::TestContext, hook: BadHook) -> RpcSessi
         .write("agent/settings.json", settings.to_string());
     let mut session = RpcSession::start(context, hook, &[]);
     if hook.hook == "session_before_compact" {
-        session
-            .send(json!({"type": "prompt", "message": "go"}))
-            .await;
+        session.prompt().await;
         session
             .until(|record| record["type"] == "agent_settled")
             .await;

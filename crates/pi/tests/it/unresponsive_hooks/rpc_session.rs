@@ -46,6 +46,11 @@ impl RpcSession {
         input.write_all(line.as_bytes()).await.unwrap();
     }
 
+    pub(super) async fn prompt(&mut self) {
+        let prompt = json!({"type": "prompt", "message": "go"});
+        self.send(prompt).await;
+    }
+
     /// Returns the next record; `None` at the end of the output.
     pub(super) async fn next(&mut self) -> Option<Value> {
         let line = timeout(TEST_TIMEOUT, self.output.next_line()).await;
