@@ -69,11 +69,14 @@ impl EventLog {
             event,
         });
         recent.push(Arc::clone(&envelope));
-        // Under the lock, so that the numbers are sent in order.
-        self.0.last.send_if_modified(|last| {
+        // Under the lock, so that the numbers are sent in order. An observer that subscribes meanwhile reads the log once
+        // the lock is released.
+        let last = &self.0.last;
+        let is_observed = last.receiver_count() > 0;
+        last.send_if_modified(|last| {
             let is_open = last.is_some();
             *last = last.map(|_| envelope.seq);
-            is_open
+            is_open && is_observed
         });
         envelope
     }

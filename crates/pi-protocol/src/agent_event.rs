@@ -46,8 +46,8 @@ pub enum AgentEvent {
     },
     /// The model response grew.
     MessageUpdate {
-        /// Usage so far.
-        usage: Usage,
+        /// Usage so far; shared by the updates in between two changes.
+        usage: Arc<Usage>,
         assistant_message_event: AssistantMessageEvent,
         /// The response, which may have grown since; only in the process that receives it. Not part
         /// of the JSON form.

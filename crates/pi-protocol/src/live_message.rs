@@ -27,6 +27,8 @@ struct Draft {
     open_arguments: BTreeMap<usize, String>,
     /// Closed tool calls whose text is not a complete JSON object, by block index.
     incomplete_calls: Vec<usize>,
+    /// The usage of the message when it was last read.
+    shared_usage: Arc<Usage>,
     /// The message to read instead of this one, after another stream took over.
     replacement: Option<LiveMessage>,
 }
@@ -37,6 +39,7 @@ impl LiveMessage {
             message,
             open_arguments: BTreeMap::new(),
             incomplete_calls: Vec::new(),
+            shared_usage: Arc::default(),
             replacement: None,
         })))
     }
@@ -79,7 +82,15 @@ impl LiveMessage {
         read(&self.lock().message)
     }
 
-    pub fn usage(&self) -> Usage {
-        self.read(|message| message.usage.clone())
+    /// Returns the usage so far. It changes a few times per response, and every update carries it.
+    pub fn usage(&self) -> Arc<Usage> {
+        if let Some(other) = self.replacement() {
+            return other.usage();
+        }
+        let mut draft = self.lock();
+        if *draft.shared_usage != draft.message.usage {
+            draft.shared_usage = Arc::new(draft.message.usage.clone());
+        }
+        Arc::clone(&draft.shared_usage)
     }
 }

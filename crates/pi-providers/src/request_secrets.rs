@@ -18,7 +18,7 @@ const MIN_SECRET_LENGTH: usize = 8;
 /// Parts of header names whose values are credentials.
 const SECRET_HEADERS: [&str; 6] = ["auth", "key", "token", "secret", "cookie", "password"];
 
-/// The credentials of a request, in every form in which text may contain them.
+/// The credentials of a request. The forms in which text may contain them are computed when there is an error.
 #[derive(Clone, Default)]
 pub(crate) struct RequestSecrets(Vec<String>);
 
@@ -48,20 +48,22 @@ impl RequestSecrets {
     }
 
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let mut forms: Vec<String> = values
-            .into_iter()
-            .filter(|value| value.len() >= MIN_SECRET_LENGTH)
-            .flat_map(|value| encodings(&value))
-            .collect();
-        // Longer forms first, so that a secret that contains another is replaced completely.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        forms.dedup();
-        Self(forms)
+        let values = values.into_iter();
+        Self(
+            values
+                .filter(|value| value.len() >= MIN_SECRET_LENGTH)
+                .collect(),
+        )
     }
 
     /// Replaces every occurrence of a credential.
     pub(crate) fn redact(&self, text: String) -> String {
-        self.0.iter().fold(text, |text, form| {
+        let forms = self.0.iter().flat_map(|secret| encodings(secret));
+        let mut forms: Vec<String> = forms.collect();
+        // Longer forms first, so that a secret that contains another is replaced completely.
+        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        forms.dedup();
+        forms.iter().fold(text, |text, form| {
             if text.contains(form.as_str()) {
                 text.replace(form.as_str(), REPLACEMENT)
             } else {

@@ -5,11 +5,11 @@
 //! the socket, and dropping the stream closes the connection. It never yields an `Err`: it ends
 //! with exactly one `done` or `error` event.
 
-use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::vec;
 
 use futures_util::{Stream, StreamExt};
 use pi_protocol::{
@@ -27,7 +27,7 @@ const BATCHES_IN_FLIGHT: usize = 1;
 
 /// A streaming response: a [`Stream`] of events that can also be awaited for its final message.
 pub struct AssistantStream {
-    ready: VecDeque<AssistantMessageEvent>,
+    ready: vec::IntoIter<AssistantMessageEvent>,
     batches: mpsc::Receiver<Vec<AssistantMessageEvent>>,
     producer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     live: LiveMessage,
@@ -71,7 +71,7 @@ impl AssistantStream {
             secrets: RequestSecrets::default(),
         };
         Self {
-            ready: VecDeque::new(),
+            ready: vec::IntoIter::default(),
             batches,
             producer: Some(Box::pin(producer(writer))),
             live,
@@ -115,27 +115,37 @@ impl AssistantStream {
 
     /// Waits for the next events and returns all that are ready; empty when the stream has ended.
     async fn next_batch(&mut self) -> Vec<AssistantMessageEvent> {
-        let mut events: Vec<_> = self.next().await.into_iter().collect();
-        while let Some(event) = self.take_ready() {
-            events.push(event);
+        let is_ready = poll_fn(|context| self.poll_ready(context)).await;
+        if !is_ready {
+            return Vec::new();
+        }
+        let mut events: Vec<_> = std::mem::take(&mut self.ready).collect();
+        let end = events.iter().position(|event| event.final_message().is_some());
+        if let Some(end) = end {
+            events.truncate(end + 1);
+            self.end();
         }
         events
     }
 
     fn take_ready(&mut self) -> Option<AssistantMessageEvent> {
-        let event = self.ready.pop_front()?;
+        let event = self.ready.next()?;
         if event.final_message().is_some() {
-            self.ended = true;
-            self.producer = None;
-            self.ready.clear();
+            self.end();
         }
         Some(event)
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.producer = None;
+        self.ready = vec::IntoIter::default();
     }
 
     fn poll_batch(&mut self, context: &mut Context<'_>) -> bool {
         match self.batches.poll_recv(context) {
             Poll::Ready(Some(batch)) => {
-                self.ready.extend(batch);
+                self.ready = batch.into_iter();
                 true
             }
             Poll::Ready(None) | Poll::Pending => false,
@@ -143,16 +153,15 @@ impl AssistantStream {
     }
 }
 
-impl Stream for AssistantStream {
-    type Item = AssistantMessageEvent;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+impl AssistantStream {
+    /// Waits for events; returns `false` when the stream has ended.
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         loop {
             if self.ended {
-                return Poll::Ready(None);
+                return Poll::Ready(false);
             }
-            if let Some(event) = self.take_ready() {
-                return Poll::Ready(Some(event));
+            if self.ready.len() > 0 {
+                return Poll::Ready(true);
             }
             if self.poll_batch(context) {
                 continue;
@@ -175,13 +184,21 @@ impl Stream for AssistantStream {
                             builder.fail(ProviderError::protocol(
                                 "The stream ended without a final event",
                             ));
-                            self.ready.extend(builder.take_events());
+                            self.ready = builder.take_events().into_iter();
                         }
                         None => self.ended = true,
                     }
                 }
             }
         }
+    }
+}
+
+impl Stream for AssistantStream {
+    type Item = AssistantMessageEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_ready(context).map(|_| self.take_ready())
     }
 }
 

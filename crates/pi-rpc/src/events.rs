@@ -1,6 +1,6 @@
 //! Writes session events as JSON lines, for RPC and JSON mode.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -24,17 +24,18 @@ pub struct JsonEventWriter {
 /// per response.
 #[derive(Debug, Default)]
 struct UsageCache {
-    usage: Usage,
+    usage: Arc<Usage>,
     json: String,
 }
 
 impl UsageCache {
     /// Returns the usage as JSON.
-    fn of(&mut self, usage: &Usage) -> serde_json::Result<&str> {
-        if self.json.is_empty() || self.usage != *usage {
+    fn of(&mut self, usage: &Arc<Usage>) -> serde_json::Result<&str> {
+        let is_same = Arc::ptr_eq(&self.usage, usage) || self.usage == *usage;
+        if self.json.is_empty() || !is_same {
             self.json = pi_protocol::json::to_string(usage)?;
-            self.usage = usage.clone();
         }
+        self.usage = Arc::clone(usage);
         Ok(&self.json)
     }
 }
@@ -68,20 +69,27 @@ impl JsonEventWriter {
     /// far the most frequent event.
     fn update_line(
         &self,
-        usage: &Usage,
+        usage: &Arc<Usage>,
         event: &AssistantMessageEvent,
     ) -> serde_json::Result<String> {
+        const AROUND: [&str; 3] = [
+            r#"{"type":"message_update","usage":"#,
+            r#","assistantMessageEvent":"#,
+            "}",
+        ];
+        /// Enough for a usual delta.
+        const EVENT_LENGTH: usize = 128;
+        let [start, between, end] = AROUND;
         let mut cached = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         let usage = cached.of(usage)?;
-        let event = pi_protocol::json::to_string(event)?;
-        Ok([
-            r#"{"type":"message_update","usage":"#,
-            usage,
-            r#","assistantMessageEvent":"#,
-            &event,
-            "}",
-        ]
-        .concat())
+        let around = start.len() + between.len() + end.len();
+        let mut line = Vec::with_capacity(around + usage.len() + EVENT_LENGTH);
+        for part in [start, usage, between] {
+            line.extend_from_slice(part.as_bytes());
+        }
+        pi_protocol::json::write(&mut line, event)?;
+        line.extend_from_slice(end.as_bytes());
+        String::from_utf8(line).map_err(serde::ser::Error::custom)
     }
 
     /// Stops writing and releases a session that is waiting for the reader.

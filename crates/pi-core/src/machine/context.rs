@@ -89,6 +89,10 @@ impl Context {
     }
 
     pub(super) fn push(&mut self, effect: Effect) {
+        if self.effects.is_empty() {
+            // Deltas of a response have one effect each, and effects are large.
+            self.effects.reserve_exact(1);
+        }
         self.effects.push(effect);
     }
 

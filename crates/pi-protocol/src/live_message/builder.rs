@@ -64,7 +64,9 @@ impl MessageBuilder {
     }
 
     pub fn take_events(&mut self) -> Vec<AssistantMessageEvent> {
-        std::mem::take(&mut self.events)
+        // The next chunk has about as many.
+        let next = Vec::with_capacity(self.events.len());
+        std::mem::replace(&mut self.events, next)
     }
 
     /// Emits `start`, once.

@@ -177,7 +177,7 @@ async fn live_handle_taken_early_sees_the_response() {
     assert_eq!(live.snapshot().text(), "");
     stream.result().await;
     assert_eq!(live.snapshot().text(), "ok");
-    assert_eq!(live.usage(), pi_protocol::Usage::default());
+    assert_eq!(*live.usage(), pi_protocol::Usage::default());
     assert_eq!(*phase.borrow(), pi_protocol::StreamPhase::Ended);
 }
 
