@@ -154,7 +154,10 @@ fn message_parts(message: &UserMessage) -> (String, Vec<ImageContent>) {
                 InputBlock::Image(image) => Some(image.clone()),
                 _ => None,
             });
-            (pi_protocol::join_text(blocks), images.collect())
+            (
+                pi_protocol::join_text(blocks).into_owned(),
+                images.collect(),
+            )
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Blocks preserve unknown fields, and lists preserve blocks of unknown types, so files written by
 //! a newer version survive a round trip. Deserialization is in [`deserialize`].
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::json::{JsonObject, null_as_default};
@@ -219,7 +221,7 @@ impl MessageContent {
     pub fn joined_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Blocks(blocks) => join_text(blocks),
+            Self::Blocks(blocks) => join_text(blocks).into_owned(),
         }
     }
 
@@ -233,7 +235,10 @@ impl MessageContent {
 }
 
 /// Joins the text of the text blocks with newlines.
-pub fn join_text(blocks: &[InputBlock]) -> String {
+pub fn join_text(blocks: &[InputBlock]) -> Cow<'_, str> {
+    if let [InputBlock::Text(only)] = blocks {
+        return Cow::Borrowed(&only.text);
+    }
     let texts: Vec<&str> = blocks.iter().filter_map(InputBlock::as_text).collect();
-    texts.join("\n")
+    Cow::Owned(texts.join("\n"))
 }

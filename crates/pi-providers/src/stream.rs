@@ -120,7 +120,9 @@ impl AssistantStream {
             return Vec::new();
         }
         let mut events: Vec<_> = std::mem::take(&mut self.ready).collect();
-        let end = events.iter().position(|event| event.final_message().is_some());
+        let end = events
+            .iter()
+            .position(|event| event.final_message().is_some());
         if let Some(end) = end {
             events.truncate(end + 1);
             self.end();

@@ -22,7 +22,7 @@ pub(super) fn respond(call: &FauxCall) -> FauxResponse {
 fn message_text(message: &Message) -> Option<String> {
     let text = match message {
         Message::User(message) => message.content.joined_text(),
-        Message::ToolResult(message) => join_text(&message.content),
+        Message::ToolResult(message) => join_text(&message.content).into_owned(),
         Message::System(_) | Message::Assistant(_) => return None,
     };
     Some(text).filter(|text| !text.trim().is_empty())

@@ -105,6 +105,13 @@ fn adapt_assistant(
     } else {
         Recipient::OtherModel
     };
+    let is_kept = |block| matches!(replay_block(block, recipient), Some(Cow::Borrowed(_)));
+    if recipient == Recipient::SameModel
+        && message.tool_calls().nth(1).is_none()
+        && message.content.iter().all(is_kept)
+    {
+        return None;
+    }
     let mut seen_ids = HashSet::new();
     let blocks: Vec<Cow<'_, AssistantBlock>> = message
         .content

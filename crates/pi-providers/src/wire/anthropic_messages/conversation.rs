@@ -425,7 +425,7 @@ fn tool_result_content(blocks: &[InputBlock]) -> WireContent<'_> {
         .iter()
         .any(|block| matches!(block, InputBlock::Image(_)));
     if !has_images {
-        return WireContent::Text(join_text(blocks).into());
+        return WireContent::Text(join_text(blocks));
     }
     let mut converted: Vec<MarkedBlock<'_>> = blocks.iter().filter_map(input_block).collect();
     let has_text = converted

@@ -160,7 +160,7 @@ impl<'a> TurnBuilder<'a> {
                 InputBlock::Text(_) | InputBlock::Unknown(_) => None,
             })
             .collect();
-        let mut text = join_text(&message.content);
+        let mut text = join_text(&message.content).into_owned();
         if text.trim().is_empty() {
             let notice = if images.is_empty() {
                 ""

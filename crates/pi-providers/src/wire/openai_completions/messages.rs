@@ -339,7 +339,7 @@ impl<'request> ChatWriter<'request> {
 
     fn push_tool_result(&mut self, message: &ToolResultMessage) {
         let images: Vec<ContentPart> = message.content.iter().filter_map(as_image).collect();
-        let mut text = join_text(&message.content);
+        let mut text = join_text(&message.content).into_owned();
         if text.trim().is_empty() {
             let notice = if images.is_empty() {
                 NO_OUTPUT

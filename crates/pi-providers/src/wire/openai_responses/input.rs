@@ -385,7 +385,7 @@ impl InputBuilder<'_> {
     }
 
     fn call_output(&self, content: &[InputBlock]) -> CallOutput {
-        let text = pi_protocol::join_text(content);
+        let text = pi_protocol::join_text(content).into_owned();
         let images: Vec<&ImageContent> = content.iter().filter_map(as_image).collect();
         if images.is_empty() || !self.model.accepts_images() {
             return CallOutput::Text(match (text.trim().is_empty(), images.is_empty()) {

@@ -226,7 +226,9 @@ pub(super) fn copy_text(entry: &Entry) -> Option<String> {
                 text
             }
         }
-        EntryBody::Message(AgentMessage::ToolResult(result)) => join_text(&result.content),
+        EntryBody::Message(AgentMessage::ToolResult(result)) => {
+            join_text(&result.content).into_owned()
+        }
         EntryBody::Message(AgentMessage::BashExecution(bash)) => bash.command.clone(),
         EntryBody::Message(AgentMessage::Custom(custom)) => custom.content.joined_text(),
         EntryBody::CustomMessage(custom) => custom.content.joined_text(),
