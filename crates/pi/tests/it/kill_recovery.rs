@@ -393,6 +393,8 @@ async fn a_session_without_a_message_is_kept_only_after_a_kill() {
     assert_eq!(state["sessionName"], Value::Null);
     rpc.request(json!({"type": "set_session_name", "name": "draft"}))
         .await;
+    rpc.request(json!({"type": "set_thinking_level", "level": "low"}))
+        .await;
     // A running process keeps its draft.
     let mut other = RpcProcess::start(&context, &["--continue"]);
     let state = other.request(json!({"type": "get_state"})).await;
@@ -402,6 +404,7 @@ async fn a_session_without_a_message_is_kept_only_after_a_kill() {
     let mut rpc = RpcProcess::start(&context, &["--continue"]);
     let state = rpc.request(json!({"type": "get_state"})).await;
     assert_eq!(state["sessionName"], "draft");
+    assert_eq!(state["thinkingLevel"], "low");
     assert_eq!(state["sessionId"], "s");
     rpc.kill().await;
 }
