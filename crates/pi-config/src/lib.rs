@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod agent_dir_stamp;
 mod auth_file;
 mod dir_permissions;
 pub mod env_vars;
@@ -37,6 +38,7 @@ mod settings;
 mod startup_migration;
 mod trust;
 
+pub use agent_dir_stamp::AgentDirStamp;
 pub use auth_file::AuthFile;
 pub use dir_permissions::check_dir_permissions;
 pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings};

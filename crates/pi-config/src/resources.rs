@@ -8,7 +8,7 @@ mod commands;
 mod context_files;
 mod entry_patterns;
 mod front_matter;
-mod location;
+pub(crate) mod location;
 mod named_set;
 mod package_resources;
 mod path_glob;

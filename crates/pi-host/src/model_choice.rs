@@ -49,9 +49,11 @@ pub(crate) struct PriorChoice {
 }
 
 impl PriorChoice {
-    /// Reads the last choices of a session; `None` if it has no messages yet.
+    /// Reads the last choices of a session; `None` if it has no messages yet. A session without a file has entries
+    /// at this point only if it was restored after a kill, and then its choices are kept.
     pub(crate) fn from_session(session: &Session) -> Result<Option<Self>, SessionError> {
-        if !path_has(session, shows_messages)? {
+        let is_restored = !session.is_saved() && session.leaf_id().is_some();
+        if !is_restored && !path_has(session, shows_messages)? {
             return Ok(None);
         }
         let settings = session.current_branch().settings()?;

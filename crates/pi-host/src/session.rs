@@ -6,6 +6,7 @@
 mod backend;
 mod bash;
 mod compaction;
+mod config_watch;
 mod custom_message;
 mod dialogs;
 mod expansion;
@@ -59,6 +60,7 @@ use transcript::Transcript;
 
 pub use bash::{BashError, BashRequest, UserCommands};
 pub use compaction::{CompactError, Compaction};
+pub(crate) use config_watch::CONFIGURATION_EVENT;
 pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};

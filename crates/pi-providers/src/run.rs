@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use pi_env::Env;
 use pi_http::{
-    ConnectState, HeaderOverrides, HttpClient, ResponseHead, Route, TimeoutKind, merge_headers,
-    read_error, response_head, retry, send_error, to_header_map, user_agent,
+    ConnectState, HeaderOverrides, HttpClient, ResponseHead, Route, KnownSecrets, TimeoutKind,
+    merge_headers, read_error, response_head, retry, send_error, to_header_map, user_agent,
     with_connect_reporting,
 };
 use pi_protocol::{ProviderError, StreamPhase};
@@ -19,7 +19,7 @@ use reqwest::{Response, Url};
 use tokio::sync::watch;
 
 use crate::options::{ModelRequest, RequestHooks};
-use crate::request_secrets::RequestSecrets;
+use crate::request_secrets::request_secrets;
 use crate::response_budget::TransportBudget;
 use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
@@ -64,7 +64,7 @@ pub(crate) async fn drive(
     mut writer: StreamWriter,
 ) {
     let cancel = request.options.cancel.clone();
-    let secrets = RequestSecrets::of(&request);
+    let secrets = request_secrets(&request);
     writer.redact_errors(secrets.clone());
     let mut driver = RequestDriver {
         protocol: &*protocol,
@@ -93,7 +93,7 @@ struct RequestDriver<'a> {
     request: &'a ModelRequest,
     http: &'a HttpClient,
     env: Env,
-    secrets: RequestSecrets,
+    secrets: KnownSecrets,
     /// The last response received.
     last_response: Option<LastResponse>,
 }

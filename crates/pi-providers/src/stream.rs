@@ -12,13 +12,13 @@ use std::task::{Context, Poll};
 use std::vec;
 
 use futures_util::{Stream, StreamExt};
+use pi_http::KnownSecrets;
 use pi_protocol::{
     AssistantMessage, AssistantMessageEvent, LiveMessage, MessageBuilder, Model, ProviderError,
     StreamPhase,
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::request_secrets::RequestSecrets;
 use crate::response_budget::ContentBudget;
 
 /// One batch is queued while the consumer handles another: enough to overlap the two, small enough
@@ -68,7 +68,7 @@ impl AssistantStream {
             sender,
             phase: phase_sender,
             budget: ContentBudget::default(),
-            secrets: RequestSecrets::default(),
+            secrets: KnownSecrets::default(),
         };
         Self {
             ready: vec::IntoIter::default(),
@@ -211,7 +211,7 @@ pub struct StreamWriter {
     phase: watch::Sender<StreamPhase>,
     budget: ContentBudget,
     /// Removed from errors, which may repeat the request.
-    secrets: RequestSecrets,
+    secrets: KnownSecrets,
 }
 
 impl StreamWriter {
@@ -275,7 +275,7 @@ impl StreamWriter {
     }
 
     /// Removes the credentials of a request from the error that the stream may end with.
-    pub(crate) fn redact_errors(&mut self, secrets: RequestSecrets) {
+    pub(crate) fn redact_errors(&mut self, secrets: KnownSecrets) {
         self.secrets = secrets;
     }
 

@@ -31,6 +31,10 @@ use selection::ContextSelection;
 pub use settings::{ContextModel, PathSettings};
 pub use source::{EntryMetadata, EntrySource, PathEntries, PathStep};
 
+/// The most messages of a context since its last compaction. No model accepts more, so that reading a conversation of
+/// millions to send it is pointless; earlier messages are left out.
+pub const MAX_CONTEXT_MESSAGES: usize = 100_000;
+
 #[derive(Debug, Clone, PartialEq)]
 /// What the model sees at a leaf of the session, entry by entry.
 ///
@@ -171,18 +175,6 @@ impl Projection {
         })
     }
 
-    /// Returns the names of all tools that the context ever added or removed.
-    pub fn mentioned_tools(&self) -> HashSet<String> {
-        self.system_messages()
-            .flat_map(|system| {
-                let added = system.tools_added.iter().flatten();
-                let removed = system.tools_removed.iter().flatten();
-                let added = added.map(|tool| tool.name.clone());
-                added.chain(removed.map(|tool| tool.name.clone()))
-            })
-            .collect()
-    }
-
     /// Returns the names of the declared tools, to restore them on resume and after tree
     /// navigation; `None` if the context has no system message, in which case the active tools stay
     /// unchanged.
@@ -193,12 +185,26 @@ impl Projection {
     }
 }
 
+/// Returns the names of all tools that system messages add or remove.
+fn mentioned_tools<'system>(
+    systems: impl Iterator<Item = &'system SystemMessage>,
+) -> HashSet<String> {
+    systems
+        .flat_map(|system| {
+            let added = system.tools_added.iter().flatten();
+            let removed = system.tools_removed.iter().flatten();
+            let added = added.map(|tool| tool.name.clone());
+            added.chain(removed.map(|tool| tool.name.clone()))
+        })
+        .collect()
+}
+
 /// Projects the path that ends at a leaf; `None` is the position before the first entry.
 pub fn project<Source: EntrySource>(
     source: &Source,
     leaf: Option<&EntryId>,
 ) -> Result<Projection, Source::Error> {
-    Ok(ContextSelection::read(source, leaf)?.projection())
+    Ok(ContextSelection::read(source, leaf, MAX_CONTEXT_MESSAGES)?.projection())
 }
 
 impl SessionBranch<'_> {

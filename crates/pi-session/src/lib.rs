@@ -56,8 +56,8 @@ mod tree;
 pub use check::SessionCheck;
 pub use check::problem::{ProblemKind, SessionProblem, Severity};
 pub use context::{
-    ContextEdits, ContextModel, ContextOutline, EntryMetadata, EntrySource, PathEntries,
-    PathSettings, PathStep, ProjectedEntry, Projection, project, project_path,
+    ContextEdits, ContextModel, ContextOutline, EntryMetadata, EntrySource, MAX_CONTEXT_MESSAGES,
+    PathEntries, PathSettings, PathStep, ProjectedEntry, Projection, project, project_path,
 };
 pub use directory::sessions_root;
 pub use error::SessionError;

@@ -70,10 +70,13 @@ impl Authenticator {
         &self.store
     }
 
-    /// Returns the keys that value-template commands have printed in this process, so callers can
-    /// redact them.
-    pub fn command_outputs(&self) -> Vec<SecretString> {
-        self.commands.outputs()
+    /// Returns secrets of this process that the store may not contain, so callers can redact them:
+    /// the keys that value-template commands have printed, and tokens that were used, also if they
+    /// were refreshed since.
+    pub fn used_secrets(&self) -> Vec<SecretString> {
+        let mut secrets = self.commands.outputs();
+        secrets.extend(self.refresher.used_tokens());
+        secrets
     }
 
     /// Resolves the authentication for a request to the provider; `None` if nothing is configured.

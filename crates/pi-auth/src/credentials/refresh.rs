@@ -22,7 +22,7 @@
 //! The mark is an extra field of the entry. The TypeScript version of pi ignores it, and drops it
 //! when it refreshes the token.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +48,9 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(15);
 /// without them.
 const ENRICH_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How many used tokens are kept for redaction: those of a week, if one is refreshed every hour.
+const MAX_USED_TOKENS: usize = 400;
+
 type RefreshOutcome = Result<Option<OAuthCredential>, AuthError>;
 type SharedRefreshOutcome = Shared<BoxFuture<'static, RefreshOutcome>>;
 
@@ -61,6 +64,27 @@ pub(super) struct Refresher {
 struct RefresherState {
     in_flight: HashMap<String, SharedRefreshOutcome>,
     unsaved: HashMap<String, UnsavedTokens>,
+    /// Tokens that were used in this process, oldest first.
+    used: VecDeque<SecretString>,
+}
+
+impl RefresherState {
+    fn remember(&mut self, credential: &OAuthCredential) {
+        for token in [&credential.access, &credential.refresh] {
+            let token_text = token.expose_secret();
+            if self
+                .used
+                .iter()
+                .any(|used| used.expose_secret() == token_text)
+            {
+                continue;
+            }
+            self.used.push_back(token.clone());
+            if self.used.len() > MAX_USED_TOKENS {
+                self.used.pop_front();
+            }
+        }
+    }
 }
 
 /// Refreshed tokens that could not be written yet.
@@ -92,6 +116,11 @@ impl Refresher {
         &self.http
     }
 
+    /// Returns the tokens that were used in this process, including those that were replaced.
+    pub(super) fn used_tokens(&self) -> Vec<SecretString> {
+        lock(&self.state).used.iter().cloned().collect()
+    }
+
     /// Returns the stored credential, refreshed if it is about to expire; `None` if it was removed.
     pub(super) async fn ensure_fresh(
         &self,
@@ -108,6 +137,7 @@ impl Refresher {
         let expires_soon =
             |credential: &OAuthCredential| credential.expires_within(validity_ms, env.now_ms());
         let mut credential = stored;
+        lock(&self.state).remember(&credential);
         // A refresh that another request started may aim for a shorter validity than ours; then try
         // once more.
         for _attempt in 0..2 {
@@ -124,7 +154,10 @@ impl Refresher {
             };
             let (outcome, joined) = self.join_or_start(task);
             match outcome.await? {
-                Some(refreshed) => credential = refreshed,
+                Some(refreshed) => {
+                    lock(&self.state).remember(&refreshed);
+                    credential = refreshed;
+                }
                 None => return Ok(None),
             }
             if !joined {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pi_http::{read_body, send_error, user_agent};
+use pi_http::{KnownSecrets, read_body, send_error, user_agent};
 use pi_protocol::json::{JsonObject, value_to_string};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use secrecy::{ExposeSecret, SecretString};
@@ -17,6 +17,9 @@ use super::{OAuthContext, unless_cancelled};
 const DESCRIPTION_LIMIT: usize = 512;
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
+/// Parts of the names of fields whose values are credentials.
+const SECRET_FIELDS: [&str; 6] = ["token", "code", "secret", "verifier", "assertion", "key"];
+
 pub(super) struct TokenRequest {
     what: &'static str,
     method: reqwest::Method,
@@ -24,6 +27,8 @@ pub(super) struct TokenRequest {
     headers: Vec<(&'static str, String)>,
     bearer: Option<SecretString>,
     body: Option<(&'static str, String)>,
+    /// Credentials in the body.
+    secrets: Vec<String>,
     limit: Duration,
 }
 
@@ -35,6 +40,8 @@ pub(super) struct TokenResponse {
     text: String,
     /// The body, if it is a JSON object.
     json: Option<JsonObject>,
+    /// The credentials of the request, which the service may repeat.
+    secrets: KnownSecrets,
 }
 
 impl TokenRequest {
@@ -46,6 +53,7 @@ impl TokenRequest {
             headers: Vec::new(),
             bearer: None,
             body: None,
+            secrets: Vec::new(),
             limit: TIME_LIMIT,
         }
     }
@@ -61,14 +69,18 @@ impl TokenRequest {
         Self {
             method: reqwest::Method::POST,
             body: Some(("application/x-www-form-urlencoded", encoded.finish())),
+            secrets: secret_fields(fields.iter().copied()),
             ..Self::get(what, url)
         }
     }
 
     /// Creates a POST request with a JSON body.
     pub(super) fn json(what: &'static str, url: impl Into<String>, body: &Value) -> Self {
+        let fields = body.as_object().into_iter().flatten();
+        let fields = fields.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
         Self {
             method: reqwest::Method::POST,
+            secrets: secret_fields(fields),
             body: Some(("application/json", value_to_string(body))),
             ..Self::get(what, url)
         }
@@ -109,6 +121,7 @@ impl TokenRequest {
 
     async fn exchange(self, context: &OAuthContext) -> Result<TokenResponse, OAuthError> {
         let what = self.what;
+        let secrets = self.secrets();
         let unsent = |problem: String| OAuthError::Network {
             what,
             problem,
@@ -136,7 +149,7 @@ impl TokenRequest {
         let response = request.send().await.map_err(|error| OAuthError::Network {
             what,
             sent: !error.is_connect() && !error.is_builder(),
-            problem: send_error(error, &route).message,
+            problem: secrets.redact(send_error(error, &route).message),
         })?;
         let status = response.status().as_u16();
         let retry_after = response
@@ -159,8 +172,29 @@ impl TokenRequest {
             retry_after,
             text,
             json,
+            secrets,
         })
     }
+
+    /// Returns the credentials of the request.
+    fn secrets(&self) -> KnownSecrets {
+        let bearer = self.bearer.iter();
+        let bearer = bearer.map(|token| token.expose_secret().to_owned());
+        let headers = self.headers.iter().filter(|(name, _)| is_secret(name));
+        let headers = headers.map(|(_, value)| value.clone());
+        KnownSecrets::new(bearer.chain(headers).chain(self.secrets.iter().cloned()))
+    }
+}
+
+fn secret_fields<'body>(fields: impl Iterator<Item = (&'body str, &'body str)>) -> Vec<String> {
+    let secret = fields.filter(|(name, _)| is_secret(name));
+    secret.map(|(_, value)| value.to_owned()).collect()
+}
+
+/// Returns whether a field or header with this name contains a credential.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_FIELDS.iter().any(|part| name.contains(part))
 }
 
 impl TokenResponse {
@@ -279,6 +313,7 @@ impl TokenResponse {
         } else {
             self.text.trim().to_owned()
         };
+        let text = self.secrets.redact(text);
         let mut shortened: String = text.chars().take(DESCRIPTION_LIMIT).collect();
         if shortened.len() < text.len() {
             shortened.push('…');

@@ -16,8 +16,13 @@ use super::project_scan::{FileRecord, FileRecords, scan};
 use crate::AgentDir;
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
 
+/// Records with another version are compared, but their imports were found by other rules.
+const RECORD_VERSION: u32 = 1;
+
 #[derive(Debug, Serialize, Deserialize)]
 struct ProjectRecord {
+    #[serde(default)]
+    version: u32,
     /// Only for people who read the file.
     #[serde(rename = "folder")]
     dir: String,
@@ -48,14 +53,16 @@ impl ProjectChanges {
             Ok(None) => None,
             Err(error) => return Err(error.into()),
         };
-        let before = before.map(|record| record.files);
+        let known = before.as_ref();
+        let known = known.filter(|record| record.version == RECORD_VERSION);
         Ok(Self {
             record_file,
             current: ProjectRecord {
+                version: RECORD_VERSION,
                 dir: dir_name.into_owned(),
-                files: scan(&dir, before.as_ref()),
+                files: scan(&dir, known.map(|record| &record.files)),
             },
-            before,
+            before: before.map(|record| record.files),
             is_seen: AtomicBool::new(false),
         })
     }

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use super::imports::{ImportedPath, imported_paths};
 use super::project_changes::short_hex;
 use crate::regular_file::{MAX_BYTES, read_bytes};
+use crate::resources::location::normalize;
 
 /// Entries of `.pi` that instruct the model and run nothing.
 const INSTRUCTIONS: [&str; 4] = ["skills", "prompts", "SYSTEM.md", "APPEND_SYSTEM.md"];
@@ -177,7 +178,29 @@ impl ProjectScan<'_> {
                 });
                 self.outside.extend(found.filter(|path| path.exists()));
             }
+            // A package is added as a whole.
+            ImportedPath::Computed | ImportedPath::Mentioned(_) if is_installed(script) => {}
+            ImportedPath::Computed => self.outside.push(directory.to_owned()),
+            ImportedPath::Mentioned(part) => {
+                let part = part.trim_matches('/');
+                let found = [directory, self.project].map(|base| base.join(part));
+                let found = found.into_iter().filter(|path| self.may_add(path));
+                self.outside.extend(found.collect::<Vec<_>>());
+            }
         }
+    }
+
+    /// Returns whether a path that a script mentions is scanned: neither what contains the project, nor what is found
+    /// anyway or changes with every use.
+    fn may_add(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else {
+            return false;
+        };
+        let is_apart = [".pi", ".git"].iter().all(|name| {
+            let own = self.project.join(name);
+            !real.starts_with(own)
+        });
+        is_apart && !real.ends_with("node_modules") && !self.project.starts_with(real)
     }
 
     fn name_of(&self, path: &Path) -> String {
@@ -217,6 +240,12 @@ impl FileRecord {
             imports: Vec::new(),
         }
     }
+}
+
+/// Returns whether a script belongs to an installed package.
+fn is_installed(script: &Path) -> bool {
+    let mut names = script.components();
+    names.any(|name| name.as_os_str() == "node_modules")
 }
 
 /// Returns the names in a directory in a fixed order.
@@ -320,19 +349,4 @@ fn change_stamp(metadata: &fs::Metadata) -> String {
 fn change_stamp(_metadata: &fs::Metadata) -> String {
     let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_nanos().to_string()
-}
-
-/// Resolves `.` and `..` without accessing the disk.
-fn normalize(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => {
-                normal.pop();
-            }
-            component => normal.push(component),
-        }
-    }
-    normal
 }

@@ -24,3 +24,4 @@ mod resources;
 mod settings;
 mod startup_migration;
 mod trust;
+mod trust_test_env;

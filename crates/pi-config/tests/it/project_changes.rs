@@ -9,85 +9,28 @@ use pi_config::{
 };
 use pi_protocol::ProjectAccess;
 use pi_protocol::settings::ProjectTrustDefault;
-use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 
-struct ChangedProject {
-    home: TempHome,
-    root: PathBuf,
-    agent_dir: AgentDir,
-}
-
-impl ChangedProject {
-    fn new() -> Self {
-        let home = TempHome::new();
-        let root = home.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join("code/project")).unwrap();
-        let agent_dir = AgentDir::at(root.join("agent"));
-        Self {
-            home,
-            root,
-            agent_dir,
-        }
-    }
-
-    fn project(&self) -> PathBuf {
-        self.root.join("code/project")
-    }
-
-    fn write(&self, file: &str, content: &str) {
-        self.home.write(&format!("code/project/{file}"), content);
-    }
-
-    fn find(&self) -> ProjectChanges {
-        ProjectChanges::find(&self.agent_dir, &self.project()).unwrap()
-    }
-
-    /// Returns new and changed files and marks them as seen.
-    fn changed(&self) -> Vec<String> {
-        let changes = self.find();
-        changes.mark_seen().unwrap();
-        changes.files()
-    }
-
-    /// Returns changed code and marks it as seen.
-    fn changed_code(&self) -> Vec<String> {
-        let changes = self.find();
-        changes.mark_seen().unwrap();
-        changes.changed_code()
-    }
-
-    fn decide(&self) -> TrustDecision {
-        decide_trust(&TrustInputs {
-            cwd: &self.project(),
-            home: None,
-            agent_dir: &self.agent_dir,
-            cli: None,
-            default: ProjectTrustDefault::Ask,
-            state: &OnceLock::new(),
-        })
-        .unwrap()
-    }
-}
+use crate::trust_test_env::TrustTestEnv;
 
 const NONE: [&str; 0] = [];
 
 #[test]
 fn changes_are_reported_once() {
-    let project = ChangedProject::new();
-    assert!(!project.find().is_unrecorded(), "nothing to remember");
+    let project = TrustTestEnv::new();
+    assert!(!project.changes().is_unrecorded(), "nothing to remember");
     project.write(".pi/settings.json", "{}");
     project.write(".pi/extensions/a.ts", "one");
     project.write(".agents/skills/s/SKILL.md", "four");
     project.write(".pi/themes/t.json", "{}");
-    assert!(project.find().is_unrecorded());
+    assert!(project.changes().is_unrecorded());
     assert_eq!(project.changed(), NONE, "the first use");
-    assert!(!project.find().is_unrecorded());
+    assert!(!project.changes().is_unrecorded());
     project.write(".pi/extensions/a.ts", "other");
     project.write(".pi/SYSTEM.md", "new");
     project.write(".pi/themes/t.json", "[]");
     assert_eq!(
-        project.find().changed_code(),
+        project.changes().changed_code(),
         ["changed: .pi/extensions/a.ts"]
     );
     assert_eq!(project.changed(), [".pi/SYSTEM.md", ".pi/extensions/a.ts"]);
@@ -100,20 +43,28 @@ fn changes_are_reported_once() {
 
 #[test]
 fn code_that_changed_is_decided_about_again() {
-    let project = ChangedProject::new();
+    let project = TrustTestEnv::new();
     project.write(".pi/extensions/a.ts", "one");
     project.write(".pi/SYSTEM.md", "be brief");
     let trust = TrustUpdate::trust(project.project());
     TrustStore::new(&project.agent_dir).save(&[trust]).unwrap();
     let trusted = TrustDecision::Known(ProjectAccess::Trusted);
-    assert_eq!(project.decide(), trusted, "the first use");
+    assert_eq!(
+        project.decide(None, ProjectTrustDefault::Ask),
+        trusted,
+        "the first use"
+    );
     assert_eq!(project.changed(), NONE);
     project.write(".pi/SYSTEM.md", "be verbose");
     project.write(".pi/settings.json", r#"{"theme":"dark"}"#);
-    assert_eq!(project.decide(), trusted, "nothing new runs");
+    assert_eq!(
+        project.decide(None, ProjectTrustDefault::Ask),
+        trusted,
+        "nothing new runs"
+    );
     project.write(".pi/extensions/a.ts", "two");
     project.write(".pi/settings.json", r#"{"shellPath":"./sh"}"#);
-    let decision = project.decide();
+    let decision = project.decide(None, ProjectTrustDefault::Ask);
     assert_eq!(decision.access_without_prompt(), ProjectAccess::Undecided);
     let TrustDecision::Prompt { changes, .. } = decision else {
         panic!("{decision:?}");
@@ -126,12 +77,12 @@ fn code_that_changed_is_decided_about_again() {
         ]
     );
     project.changed();
-    assert_eq!(project.decide(), trusted);
+    assert_eq!(project.decide(None, ProjectTrustDefault::Ask), trusted);
 }
 
 #[test]
 fn code_is_found_wherever_it_is() {
-    let project = ChangedProject::new();
+    let project = TrustTestEnv::new();
     let deep = ".pi/extensions/1/2/3/4/5/6/7/8/9/deep.ts";
     let files = [
         (deep, "x"),
@@ -173,12 +124,39 @@ fn code_is_found_wherever_it_is() {
     assert_eq!(project.changed_code(), NONE, "not imported");
 }
 
+#[test]
+fn what_a_script_computes_is_searched_for() {
+    let project = TrustTestEnv::new();
+    let computing = "import(join(root, 'lib', `plugins/${name}.js`)); eval(readFileSync(`${cwd}/data/code.txt`))";
+    let files = [
+        (".pi/extensions/a.ts", computing),
+        (".pi/settings.json", r#"{"extensions":["../tools/one.ts"]}"#),
+        ("tools/parts/two.ts", "x"),
+        ("tools/one.ts", "import(process.env.NEXT)"),
+        ("lib/deep/three.js", "x"),
+        ("plugins/four.js", "x"),
+        ("data/code.txt", "x"),
+    ];
+    for (file, content) in files {
+        project.write(file, content);
+    }
+    project.write("src/five.js", "x");
+    assert_eq!(project.changed_code(), NONE);
+    let loaded = files.iter().map(|(file, _)| *file);
+    for file in loaded.filter(|file| !file.starts_with(".pi")) {
+        project.write(file, "changed");
+        assert_eq!(project.changed_code(), [format!("changed: {file}")]);
+    }
+    project.write("src/five.js", "changed");
+    assert_eq!(project.changed_code(), NONE, "not mentioned");
+}
+
 #[cfg(unix)]
 #[test]
 fn linked_directories_are_followed_and_the_scan_is_bounded() {
     use std::os::unix::fs::symlink;
 
-    let project = ChangedProject::new();
+    let project = TrustTestEnv::new();
     project.write(".pi/extensions/a.ts", "x");
     project.home.write("elsewhere/ext/index.ts", "x");
     let extensions = project.project().join(".pi/extensions");
@@ -210,5 +188,5 @@ fn linked_directories_are_followed_and_the_scan_is_bounded() {
     let mut record = fs::File::create(record).unwrap();
     std::io::Write::write_all(&mut record, b"no record").unwrap();
     assert_eq!(project.changed_code(), NONE);
-    assert!(!project.find().is_unrecorded());
+    assert!(!project.changes().is_unrecorded());
 }

@@ -9,54 +9,9 @@ use pi_config::{
 };
 use pi_protocol::settings::ProjectTrustDefault;
 use pi_protocol::{ProjectAccess, SavedTrust, TrustChoice};
-use pi_test_support::TempHome;
 use pretty_assertions::assert_eq;
 
-struct TrustTestEnv {
-    home: TempHome,
-    root: PathBuf,
-    agent_dir: AgentDir,
-}
-
-impl TrustTestEnv {
-    fn new() -> Self {
-        let home = TempHome::new();
-        let root = home.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join("code/project/deep")).unwrap();
-        let agent_dir = AgentDir::at(root.join("agent"));
-        Self {
-            home,
-            root,
-            agent_dir,
-        }
-    }
-
-    fn project(&self) -> PathBuf {
-        self.root.join("code/project")
-    }
-
-    fn store(&self) -> TrustStore {
-        TrustStore::new(&self.agent_dir)
-    }
-
-    fn guarded(&self) -> &Self {
-        fs::create_dir_all(self.project().join(".pi/extensions")).unwrap();
-        self
-    }
-
-    fn decide(&self, cli: Option<bool>, default: ProjectTrustDefault) -> TrustDecision {
-        let project = self.project();
-        decide_trust(&TrustInputs {
-            cwd: &project,
-            home: Some(&self.root),
-            agent_dir: &self.agent_dir,
-            cli,
-            default,
-            state: &std::sync::OnceLock::new(),
-        })
-        .unwrap()
-    }
-}
+use crate::trust_test_env::TrustTestEnv;
 
 #[test]
 fn nearest_decision_applies_and_file_is_sorted() {

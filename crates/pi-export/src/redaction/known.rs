@@ -25,7 +25,7 @@ pub async fn secrets_in_use(models: &Models, env: &Env) -> Redactor {
     let authenticator = models.authenticator();
     let mut secrets = stored(authenticator.store().as_ref(), env).await;
     secrets.extend(of_environment(env));
-    secrets.extend(authenticator.command_outputs());
+    secrets.extend(authenticator.used_secrets());
     for provider in models.providers() {
         let Some(auth) = provider.auth() else {
             continue;

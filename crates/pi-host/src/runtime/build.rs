@@ -87,6 +87,8 @@ pub(super) async fn build(
         .map_or_else(Participants::default, extension_adapter::participants);
     let program = options.participants.create_participants(&workspace).await;
     let participants = extension_participants.then(program);
+    let ui = Arc::clone(&options.extensions.ui);
+    let participants = participants.then(extension_adapter::configuration_reporter(ui));
     let directory = session
         .path()
         .is_some()

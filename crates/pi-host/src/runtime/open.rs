@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pi_config::session_directory;
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
-use pi_session::{OpenReport, Session};
+use pi_session::{MAX_CONTEXT_MESSAGES, OpenReport, Session};
 
 use super::error::StartError;
 use super::session_options::SessionOptions;
@@ -75,7 +75,13 @@ pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
         restored_messages,
         ..
     } = session.open_report();
+    let outline = session.current_branch().context_outline();
     let warnings = [
+        (
+            outline.is_ok_and(|outline| outline.messages > MAX_CONTEXT_MESSAGES),
+            "the conversation is longer than any model accepts, so only its last 100,000 messages are sent; \
+             run /compact to summarize them",
+        ),
         (
             *torn_tail,
             "the last record of the session is incomplete and was skipped",

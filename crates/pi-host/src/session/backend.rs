@@ -117,6 +117,7 @@ impl Backend for AgentSession {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
+        self.watch_configuration(&call.id);
         let environment = Arc::clone(self.0.state().tools.environment());
         ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
@@ -134,6 +135,7 @@ impl Backend for AgentSession {
         call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
+        self.report_changed_configuration(&call.pending.call.id, "a tool");
         Box::pin(async move {
             let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);

@@ -157,7 +157,11 @@ impl UserCommands<'_> {
         }
         let running = BashGuard::begin(self.session).ok_or(BashError::Closed)?;
         self.log_bash_start(&request);
+        let call = format!("command {}", running.number);
+        self.session.watch_configuration(&call);
         let result = self.run_shell(&shell, &request, &running.cancel).await;
+        self.session
+            .report_changed_configuration(&call, "a command");
         let recorded = match &result {
             Ok(result) => self.record_result(&request, result).await,
             Err(_) => Ok(()),

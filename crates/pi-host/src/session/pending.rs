@@ -13,6 +13,10 @@ pub(super) fn keep(session: &AgentSession) -> Result<(), SessionError> {
     let mut writer = session.writer();
     // Read while no other change is made, so that an older list never replaces a newer one.
     let records = pending_records(&session.0.machine());
+    if records.is_empty() && !session.0.transcript().may_have_pending() {
+        // This runs after every message, and leaving the runtime's thread to write nothing is slow.
+        return Ok(());
+    }
     let keep = |transcript: &mut Transcript| transcript.set_pending(&records);
     match writer.write(keep) {
         // The session that replaced this one has no queue.

@@ -7,6 +7,7 @@ use pi_context::PromptSections;
 use pi_protocol::Model;
 use tokio_util::sync::CancellationToken;
 
+use super::config_watch::ConfigWatch;
 use crate::toolset::Toolset;
 
 /// The lock is held briefly, never across an await.
@@ -19,6 +20,7 @@ pub(super) struct SessionState {
     pub instructions: Option<String>,
     pub bash: Vec<(u64, CancellationToken)>,
     pub next_bash: u64,
+    pub configuration: ConfigWatch,
 }
 
 /// What hooks set for the current run only.
@@ -38,6 +40,7 @@ impl SessionState {
             instructions: None,
             bash: Vec::new(),
             next_bash: 0,
+            configuration: ConfigWatch::default(),
         }
     }
 

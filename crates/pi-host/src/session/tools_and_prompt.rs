@@ -11,7 +11,7 @@ use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message,
 use pi_protocol::{
     AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage,
 };
-use pi_session::SessionError;
+use pi_session::{ContextOutline, SessionError};
 use pi_tools::{ImageResizeLimits, SessionVariables};
 
 use super::expansion::PromptExpansion;
@@ -196,7 +196,7 @@ impl<'session> ToolsAndPrompt<'session> {
 
     /// Restores the tools the transcript declares, after a move in the tree.
     pub(super) fn restore_tools(self) -> Result<(), SessionError> {
-        let names = self.session.0.transcript().projection()?.tool_names();
+        let names = self.declared_tools()?.tool_names;
         if let Some(names) = names {
             self.set_active(&names);
         }
@@ -205,17 +205,23 @@ impl<'session> ToolsAndPrompt<'session> {
 
     /// Activates the tools that a resumed conversation declares.
     pub(super) fn restore_resumed_tools(self) -> Result<(), SessionError> {
-        let (declared, mentioned) = {
-            let mut transcript = self.session.0.transcript();
-            let projection = transcript.projection()?;
-            (projection.tool_names(), projection.mentioned_tools())
-        };
+        let ContextOutline {
+            tool_names: declared,
+            mentioned_tools: mentioned,
+            ..
+        } = self.declared_tools()?;
         if let Some(declared) = declared {
             let state = self.state_with_tools();
             let active = state.tools.active_after_resume(declared, &mentioned);
             self.select_tools(&state.tools, &active);
         }
         Ok(())
+    }
+
+    /// Returns what the conversation declares, without reading all of it.
+    fn declared_tools(self) -> Result<ContextOutline, SessionError> {
+        let transcript = self.session.0.transcript();
+        transcript.session().current_branch().context_outline()
     }
 
     /// Updates the session and model information of the tools.

@@ -66,6 +66,11 @@ impl Transcript {
         self.session.pending().set(records)
     }
 
+    /// Returns whether the session may have pending records, which an empty list removes.
+    pub(crate) fn may_have_pending(&mut self) -> bool {
+        self.session.pending().has_journal()
+    }
+
     /// Drops the pending records of a session that is closed in order.
     pub(crate) fn discard_pending(&mut self) {
         self.session.pending().discard();

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::join_all;
 use pi_auth::{AllCredentials, AuthError, AuthOverrides, Credential};
 use pi_env::env_vars;
+use pi_http::KnownSecrets;
 use pi_protocol::ProviderError;
+use secrecy::ExposeSecret as _;
 use tokio_util::sync::CancellationToken;
 
 use super::provider::{Provider, RefreshContext};
@@ -167,7 +169,13 @@ impl Models {
             context.api_key = found.api_key;
         }
         context.network = Some(shared.http.clone());
-        provider.refresh(&context).await
+        let key = context.api_key.iter();
+        let secrets = KnownSecrets::new(key.map(|key| key.expose_secret().to_owned()));
+        provider.refresh(&context).await.map_err(|error| {
+            // Services may repeat the key in their errors.
+            let message = secrets.redact(error.message);
+            ProviderError { message, ..error }
+        })
     }
 
     /// Reads in bulk what the providers would otherwise read one by one.

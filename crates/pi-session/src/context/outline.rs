@@ -9,6 +9,7 @@ use pi_protocol::{
     AgentMessage, CompactionEntry, EntryBody, EntryId, EntryKind, Message, MessageRole,
 };
 
+use super::mentioned_tools;
 use super::source::EntrySource;
 use crate::error::SessionError;
 use crate::session::branch::SessionBranch;
@@ -19,6 +20,8 @@ pub struct ContextOutline {
     pub messages: usize,
     /// The tools declared by the context; `None` if it has no system message.
     pub tool_names: Option<Vec<String>>,
+    /// The names of all tools that the context ever added or removed.
+    pub mentioned_tools: HashSet<String>,
 }
 
 impl ContextOutline {
@@ -73,7 +76,8 @@ impl OutlineBuilder {
         let shows = match kind {
             EntryKind::Message(MessageRole::System) if self.kept.is_some() => false,
             EntryKind::Message(MessageRole::System) => {
-                if let Some(entry) = source.entry(id)?
+                if !self.omitted.contains(id)
+                    && let Some(entry) = source.entry(id)?
                     && let EntryBody::Message(AgentMessage::System(system)) = &entry.body
                 {
                     self.systems.push(Message::System(system.clone()));
@@ -142,7 +146,12 @@ impl OutlineBuilder {
 
     fn finish(mut self) -> ContextOutline {
         self.systems.reverse();
+        let systems = self.systems.iter().filter_map(|message| match message {
+            Message::System(system) => Some(&**system),
+            _ => None,
+        });
         ContextOutline {
+            mentioned_tools: mentioned_tools(systems),
             messages: self.messages,
             tool_names: (!self.systems.is_empty()).then(|| {
                 let tools = current_tools(&self.systems);

@@ -4,7 +4,7 @@
 use memchr::memmem;
 use pi_protocol::{EntryKind, MessageRole};
 
-use super::ContextEdits;
+use super::{ContextEdits, MAX_CONTEXT_MESSAGES};
 use crate::error::SessionError;
 use crate::index::EntrySlot;
 use crate::scan::{ScannedLine, Scanner};
@@ -29,7 +29,7 @@ impl SessionBranch<'_> {
         Ok(list.finish())
     }
 
-    /// Returns the path from the root to the leaf, if it has no compaction and no edit.
+    /// Returns the path from the root to the leaf, if it has no compaction and no edit, and is not too long.
     fn plain_path(self) -> Option<Vec<EntrySlot>> {
         let mut path = Vec::new();
         for slot in self.slots_from_leaf() {
@@ -40,6 +40,9 @@ impl SessionBranch<'_> {
                 return None;
             }
             path.push(slot);
+            if path.len() > MAX_CONTEXT_MESSAGES {
+                return None;
+            }
         }
         path.reverse();
         Some(path)

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, CompactionEntry, Entry, EntryBody, EntryId};
+use pi_protocol::{
+    AgentMessage, CompactionEntry, Entry, EntryBody, EntryId, EntryKind, MessageRole,
+};
 
 use super::Projection;
 use super::entry_view::{ContextEdits, hide_older_compactions, hide_orphaned_results};
@@ -14,17 +16,28 @@ pub(super) struct ContextSelection {
     compaction: Option<Arc<Entry>>,
     kept: Vec<Arc<Entry>>,
     after: Vec<Arc<Entry>>,
+    /// Whether earlier messages are left out because there are too many.
+    is_cut: bool,
 }
 
 impl ContextSelection {
-    /// Walks from the leaf to the latest compaction and on to the first entry it keeps.
+    /// Walks from the leaf to the latest compaction and on to the first entry it keeps. Reads at most `limit` messages
+    /// that follow the compaction.
     pub(super) fn read<Source: EntrySource>(
         source: &Source,
         leaf: Option<&EntryId>,
+        limit: usize,
     ) -> Result<Self, Source::Error> {
         let mut selection = Self::default();
+        let mut messages = 0;
         let mut walk = source.walk(leaf);
         for step in walk.by_ref() {
+            messages += usize::from(is_conversation(step.kind));
+            let is_declaration = step.kind == EntryKind::Message(MessageRole::System);
+            selection.is_cut |= messages > limit;
+            if selection.is_cut && !is_declaration && step.kind != EntryKind::Compaction {
+                continue;
+            }
             let Some(entry) = source.entry(step.id)? else {
                 continue;
             };
@@ -36,12 +49,23 @@ impl ContextSelection {
             selection.after.push(entry);
         }
         selection.after.reverse();
-        if let Some(entry) = &selection.compaction
+        if selection.is_cut {
+            selection.start_with_prompt();
+        } else if let Some(entry) = &selection.compaction
             && let EntryBody::Compaction(compaction) = &entry.body
         {
             selection.kept = read_kept(source, walk, &entry.id, compaction)?;
         }
         Ok(selection)
+    }
+
+    /// Removes responses and results before the first prompt, since models expect one first.
+    fn start_with_prompt(&mut self) {
+        let mut has_prompt = false;
+        self.after.retain(|entry| {
+            has_prompt |= matches!(entry.body, EntryBody::Message(AgentMessage::User(_)));
+            has_prompt || is_system_message(entry)
+        });
     }
 
     pub(super) fn projection(self) -> Projection {
@@ -59,6 +83,8 @@ impl ContextSelection {
         let mut entries: Vec<_> = sources.iter().map(|entry| edits.show(entry)).collect();
         if is_compacted {
             hide_older_compactions(&mut entries);
+        }
+        if is_compacted || self.is_cut {
             hide_orphaned_results(&mut entries);
         }
         Projection {
@@ -66,6 +92,14 @@ impl ContextSelection {
             kept: kept_count,
         }
     }
+}
+
+/// Returns whether entries of this kind are messages of the conversation.
+fn is_conversation(kind: EntryKind) -> bool {
+    matches!(
+        kind,
+        EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::BranchSummary
+    ) && kind != EntryKind::Message(MessageRole::System)
 }
 
 fn is_system_message(entry: &Entry) -> bool {

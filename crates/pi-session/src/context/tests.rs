@@ -415,6 +415,38 @@ fn only_contributing_entries_are_read() {
 }
 
 #[test]
+fn only_the_last_messages_of_an_endless_conversation_are_read() {
+    let system = json!({"role": "system", "content": "", "toolsAdded": [{"name": "read", "description": "", "parameters": {}}]});
+    let mut entries = vec![system];
+    for number in 0..1000 {
+        entries.push(user(&format!("prompt {number}")));
+        entries.push(response(&format!("response {number}")));
+    }
+    let path = TestPath::of(entries.clone());
+    let leaf = path.entries.last().map(|entry| &entry.id);
+    let store = RecordingSource::of(&path);
+    let Ok(selection) = ContextSelection::read(&store, leaf, 5);
+    let projection = selection.projection();
+    // A response without its prompt is left out; the prompt and tools of the start are kept.
+    let expected = ["e0", "e1997", "e1998", "e1999", "e2000"];
+    let shown = projection.entries().iter();
+    let shown: Vec<&str> = shown.map(|entry| entry.entry().id.as_str()).collect();
+    assert_eq!(shown, expected);
+    assert_eq!(projection.tool_names(), Some(vec!["read".to_owned()]));
+    assert_eq!(store.read.take().len(), 6);
+    // A compaction on the way replaces what precedes it.
+    entries.insert(1000, compaction("summary", "e900"));
+    let path = TestPath::of(entries);
+    let leaf = path.entries.last().map(|entry| &entry.id);
+    let store = RecordingSource::of(&path);
+    let Ok(selection) = ContextSelection::read(&store, leaf, 4);
+    let shown = selection.projection();
+    let shown = shown.entries().iter();
+    let shown: Vec<&str> = shown.map(|entry| entry.entry().id.as_str()).collect();
+    assert_eq!(shown, ["e1000", "e1998", "e1999", "e2000", "e2001"]);
+}
+
+#[test]
 fn the_outline_matches_the_projection_and_reads_little() {
     let tools = |name: &str| json!({"role": "system", "content": "", "toolsAdded": [{"name": name, "description": "", "parameters": {}}]});
     let start = || {
@@ -468,6 +500,8 @@ fn the_outline_matches_the_projection_and_reads_little() {
             "{entries:?}"
         );
         assert_eq!(outline.tool_names, projection.tool_names(), "{entries:?}");
+        let mentioned = mentioned_tools(projection.system_messages().map(Arc::as_ref));
+        assert_eq!(outline.mentioned_tools, mentioned, "{entries:?}");
         for id in store.read.take() {
             let entry = path
                 .entries

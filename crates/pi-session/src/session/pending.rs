@@ -140,6 +140,11 @@ impl Pending<'_> {
         Ok(())
     }
 
+    /// Returns whether a journal keeps pending records or a draft of the session.
+    pub fn has_journal(&self) -> bool {
+        self.0.pending.journal.is_some()
+    }
+
     /// Returns the queued messages of a killed process. They stay pending.
     pub fn take_restored(&mut self) -> Vec<PendingRecord> {
         std::mem::take(&mut self.0.pending.restored)

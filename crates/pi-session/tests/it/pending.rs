@@ -65,8 +65,10 @@ fn commands_are_stored_and_messages_are_queued_again() {
     }
 
     let mut session = open(&path).unwrap();
+    assert!(session.pending().has_journal());
     session.pending().set(&[]).unwrap();
     assert!(!journal_of(&path).exists());
+    assert!(!session.pending().has_journal());
 }
 
 #[test]

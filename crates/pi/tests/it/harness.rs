@@ -1,6 +1,7 @@
 //! Test harness: a temporary home and project, a scripted model server, and helpers to run the binary and build
 //! model replies.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -12,6 +13,12 @@ use tokio::process::Command;
 
 /// Deadline for a run of the binary, far longer than any run takes.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Returns the binary under test: the one of this build, or another one in `PI_TEST_BINARY`, such as a release build.
+pub(crate) fn pi_binary() -> OsString {
+    let other = std::env::var_os("PI_TEST_BINARY");
+    other.unwrap_or_else(|| env!("CARGO_BIN_EXE_pi").into())
+}
 
 /// A temporary home with a project and a scripted model server.
 pub(crate) struct TestContext {
@@ -46,7 +53,7 @@ impl TestContext {
 
     /// Prepares a run of the binary in the project directory. It inherits only `PATH` from this process.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_pi"));
+        let mut command = Command::new(pi_binary());
         command
             .args(arguments)
             .current_dir(self.project_dir())

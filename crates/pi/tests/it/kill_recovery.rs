@@ -2,6 +2,9 @@
 //! session can be resumed.
 #![cfg(unix)]
 
+mod print;
+mod terminal;
+
 use std::process::Stdio;
 
 use pretty_assertions::assert_eq;
@@ -11,11 +14,14 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, text_reply};
 
-/// Number of killed runs per mode.
-const RUNS: u64 = 10;
-
 /// Upper bound of the number of lines before a kill; no complete run prints more.
 const MAX_LINES: u64 = 60;
+
+/// Number of killed processes of a test; `PI_KILL_RUNS` sets another one for all tests.
+fn kill_runs(default: u64) -> u64 {
+    let runs = std::env::var("PI_KILL_RUNS").ok();
+    runs.and_then(|runs| runs.parse().ok()).unwrap_or(default)
+}
 
 /// Deterministic pseudo-random numbers (`SplitMix64`).
 fn splitmix64(seed: u64) -> u64 {
@@ -80,6 +86,13 @@ async fn run_and_kill_after(context: &TestContext, mode: &str, lines: u64) -> Ve
 
 /// Opens the session in a new process and returns its messages.
 async fn saved_messages(context: &TestContext) -> Vec<Value> {
+    let entries = saved_entries(context).await.into_iter();
+    let messages = entries.filter(|entry| entry["type"] == "message");
+    messages.map(|mut entry| entry["message"].take()).collect()
+}
+
+/// Opens the session in a new process and returns its entries.
+async fn saved_entries(context: &TestContext) -> Vec<Value> {
     let arguments = [
         "--model",
         "mock/alpha",
@@ -94,15 +107,11 @@ async fn saved_messages(context: &TestContext) -> Vec<Value> {
     assert_eq!(run.code, Some(0), "{run:?}");
     let mut response = run.records().into_iter().next().unwrap();
     let entries = response["data"]["entries"].take();
-    let messages = entries.as_array().unwrap().iter();
-    messages
-        .filter(|entry| entry["type"] == "message")
-        .map(|entry| entry["message"].clone())
-        .collect()
+    serde_json::from_value(entries).unwrap()
 }
 
 async fn assert_no_acknowledged_message_is_lost(mode: &str) {
-    for run in 0..RUNS {
+    for run in 0..kill_runs(10) {
         let context = tool_using_context().await;
         let lines = splitmix64(run) % MAX_LINES;
         let records = run_and_kill_after(&context, mode, lines).await;
@@ -304,15 +313,9 @@ impl Promised {
     }
 }
 
-/// Number of killed processes; `PI_KILL_RUNS` sets another one.
-fn kill_runs() -> u64 {
-    let runs = std::env::var("PI_KILL_RUNS").ok();
-    runs.and_then(|runs| runs.parse().ok()).unwrap_or(30)
-}
-
 #[tokio::test]
 async fn rpc_mode_loses_nothing_it_acknowledged() {
-    for run in 0..kill_runs() {
+    for run in 0..kill_runs(30) {
         let gated = crate::harness::partial_reply("par").gate("g");
         let context = TestContext::new([gated]).await;
         let mut rpc = RpcProcess::start(&context, &["--session-id", "s"]);
@@ -390,6 +393,8 @@ async fn a_session_without_a_message_is_kept_only_after_a_kill() {
     assert_eq!(state["sessionName"], Value::Null);
     rpc.request(json!({"type": "set_session_name", "name": "draft"}))
         .await;
+    rpc.request(json!({"type": "set_thinking_level", "level": "low"}))
+        .await;
     // A running process keeps its draft.
     let mut other = RpcProcess::start(&context, &["--continue"]);
     let state = other.request(json!({"type": "get_state"})).await;
@@ -399,6 +404,7 @@ async fn a_session_without_a_message_is_kept_only_after_a_kill() {
     let mut rpc = RpcProcess::start(&context, &["--continue"]);
     let state = rpc.request(json!({"type": "get_state"})).await;
     assert_eq!(state["sessionName"], "draft");
+    assert_eq!(state["thinkingLevel"], "low");
     assert_eq!(state["sessionId"], "s");
     rpc.kill().await;
 }

@@ -11,6 +11,7 @@ mod bad_input;
 mod child_environment;
 mod command_line;
 mod component_table;
+mod configuration_changes;
 #[cfg(target_os = "linux")]
 mod disk_faults;
 mod docs;
@@ -29,6 +30,8 @@ mod interactive;
 mod json_mode;
 mod kill_recovery;
 mod logging;
+#[cfg(target_os = "linux")]
+mod long_session;
 mod packages;
 mod print_mode;
 mod reference_client;

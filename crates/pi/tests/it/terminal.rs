@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pi_test_support::{PtyCommand, PtyTerminal};
 
-use crate::harness::TestContext;
+use crate::harness::{TestContext, pi_binary};
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 30;
@@ -25,7 +25,7 @@ impl Terminal {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
-        let mut command = PtyCommand::new(env!("CARGO_BIN_EXE_pi"));
+        let mut command = PtyCommand::new(pi_binary());
         command.args(arguments);
         Self::spawn(configure(command, context, variables))
     }
@@ -40,7 +40,7 @@ impl Terminal {
 
     /// Starts pi in another directory, in a terminal that supports hyperlinks.
     pub(crate) fn start_in(context: &TestContext, directory: &Path, arguments: &[&str]) -> Self {
-        let mut command = PtyCommand::new(env!("CARGO_BIN_EXE_pi"));
+        let mut command = PtyCommand::new(pi_binary());
         command.args(arguments);
         let mut command = configure(command, context, &[("TERM_PROGRAM", "WezTerm")]);
         command.cwd(directory);
@@ -54,6 +54,15 @@ impl Terminal {
     /// Sends Ctrl+D, expects exit code 0 and a restored terminal.
     pub(crate) fn quit(self) {
         self.0.quit();
+    }
+
+    /// Kills pi with `SIGKILL` and waits for its end.
+    pub(crate) fn kill(mut self) {
+        let id = self.process_id().to_string();
+        let mut command = std::process::Command::new("kill");
+        let killed = command.args(["-9", &id]).status();
+        assert!(killed.unwrap().success());
+        self.exit_code();
     }
 }
 

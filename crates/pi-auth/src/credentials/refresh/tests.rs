@@ -100,6 +100,16 @@ async fn failure_is_shared_and_keeps_the_credential() {
 }
 
 #[tokio::test]
+async fn replaced_tokens_are_remembered_for_redaction() {
+    let test = RefreshTest::new(FakeService::new(), expired());
+    test.ensure_fresh().await.unwrap();
+    test.ensure_fresh().await.unwrap();
+    let used = test.refresher.used_tokens();
+    let used: Vec<&str> = used.iter().map(ExposeSecret::expose_secret).collect();
+    assert_eq!(used, ["a1", "r1", "a2", "r2"]);
+}
+
+#[tokio::test]
 async fn refresh_outlives_the_request_that_started_it() {
     let mut service = FakeService::new();
     service.gate = Some(Semaphore::new(0));

@@ -79,7 +79,9 @@ fn expired() -> OAuthCredential {
 async fn a_revoked_token_requires_a_new_sign_in_and_is_not_shown() {
     let names: Vec<&str> = flows("http://x").iter().map(|(name, _)| *name).collect();
     for name in names {
-        let refusal = json!({"error": "invalid_grant", "error_description": "it was revoked"});
+        // Some services repeat what they reject.
+        let refusal = json!({"error": "invalid_grant",
+            "error_description": "it was revoked: revoked-token (cmV2b2tlZC10b2tlbg==)"});
         let service = ScriptedServer::start([json_reply(401, &refusal)]).await;
         let (_, flow) = flows(&service.url())
             .into_iter()

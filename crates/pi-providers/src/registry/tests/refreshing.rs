@@ -6,6 +6,7 @@ use std::time::Duration;
 use pi_auth::Credential;
 use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
+use secrecy::ExposeSecret;
 
 use super::*;
 
@@ -209,6 +210,45 @@ async fn concurrent_refreshes_send_one_request() {
     let test = refresh_test(&server, &[("GROQ_API_KEY", "k")]);
     tokio::join!(test.refresh("groq"), test.refresh("groq"));
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_key_in_the_error_of_a_model_list_is_redacted() {
+    struct RepeatingDriver;
+    impl ProviderDriver for RepeatingDriver {
+        fn stream(&self, _request: ModelRequest) -> Option<AssistantStream> {
+            None
+        }
+
+        fn refresh<'a>(
+            &'a self,
+            context: &'a RefreshContext,
+        ) -> BoxFuture<'a, Result<Option<Vec<ModelConfig>>, ProviderError>> {
+            let key = context.api_key.as_ref().map(ExposeSecret::expose_secret);
+            let result = match key {
+                Some(key) => Err(ProviderError::invalid(format!("no account for {key}"))),
+                None => Ok(None),
+            };
+            std::future::ready(result).boxed()
+        }
+    }
+    let server = ScriptedServer::start([]).await;
+    let test = refresh_test(&server, &[]);
+    let provider = ExtensionProvider {
+        config: config(
+            json!({"baseUrl": "https://o.test", "apiKey": "key-of-the-account",
+            "api": "oracle", "models": [{"id": "deep"}]}),
+        ),
+        driver: Some(Arc::new(RepeatingDriver)),
+        ..ExtensionProvider::default()
+    };
+    let registration = Registration::Extension(provider);
+    test.models.register("repeating", registration).unwrap();
+    let report = test.refresh("repeating").await;
+    assert_eq!(
+        report.errors["repeating"].message,
+        "no account for [redacted]"
+    );
 }
 
 #[tokio::test]

@@ -118,7 +118,7 @@ async fn a_killed_terminal_loses_nothing_it_showed() {
     terminal.wait("kept name");
     terminal.submit("!echo before-$((1+1))");
     terminal.wait("before-2");
-    kill(terminal);
+    terminal.kill();
 
     let terminal = Terminal::start(&context, &["--continue"]);
     terminal.wait("kept name");
@@ -127,20 +127,10 @@ async fn a_killed_terminal_loses_nothing_it_showed() {
     context.server.wait_for_gate("g").await;
     terminal.submit("!echo during-$((1+1))");
     terminal.wait("during-2");
-    kill(terminal);
+    terminal.kill();
 
     let terminal = Terminal::start(&context, &["--continue"]);
     terminal.wait("kept name");
     terminal.wait("during-2");
     terminal.quit();
-}
-
-/// Kills pi and waits for its end.
-fn kill(mut terminal: Terminal) {
-    let id = terminal.process_id().to_string();
-    let killed = std::process::Command::new("kill")
-        .args(["-9", &id])
-        .status();
-    assert!(killed.unwrap().success());
-    terminal.exit_code();
 }
