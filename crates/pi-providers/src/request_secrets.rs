@@ -40,11 +40,19 @@ impl RequestSecrets {
             .map(|key| key.expose_secret().to_owned());
         let model_headers = request.model.headers.iter().flatten();
         let model_headers = model_headers.map(|(name, value)| (name.as_str(), value.as_str()));
-        let headers = header_values(&options.headers)
-            .chain(model_headers)
-            .filter(|(name, _)| is_secret_header(name))
-            .map(|(_, value)| without_scheme(value).to_owned());
+        let headers = secret_values(header_values(&options.headers).chain(model_headers));
         Self::new(key.chain(headers))
+    }
+
+    /// Adds the credentials in the headers of a prepared request.
+    pub(crate) fn add_headers(&mut self, headers: &HeaderOverrides) {
+        let added: Vec<String> = secret_values(header_values(headers))
+            .filter(|value| !self.0.contains(value))
+            .collect();
+        if !added.is_empty() {
+            self.0.extend(Self::new(added).0);
+            sort_forms(&mut self.0);
+        }
     }
 
     pub(crate) fn new(values: impl IntoIterator<Item = String>) -> Self {
@@ -53,9 +61,7 @@ impl RequestSecrets {
             .filter(|value| value.len() >= MIN_SECRET_LENGTH)
             .flat_map(|value| encodings(&value))
             .collect();
-        // Longer forms first, so that a secret that contains another is replaced completely.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        forms.dedup();
+        sort_forms(&mut forms);
         Self(forms)
     }
 
@@ -69,6 +75,20 @@ impl RequestSecrets {
             }
         })
     }
+}
+
+/// Sorts longer forms first, so that a secret that contains another is replaced completely.
+fn sort_forms(forms: &mut Vec<String>) {
+    forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    forms.dedup();
+}
+
+fn secret_values<'a>(
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = String> {
+    headers
+        .filter(|(name, _)| is_secret_header(name))
+        .map(|(_, value)| without_scheme(value).to_owned())
 }
 
 fn header_values(headers: &HeaderOverrides) -> impl Iterator<Item = (&str, &str)> {
