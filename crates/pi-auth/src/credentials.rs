@@ -16,7 +16,7 @@ mod store;
 mod testing;
 mod value_template;
 
-pub use authenticator::{AuthOverrides, Authenticator, ResolvedAuth};
+pub use authenticator::{AuthOverrides, Authenticator, ResolvedAuth, SignInRequest};
 pub use credential::{ApiKeyCredential, Credential, CredentialShapeError, OAuthCredential};
 pub use error::{AuthError, FilePosition, ValueTemplateError};
 pub use provider_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};

@@ -25,11 +25,11 @@ pub use credentials::{
     AllCredentials, ApiKeyAuth, ApiKeyCredential, AuthError, AuthOverrides, Authenticator,
     CommandCache, CommandReuse, ConfiguredAuth, Credential, CredentialInfo, CredentialShapeError,
     CredentialStore, FilePosition, InMemoryCredentialStore, KeySource, LockedCredential,
-    OAuthCredential, ProviderAuth, ResolvedAuth, ValueTemplate, ValueTemplateError,
+    OAuthCredential, ProviderAuth, ResolvedAuth, SignInRequest, ValueTemplate, ValueTemplateError,
 };
 pub use google_credentials::{GoogleCredentials, GoogleToken};
 pub use oauth::{
-    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginInteraction, MetaOAuth, OAuthContext,
-    OAuthError, OAuthFlow, OAuthRequestAuth, OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth,
-    XaiOAuth, codex_account,
+    AnthropicFederation, AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginInteraction,
+    MetaOAuth, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth, OpenAiChatGptOAuth,
+    OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth, codex_account,
 };

@@ -5,6 +5,7 @@
 //! [`crate::credentials`].
 
 mod anthropic;
+mod anthropic_federation;
 mod authorization_code;
 mod browser_flow;
 mod callback_server;
@@ -15,6 +16,7 @@ mod http;
 mod interaction;
 mod kimi_coding;
 mod meta;
+mod openai_chatgpt;
 mod openai_codex;
 mod openrouter;
 mod pkce;
@@ -32,12 +34,15 @@ use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 pub use anthropic::AnthropicOAuth;
+pub use anthropic_federation::AnthropicFederation;
+pub(crate) use anthropic_federation::federation_variables;
 pub use error::OAuthError;
 pub use github_copilot::GithubCopilotOAuth;
 pub use interaction::LoginInteraction;
 pub(crate) use interaction::choose;
 pub use kimi_coding::KimiCodingOAuth;
 pub use meta::MetaOAuth;
+pub use openai_chatgpt::OpenAiChatGptOAuth;
 pub use openai_codex::{OpenAiCodexOAuth, codex_account};
 pub use openrouter::OpenRouterOAuth;
 pub use radius::RadiusOAuth;
@@ -63,6 +68,11 @@ pub trait OAuthFlow: Send + Sync {
     /// Returns whether a refresh token is valid for one use only. Assume so when in doubt.
     fn rotates_refresh_token(&self) -> bool {
         true
+    }
+
+    /// Returns whether [`OAuthContext::device_id`] must be set to sign in.
+    fn needs_device_id(&self) -> bool {
+        false
     }
 
     /// Signs in. The caller stores the result.
@@ -128,11 +138,17 @@ pub struct OAuthRequestAuth {
 pub struct OAuthContext {
     pub http: HttpClient,
     pub env: Env,
+    /// UUID of this installation, if the flow [needs](OAuthFlow::needs_device_id) it.
+    pub device_id: Option<String>,
 }
 
 impl OAuthContext {
     pub fn new(http: HttpClient, env: Env) -> Self {
-        Self { http, env }
+        Self {
+            http,
+            env,
+            device_id: None,
+        }
     }
 }
 

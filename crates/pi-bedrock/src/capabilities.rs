@@ -8,24 +8,28 @@ use pi_env::env_vars::BEDROCK_FORCE_CACHE;
 use pi_protocol::Model;
 
 /// Models with adaptive thinking, controlled by an effort.
-const ADAPTIVE: [&str; 7] = [
+const ADAPTIVE: [&str; 8] = [
     "opus-4-6",
     "opus-4-7",
     "opus-4-8",
     "opus-5",
     "sonnet-4-6",
     "sonnet-5",
+    "haiku-5",
     "fable-5",
 ];
 
-/// Models that support the effort `xhigh`.
-const EXTRA_HIGH: [&str; 5] = ["opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "fable-5"];
+/// Models that support the effort `xhigh` and drop thinking that no longer matches its prefix.
+const EXTRA_HIGH: [&str; 6] = [
+    "opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "haiku-5", "fable-5",
+];
 
 /// Claude models that support cache points.
-const CACHING: [&str; 6] = [
+const CACHING: [&str; 7] = [
     "fable-5",
     "opus-5",
     "sonnet-5",
+    "haiku-5",
     "-4-",
     "claude-3-7-sonnet",
     "claude-3-5-haiku",
@@ -36,9 +40,19 @@ pub(super) struct BedrockCapabilities {
     /// An Anthropic model; only these accept thinking settings and signatures.
     pub claude: bool,
     pub adaptive_thinking: bool,
-    /// Supports the effort `xhigh`.
+    /// Supports the effort `xhigh` and the binding of thinking to its prefix.
     pub extra_high_effort: bool,
     pub cache_points: bool,
+    pub openai: Option<OpenAiEffort>,
+}
+
+/// How an OpenAI model receives its effort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpenAiEffort {
+    /// GPT: `reasoning.effort`.
+    Reasoning,
+    /// gpt-oss: `reasoning_effort`, up to `high`.
+    ReasoningEffort,
 }
 
 impl BedrockCapabilities {
@@ -54,8 +68,16 @@ impl BedrockCapabilities {
         let claude = id.contains("anthropic.claude")
             || id.contains("anthropic/claude")
             || name.contains("claude");
+        let openai = if claude {
+            None
+        } else if matches_any(&["gpt-oss"]) {
+            Some(OpenAiEffort::ReasoningEffort)
+        } else {
+            matches_any(&["gpt-"]).then_some(OpenAiEffort::Reasoning)
+        };
         Self {
             claude,
+            openai,
             adaptive_thinking: matches_any(&ADAPTIVE),
             extra_high_effort: matches_any(&EXTRA_HIGH),
             cache_points: if matches_any(&["claude"]) {
@@ -98,6 +120,11 @@ mod tests {
             adaptive_thinking: false,
             extra_high_effort: false,
             cache_points: false,
+            openai: None,
+        };
+        let openai = |effort| BedrockCapabilities {
+            openai: Some(effort),
+            ..none
         };
         let claude = BedrockCapabilities {
             claude: true,
@@ -129,6 +156,17 @@ mod tests {
             ("global.anthropic.claude-opus-4-8", "", newest),
             (profile, "Claude 3.5 Haiku", cached),
             (profile, "Team Claude Opus 4.7", newest),
+            ("us.anthropic.claude-haiku-5-5", "", newest),
+            (
+                "openai.gpt-6.1-sol",
+                "GPT-6.1 Sol",
+                openai(OpenAiEffort::Reasoning),
+            ),
+            (
+                "openai.gpt-oss-120b-1:0",
+                "",
+                openai(OpenAiEffort::ReasoningEffort),
+            ),
             (profile, "My profile", none),
         ];
         for (id, name, expected) in cases {

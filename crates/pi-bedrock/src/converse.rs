@@ -7,8 +7,8 @@ use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use pi_env::env_vars::{BEDROCK_BEARER_TOKEN, BEDROCK_SKIP_AUTH};
 use pi_http::{HeaderOverrides, HttpClient, ResponseHead};
 use pi_protocol::{Diagnostic, ProviderError};
-use pi_providers::ModelRequest;
 use pi_providers::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest};
+use pi_providers::{ModelRequest, strict_tools_fallback};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::capabilities::BedrockCapabilities;
@@ -99,6 +99,15 @@ impl HttpProtocol for BedrockConverse {
 
     fn min_retries(&self) -> u32 {
         MIN_RETRIES
+    }
+
+    fn fallback(
+        &self,
+        request: &ModelRequest,
+        head: &ResponseHead,
+        body: &str,
+    ) -> Option<(ModelRequest, Diagnostic)> {
+        strict_tools_fallback(request, head, body, "bedrock_strict_tools_fallback")
     }
 
     fn diagnose(

@@ -29,6 +29,7 @@ mod request;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod thinking;
 
 use pi_protocol::api;
 use pi_providers::wire::WireApi;

@@ -5,23 +5,24 @@ use std::borrow::Cow;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, CacheRetention, ImageContent, InputBlock, Message,
-    MessageContent, ProviderError, ThinkingContent, ThinkingLevel, Tool, ToolChoice,
-    ToolResultMessage, transcript,
+    MessageContent, ProviderError, ThinkingContent, Tool, ToolChoice, ToolResultMessage,
+    transcript,
 };
 use pi_providers::transform::{self, tool_ids};
 use pi_providers::wire::to_json_value;
-use pi_providers::{ModelRequest, strict_parameters, token_limits};
+use pi_providers::{ModelRequest, strict_parameters};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::capabilities::BedrockCapabilities;
 use super::decode::decode_base64;
-use super::endpoint::is_gov_cloud;
+use super::thinking::ConverseThinking;
 
 /// Placeholder for blank text, which the service rejects.
 const EMPTY_TEXT: &str = "<empty>";
 
-const INTERLEAVED_THINKING: &str = "interleaved-thinking-2025-05-14";
+/// Replaces an image of an error result, which may contain only text.
+const IMAGE_FOLLOWS: &str = "(image attached after the tool results)";
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -180,79 +181,15 @@ pub(super) fn body(
             .collect(),
         inference_config: InferenceConfig {
             max_tokens: thinking.max_tokens(request),
-            // Claude rejects a temperature combined with thinking.
             temperature: request
                 .options
                 .temperature
-                .filter(|_| thinking == ConverseThinking::Omitted),
+                .filter(|_| thinking.accepts_temperature()),
         },
         additional_model_request_fields: thinking.fields(request, region),
         request_metadata: request.options.provider_option("requestMetadata"),
     };
     to_json_value(&body)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ConverseThinking<'request> {
-    /// The model does not support thinking, or it is off.
-    Omitted,
-    /// With a token budget.
-    Budget,
-    /// Adaptive, controlled by an effort.
-    Adaptive(&'request str),
-}
-
-impl<'request> ConverseThinking<'request> {
-    fn for_request(request: &'request ModelRequest, capabilities: BedrockCapabilities) -> Self {
-        let level = request.options.reasoning;
-        if level == ThinkingLevel::Off || !request.model.reasoning || !capabilities.claude {
-            return Self::Omitted;
-        }
-        if !capabilities.adaptive_thinking {
-            return Self::Budget;
-        }
-        if level == ThinkingLevel::Xhigh && capabilities.extra_high_effort {
-            return Self::Adaptive("xhigh");
-        }
-        let mapped = request.model.mapped_thinking_level(level).flatten();
-        Self::Adaptive(mapped.unwrap_or(match level {
-            ThinkingLevel::Off | ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
-            ThinkingLevel::Medium => "medium",
-            ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => "high",
-        }))
-    }
-
-    fn max_tokens(self, request: &ModelRequest) -> u64 {
-        match self {
-            Self::Budget => token_limits::thinking_allowance(request).max_tokens,
-            Self::Omitted | Self::Adaptive(_) => token_limits::output_limit(request),
-        }
-    }
-
-    fn fields(self, request: &ModelRequest, region: &str) -> Option<Value> {
-        let option = |name: &str| request.options.provider_option(name);
-        let mut thinking = match self {
-            Self::Omitted => return None,
-            Self::Budget => json!({"type": "enabled",
-                "budget_tokens": token_limits::thinking_allowance(request).budget}),
-            Self::Adaptive(_) => json!({"type": "adaptive"}),
-        };
-        // The government regions reject the field.
-        if !is_gov_cloud(&request.model, region) {
-            let display = option("thinkingDisplay").and_then(Value::as_str);
-            thinking["display"] = display.unwrap_or("summarized").into();
-        }
-        let mut fields = json!({ "thinking": thinking });
-        let interleaved = option("interleavedThinking").and_then(Value::as_bool);
-        match self {
-            Self::Adaptive(effort) => fields["output_config"] = json!({ "effort": effort }),
-            Self::Budget if interleaved.unwrap_or(true) => {
-                fields["anthropic_beta"] = json!([INTERLEAVED_THINKING]);
-            }
-            Self::Budget | Self::Omitted => {}
-        }
-        Some(fields)
-    }
 }
 
 fn conversation<'request>(
@@ -261,14 +198,24 @@ fn conversation<'request>(
     cache_point: Option<CachePoint>,
 ) -> Result<Vec<ConverseMessage<'request>>, ProviderError> {
     let mut messages: Vec<ConverseMessage<'request>> = Vec::with_capacity(transcript.len());
+    let mut error_images: Vec<ConverseBlock<'request>> = Vec::new();
     for message in transcript {
+        if !matches!(message.as_ref(), Message::ToolResult(_)) {
+            append_blocks(&mut messages, &mut error_images);
+        }
         let (role, content) = match message.as_ref() {
             Message::System(_) => continue,
             Message::User(user) => (ConverseRole::User, user_content(&user.content)?),
             Message::Assistant(message) => {
                 (ConverseRole::Assistant, assistant(message, capabilities))
             }
-            Message::ToolResult(result) => (ConverseRole::User, vec![tool_result(result)?]),
+            Message::ToolResult(result) => {
+                let separate = capabilities.claude && result.is_error;
+                if separate {
+                    error_images.extend(images_after_results(result)?);
+                }
+                (ConverseRole::User, vec![tool_result(result, separate)?])
+            }
         };
         // The service rejects consecutive messages of one role, and requires all results of an
         // assistant message in one message.
@@ -278,6 +225,7 @@ fn conversation<'request>(
             _ => messages.push(ConverseMessage { role, content }),
         }
     }
+    append_blocks(&mut messages, &mut error_images);
     if let (Some(cache_point), Some(last)) = (cache_point, messages.last_mut())
         && last.role == ConverseRole::User
     {
@@ -333,12 +281,63 @@ fn image_block(image: &ImageContent) -> Result<ConverseBlock<'_>, ProviderError>
     })
 }
 
-fn tool_result(result: &ToolResultMessage) -> Result<ConverseBlock<'_>, ProviderError> {
+/// Converts a result; with `separate`, its images follow all results of the turn.
+fn tool_result(
+    result: &ToolResultMessage,
+    separate: bool,
+) -> Result<ConverseBlock<'_>, ProviderError> {
+    let is_image = |block: &InputBlock| matches!(block, InputBlock::Image(_));
+    let content = if separate && result.content.iter().any(is_image) {
+        let mut content = Vec::with_capacity(result.content.len());
+        let mut follows_image = false;
+        for block in &result.content {
+            match block {
+                InputBlock::Text(text) => content.extend(text_block(&text.text)),
+                InputBlock::Image(_) if !follows_image => {
+                    content.push(ConverseBlock::Text(IMAGE_FOLLOWS.into()));
+                }
+                InputBlock::Image(_) | InputBlock::Unknown(_) => {}
+            }
+            follows_image = is_image(block);
+        }
+        content
+    } else {
+        input_blocks(&result.content)?
+    };
     Ok(ConverseBlock::ToolResult {
         tool_use_id: &result.tool_call_id,
-        content: input_blocks(&result.content)?,
+        content,
         status: if result.is_error { "error" } else { "success" },
     })
+}
+
+/// Returns the images of an error result with a caption that names the call.
+fn images_after_results(
+    result: &ToolResultMessage,
+) -> Result<Vec<ConverseBlock<'_>>, ProviderError> {
+    let images = result.content.iter().filter_map(|block| match block {
+        InputBlock::Image(image) => Some(image_block(image)),
+        InputBlock::Text(_) | InputBlock::Unknown(_) => None,
+    });
+    let mut blocks = images.collect::<Result<Vec<_>, _>>()?;
+    if !blocks.is_empty() {
+        let caption = format!(
+            "Images of the failed tool call {} ({}):",
+            result.tool_call_id, result.tool_name
+        );
+        blocks.insert(0, ConverseBlock::Text(caption.into()));
+    }
+    Ok(blocks)
+}
+
+/// Appends blocks to the last message.
+fn append_blocks<'request>(
+    messages: &mut [ConverseMessage<'request>],
+    added: &mut Vec<ConverseBlock<'request>>,
+) {
+    if let Some(last) = messages.last_mut() {
+        last.content.append(added);
+    }
 }
 
 fn assistant(

@@ -245,8 +245,8 @@ impl<B: Backend> Lane<B> {
                     Outcome::PromptChecked(false)
                 }
             },
-            Effect::PrepareRun { text, images } => {
-                let PreparedRun { prompt, added } = backend.prepare_run(text, images).await;
+            Effect::PrepareRun(trigger) => {
+                let PreparedRun { prompt, added } = backend.prepare_run(trigger).await;
                 Outcome::RunPrepared { prompt, added }
             }
             Effect::Append(message) => {

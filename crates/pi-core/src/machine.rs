@@ -40,7 +40,7 @@ use context::Context;
 pub use context::Selection;
 pub use effect::{
     AnswerError, CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply,
-    RunFailure,
+    RunFailure, RunTrigger,
 };
 pub use input::{
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Input, Outcome,

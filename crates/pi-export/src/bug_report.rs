@@ -231,6 +231,7 @@ impl BugReport {
             .and_then(Value::as_object_mut)
         {
             user.shift_remove("trackingId");
+            user.shift_remove("deviceId");
         }
         redaction.redact_value(&mut facts);
         let mut text = serde_json::to_vec_pretty(&facts).unwrap_or_default();

@@ -7,7 +7,7 @@ use pi_config::expand_home;
 use pi_env::Env;
 use pi_export::{
     BugReport, BugReportError, ExportError, ExportTheme, GhCli, Gist, HtmlOptions, JsonlOptions,
-    ShareError, SharePage, WrittenReport, environment_secrets, export_html, export_jsonl,
+    Redactor, ShareError, SharePage, WrittenReport, environment_secrets, export_html, export_jsonl,
     secrets_in_use, stored_secrets,
 };
 use thiserror::Error;
@@ -92,38 +92,56 @@ impl Exporter {
         output: Option<&str>,
         theme: ExportTheme,
     ) -> Result<PathBuf, ExporterError> {
-        let env = self.workspace.env.clone();
-        let output = output.map(|path| self.workspace.cwd.join(expand_home(path, &env)));
         let is_jsonl = output
-            .as_deref()
+            .map(Path::new)
             .and_then(Path::extension)
             .is_some_and(|extension| extension == "jsonl");
-        let store = self.session.models().authenticator().store();
-        let redaction = stored_secrets(store.as_ref()).await;
-        let session = self.session.clone();
-        let write = move || {
-            let system_prompt = Some(session.tools().system_prompt());
-            session.history().with_copy(|session| {
-                if is_jsonl {
-                    let options = JsonlOptions {
-                        output,
-                        redaction,
-                        env,
-                    };
-                    return export_jsonl(session, &options);
-                }
-                let options = HtmlOptions {
-                    output,
-                    theme,
-                    system_prompt,
-                    redaction,
-                    env,
-                    ..HtmlOptions::default()
-                };
-                export_html(session, &options)
-            })
+        if !is_jsonl {
+            return self.export_html(output, theme).await;
+        }
+        let options = JsonlOptions {
+            output: self.output_path(output),
+            redaction: self.stored_secrets().await,
+            env: self.workspace.env.clone(),
         };
-        Ok(tokio::task::spawn_blocking(write).await??)
+        self.write(move |session| session.history().with_copy(|it| export_jsonl(it, &options)))
+            .await
+    }
+
+    /// Writes the session to an HTML file, whatever its name; see [`Self::export`].
+    pub async fn export_html(
+        &self,
+        output: Option<&str>,
+        theme: ExportTheme,
+    ) -> Result<PathBuf, ExporterError> {
+        let options = HtmlOptions {
+            output: self.output_path(output),
+            theme,
+            system_prompt: Some(self.session.tools().system_prompt()),
+            redaction: self.stored_secrets().await,
+            env: self.workspace.env.clone(),
+            ..HtmlOptions::default()
+        };
+        self.write(move |session| session.history().with_copy(|it| export_html(it, &options)))
+            .await
+    }
+
+    fn output_path(&self, typed: Option<&str>) -> Option<PathBuf> {
+        let Workspace { cwd, env, .. } = &*self.workspace;
+        typed.map(|path| cwd.join(expand_home(path, env)))
+    }
+
+    async fn stored_secrets(&self) -> Redactor {
+        let store = self.session.models().authenticator().store();
+        stored_secrets(store.as_ref()).await
+    }
+
+    async fn write(
+        &self,
+        write: impl FnOnce(&AgentSession) -> Result<PathBuf, ExportError> + Send + 'static,
+    ) -> Result<PathBuf, ExporterError> {
+        let session = self.session.clone();
+        Ok(tokio::task::spawn_blocking(move || write(&session)).await??)
     }
 
     /// Writes a redacted page, after checking that it can be uploaded.

@@ -1,11 +1,13 @@
 //! Credentials of providers, as a user manages them.
 
-use pi_auth::{AuthError, Credential, LoginInteraction};
+use pi_auth::{AuthError, Credential, LoginInteraction, SignInRequest};
+use pi_config::{SettingsError, SettingsStore};
 use pi_env::Env;
-use pi_protocol::{AuthKind, LoginOption};
+use pi_protocol::{AuthKind, ConfigScope, LoginOption};
 use pi_providers::Models;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::model_catalog::from_network;
 
@@ -14,6 +16,8 @@ use crate::model_catalog::from_network;
 pub enum SignInError {
     #[error("{0} does not require sign-in")]
     NotRequired(String),
+    #[error("cannot store the ID of this installation")]
+    DeviceId(#[source] SettingsError),
     #[error(transparent)]
     Auth(#[from] AuthError),
 }
@@ -23,13 +27,15 @@ pub enum SignInError {
 pub struct SignIn {
     models: Models,
     env: Env,
+    settings: SettingsStore,
 }
 
 impl SignIn {
-    pub fn new(models: &Models, env: &Env) -> Self {
+    pub fn new(models: &Models, env: &Env, settings: &SettingsStore) -> Self {
         Self {
             models: models.clone(),
             env: env.clone(),
+            settings: settings.clone(),
         }
     }
 
@@ -93,9 +99,41 @@ impl SignIn {
         let Some(auth) = found.and_then(|found| found.auth()) else {
             return Err(SignInError::NotRequired(provider.to_owned()));
         };
+        let flow = auth.oauth.as_ref().filter(|_| kind == AuthKind::OAuth);
+        let device_id = match flow {
+            Some(flow) if flow.needs_device_id() => Some(self.device_id()?),
+            Some(_) | None => None,
+        };
+        let request = SignInRequest {
+            provider: &auth,
+            kind,
+            env: &self.env,
+            device_id: device_id.as_deref(),
+        };
         let authenticator = self.models.authenticator();
-        let signed_in = authenticator.sign_in(&auth, kind, &self.env, interaction, cancel);
-        Ok(signed_in.await?)
+        Ok(authenticator.sign_in(request, interaction, cancel).await?)
+    }
+
+    /// Returns the UUID of this installation, and creates it at the first call.
+    fn device_id(&self) -> Result<String, SignInError> {
+        let stored = || {
+            let stored = self.settings.scope(ConfigScope::User).device_id.clone();
+            stored.and_then(|id| Uuid::parse_str(&id).ok())
+        };
+        if let Some(id) = stored() {
+            return Ok(id.to_string());
+        }
+        let created = Uuid::new_v4();
+        self.settings
+            .update(ConfigScope::User, |settings| {
+                // Another process may have stored one since the settings were read.
+                let current = settings.device_id.as_deref();
+                if current.is_none_or(|id| Uuid::parse_str(id).is_err()) {
+                    settings.device_id = Some(created.to_string());
+                }
+            })
+            .map_err(SignInError::DeviceId)?;
+        Ok(stored().unwrap_or(created).to_string())
     }
 
     /// Stores an API key.

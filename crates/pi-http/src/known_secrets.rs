@@ -26,12 +26,17 @@ impl fmt::Debug for KnownSecrets {
 
 impl KnownSecrets {
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
-        let values = values.into_iter();
-        Self(
-            values
-                .filter(|value| value.len() >= MIN_SECRET_LENGTH)
-                .collect(),
-        )
+        let mut secrets = Self::default();
+        secrets.extend(values);
+        secrets
+    }
+
+    pub fn extend(&mut self, values: impl IntoIterator<Item = String>) {
+        for value in values {
+            if value.len() >= MIN_SECRET_LENGTH && !self.0.contains(&value) {
+                self.0.push(value);
+            }
+        }
     }
 
     /// Replaces every occurrence of a credential.

@@ -146,6 +146,8 @@ pub struct Settings {
     /// Version whose changelog was shown last.
     pub last_changelog_version: Option<String>,
     pub enable_install_telemetry: Option<bool>,
+    /// UUID of this installation, created when a sign-in first needs it. User settings only.
+    pub device_id: Option<String>,
     /// Whether the user opted in to analytics.
     pub enable_analytics: Option<bool>,
     /// Random ID of a user who opted in to analytics.

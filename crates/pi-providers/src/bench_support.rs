@@ -74,7 +74,7 @@ fn decoder(model: &Model) -> Result<Box<dyn Decoder>, ProviderError> {
         env: Env::fixed::<&str, &str>([]),
     };
     Ok(match model.api.as_str() {
-        api::ANTHROPIC_MESSAGES => AnthropicMessages.decoder(&request),
+        api::ANTHROPIC_MESSAGES => AnthropicMessages::default().decoder(&request),
         api::OPENAI_COMPLETIONS => OpenAiCompletions.decoder(&request),
         api::OPENAI_RESPONSES => OpenAiResponses.decoder(&request),
         api::GOOGLE_GENERATIVE_AI => GoogleGenerative.decoder(&request),

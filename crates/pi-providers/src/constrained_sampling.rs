@@ -5,8 +5,11 @@
 //! that streams that string raw. [`GrammarInput`] converts it to JSON arguments and [`raw_input`]
 //! back.
 
+mod fallback;
 mod grammar;
 mod strict_schema;
+
+pub use fallback::strict_tools_fallback;
 
 pub(crate) use grammar::{
     GrammarInput, GrammarTool, grammar_input_properties, grammar_tool, raw_input,

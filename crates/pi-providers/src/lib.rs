@@ -44,7 +44,7 @@ pub mod wire;
 pub use catalog::{builtin_model, builtin_models};
 #[doc(hidden)]
 pub use catalog::{is_client_identity_header, parse_builtin_models};
-pub use constrained_sampling::strict_parameters;
+pub use constrained_sampling::{strict_parameters, strict_tools_fallback};
 pub use faux::{FauxCall, FauxGate, FauxModel, FauxProvider, FauxResponse};
 pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pi_auth::{
-    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth, OAuthFlow, OpenAiCodexOAuth,
-    OpenRouterOAuth, RadiusOAuth, XaiOAuth,
+    AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, MetaOAuth, OAuthFlow, OpenAiChatGptOAuth,
+    OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth,
 };
 use pi_env::Env;
 
@@ -16,6 +16,7 @@ use crate::catalog::builtin_model;
 pub fn builtin_oauth_flow(provider: &str, env: &Env) -> Option<Arc<dyn OAuthFlow>> {
     Some(match provider {
         "anthropic" => Arc::new(AnthropicOAuth::default()),
+        "openai" => Arc::new(OpenAiChatGptOAuth::default()),
         "openai-codex" => Arc::new(OpenAiCodexOAuth::default()),
         "github-copilot" => Arc::new(GithubCopilotOAuth::new(|id| {
             builtin_model("github-copilot", id).is_some()

@@ -109,7 +109,8 @@ const PROVIDERS: [ProviderInfo; 41] = [
         .has_oauth(),
     provider("openai", "OpenAI", "gpt-6.1-sol")
         .at("https://api.openai.com/v1")
-        .key("OpenAI API key", &["OPENAI_API_KEY"]),
+        .key("OpenAI API key", &["OPENAI_API_KEY"])
+        .has_oauth(),
     provider("azure", "Azure", "gpt-5.4")
         .key("Azure OpenAI API key", &["AZURE_OPENAI_API_KEY"]),
     provider("openai-codex", "OpenAI Codex (legacy)", "gpt-6.1-sol")

@@ -16,11 +16,21 @@ pub(crate) fn request_secrets(request: &ModelRequest) -> KnownSecrets {
         .map(|key| key.expose_secret().to_owned());
     let model_headers = request.model.headers.iter().flatten();
     let model_headers = model_headers.map(|(name, value)| (name.as_str(), value.as_str()));
-    let headers = header_values(&options.headers)
-        .chain(model_headers)
-        .filter(|(name, _)| is_secret_header(name))
-        .map(|(_, value)| without_scheme(value).to_owned());
+    let headers = secret_values(header_values(&options.headers).chain(model_headers));
     KnownSecrets::new(key.chain(headers))
+}
+
+/// Returns the credentials in the headers of a prepared request.
+pub(crate) fn header_secrets(headers: &HeaderOverrides) -> impl Iterator<Item = String> {
+    secret_values(header_values(headers))
+}
+
+fn secret_values<'a>(
+    headers: impl Iterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = String> {
+    headers
+        .filter(|(name, _)| is_secret_header(name))
+        .map(|(_, value)| without_scheme(value).to_owned())
 }
 
 fn header_values(headers: &HeaderOverrides) -> impl Iterator<Item = (&str, &str)> {

@@ -14,12 +14,12 @@ use pi_http::{
     merge_headers, read_error, response_head, retry, send_error, to_header_map, user_agent,
     with_connect_reporting,
 };
-use pi_protocol::{ProviderError, StreamPhase};
+use pi_protocol::{Diagnostic, ProviderError, StreamPhase};
 use reqwest::{Response, Url};
 use tokio::sync::watch;
 
 use crate::options::{ModelRequest, RequestHooks};
-use crate::request_secrets::request_secrets;
+use crate::request_secrets::{header_secrets, request_secrets};
 use crate::response_budget::TransportBudget;
 use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
@@ -68,15 +68,26 @@ pub(crate) async fn drive(
     writer.redact_errors(secrets.clone());
     let mut driver = RequestDriver {
         protocol: &*protocol,
-        request: &request,
-        http: &http,
         env: request.environment(),
+        request: Arc::new(request),
+        http: &http,
         secrets,
         last_response: None,
     };
-    let outcome = cancel
-        .run_until_cancelled(driver.exchange(&mut writer))
-        .await;
+    let outcome = if cancel.is_cancelled() {
+        None
+    } else {
+        let canceled = async {
+            cancel.cancelled().await;
+            // Content that arrived before the cancellation is kept, even if it has not been read yet.
+            tokio::task::yield_now().await;
+        };
+        tokio::select! {
+            biased;
+            outcome = driver.exchange(&mut writer) => Some(outcome),
+            () = canceled => None,
+        }
+    };
     match outcome {
         Some(Ok(())) => writer.complete().await,
         Some(Err(cause)) => {
@@ -90,7 +101,7 @@ pub(crate) async fn drive(
 /// A request in progress.
 struct RequestDriver<'a> {
     protocol: &'a dyn HttpProtocol,
-    request: &'a ModelRequest,
+    request: Arc<ModelRequest>,
     http: &'a HttpClient,
     env: Env,
     secrets: KnownSecrets,
@@ -132,10 +143,39 @@ impl FailedAttempt {
 
 impl RequestDriver<'_> {
     async fn exchange(&mut self, writer: &mut StreamWriter) -> Result<(), ProviderError> {
-        let prepared = self.protocol.prepare(self.request).await?;
+        let rejected = match self.open(writer).await {
+            Ok((response, route)) => return self.receive(response, &route, writer).await,
+            Err(error) => error,
+        };
+        let Some((request, diagnostic)) = self.fallback() else {
+            return Err(rejected);
+        };
+        tracing::debug!(error = %rejected.message, "sending a fallback request");
+        self.request = Arc::new(request);
+        record(writer, diagnostic);
+        let (response, route) = self.open(writer).await?;
+        self.receive(response, &route, writer).await
+    }
+
+    /// Prepares the request and sends it until a response begins.
+    async fn open(
+        &mut self,
+        writer: &mut StreamWriter,
+    ) -> Result<(Response, Route), ProviderError> {
+        let request = Arc::clone(&self.request);
+        let prepared = self.protocol.prepare(&request).await?;
+        // The protocol may have fetched a token for this request.
+        self.secrets.extend(header_secrets(&prepared.headers));
+        writer.redact_errors(self.secrets.clone());
         let dispatch = self.dispatch(prepared).await?;
         let response = self.send(&dispatch, writer).await?;
-        self.receive(response, &dispatch.route, writer).await
+        Ok((response, dispatch.route))
+    }
+
+    fn fallback(&self) -> Option<(ModelRequest, Diagnostic)> {
+        let LastResponse { head, error_body } = self.last_response.as_ref()?;
+        let body = error_body.as_deref()?;
+        self.protocol.fallback(&self.request, head, body)
     }
 
     fn hooks(&self) -> Option<&dyn RequestHooks> {
@@ -200,7 +240,8 @@ impl RequestDriver<'_> {
         dispatch: &Dispatch,
         writer: &StreamWriter,
     ) -> Result<Response, ProviderError> {
-        let options = &self.request.options;
+        let request = Arc::clone(&self.request);
+        let options = &request.options;
         let max_retries = match self.protocol.transport_retry() {
             TransportRetry::Never => 0,
             TransportRetry::HonorRetryAfter | TransportRetry::IgnoreRetryAfter => {
@@ -249,7 +290,7 @@ impl RequestDriver<'_> {
         self.last_response = None;
         let mut outgoing = dispatch.outgoing.clone();
         self.protocol
-            .sign(self.request, &mut outgoing, self.http)
+            .sign(&self.request, &mut outgoing, self.http)
             .await
             .map_err(FailedAttempt::permanent)?;
         let response = self
@@ -352,7 +393,7 @@ impl RequestDriver<'_> {
         }
         let idle = self.request.options.timeouts.idle;
         let mut budget = TransportBudget::new(idle);
-        let mut decoder = self.protocol.decoder(self.request);
+        let mut decoder = self.protocol.decoder(&self.request);
         loop {
             let chunk = TimeoutKind::Idle
                 .enforce(idle, route, response.chunk())
@@ -379,16 +420,20 @@ impl RequestDriver<'_> {
         };
         let diagnostic = self
             .protocol
-            .diagnose(self.request, head, error_body.as_deref());
+            .diagnose(&self.request, head, error_body.as_deref());
         if let Some(diagnostic) = diagnostic {
-            writer.message().update(|message| {
-                message
-                    .diagnostics
-                    .get_or_insert_with(Vec::new)
-                    .push(diagnostic);
-            });
+            record(writer, diagnostic);
         }
     }
+}
+
+fn record(writer: &mut StreamWriter, diagnostic: Diagnostic) {
+    writer.message().update(|message| {
+        message
+            .diagnostics
+            .get_or_insert_with(Vec::new)
+            .push(diagnostic);
+    });
 }
 
 fn encode(body: Vec<u8>, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {

@@ -112,6 +112,18 @@ pub trait HttpProtocol: Send + Sync + 'static {
         0
     }
 
+    /// Returns a request to send in place of one that the service rejected, and the diagnostic to
+    /// record in its message. The transport sends it once.
+    fn fallback(
+        &self,
+        request: &ModelRequest,
+        head: &ResponseHead,
+        body: &str,
+    ) -> Option<(ModelRequest, Diagnostic)> {
+        let _ = (request, head, body);
+        None
+    }
+
     /// Returns a diagnostic to record in a failed message. The transport calls it once, when the
     /// message ends in an error after the service responded; `body` is the body of a failed
     /// response.

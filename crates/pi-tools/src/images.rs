@@ -233,18 +233,22 @@ fn shrink(
     }
 }
 
-/// Returns the first encoding that is small enough, in order of decreasing quality.
+/// Returns the smaller of PNG and JPEG at the configured quality, if it fits; otherwise the best JPEG that fits.
 fn encode_within_limits(
     image: &DynamicImage,
     limits: ImageResizeLimits,
     cancel: &CancellationToken,
 ) -> Option<(Vec<u8>, &'static str)> {
     let small = |bytes: &Vec<u8>| base64_length(bytes) < limits.max_bytes;
-    if let Some(bytes) = encode_png(image).filter(small) {
-        return Some((bytes, PNG));
-    }
     let opaque = flatten_onto_white(image);
-    [limits.jpeg_quality, 85, 70, 55, 40]
+    let png = encode_png(image).map(|bytes| (bytes, PNG));
+    let jpeg = encode_jpeg(&opaque, limits.jpeg_quality).map(|bytes| (bytes, JPEG));
+    let candidates = png.into_iter().chain(jpeg);
+    let smallest = candidates.min_by_key(|(bytes, _)| bytes.len());
+    if let Some(found) = smallest.filter(|(bytes, _)| small(bytes)) {
+        return Some(found);
+    }
+    [85, 70, 55, 40]
         .into_iter()
         .take_while(|_| !cancel.is_cancelled())
         .find_map(|quality| encode_jpeg(&opaque, quality).filter(small))

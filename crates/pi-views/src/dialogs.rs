@@ -19,6 +19,7 @@ mod intent_sink;
 mod list_body;
 mod login;
 mod model;
+mod model_name;
 mod picker;
 mod plain_text;
 mod progress;

@@ -1,9 +1,16 @@
-//! `--help`, generated from the table of flags. Reads no files and starts nothing.
+//! `--help`, generated from the table of flags. Extensions are loaded to report what is wrong with them.
 
 use std::fmt::Write as _;
 
-use crate::args::{Flag, FlagGroup, Takes};
+use pi_config::AgentDir;
+use pi_env::Env;
+use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions};
+use pi_protocol::DiagnosticLevel;
+
+use crate::args::{Args, Flag, FlagGroup, Takes};
 use crate::environment::{VARIABLES, VariableTopic};
+use crate::output::{Exit, print, warn};
+use crate::startup::{inspect, working_directory};
 use crate::version::VERSION;
 
 /// Column where descriptions start.
@@ -45,6 +52,42 @@ Examples:
   pi --mode json \"Fix the build\" | jq -r .type
   pi --model anthropic/sonnet:high --tools read,grep,find,ls -p \"Where are tokens counted?\"
 ";
+
+/// Prints the help, then the problems that a session would start with.
+pub(crate) async fn run(args: &Args, env: Env) -> Exit {
+    let exit = print(&text());
+    let Ok(cwd) = working_directory() else {
+        return exit;
+    };
+    let host = Host::new(HostOptions {
+        trust: args
+            .trust
+            .map(|is_approved| TrustFlag::new(is_approved, &cwd)),
+        ..HostOptions::new(AgentDir::from_env(&env), env.clone())
+    });
+    let options = WorkspaceOptions {
+        resources: args.resources.clone(),
+        ..WorkspaceOptions::default()
+    };
+    let workspace = Workspace::load(&host, &options, &cwd).await;
+    let mut diagnostics = workspace.diagnostics.clone();
+    if !workspace.resources.extensions.is_empty() {
+        // What prevents a session does not prevent the help.
+        match inspect(args, &env).await {
+            Ok(runtime) => {
+                diagnostics = runtime.diagnostics();
+                runtime.shutdown().await;
+            }
+            Err(failure) => failure.warn(),
+        }
+    }
+    for diagnostic in diagnostics {
+        if diagnostic.level > DiagnosticLevel::Info {
+            warn(&diagnostic.message_with_path());
+        }
+    }
+    exit
+}
 
 pub(crate) fn text() -> String {
     let mut text = format!("pi {VERSION}\n{INTRODUCTION}");

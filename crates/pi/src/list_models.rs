@@ -3,43 +3,33 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pi_config::AgentDir;
 use pi_env::Env;
-use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions, fetch_local_models};
+use pi_host::fetch_local_models;
 use pi_protocol::{DiagnosticLevel, Modality, Model};
 use pi_tui::FuzzyQuery;
 
 use crate::args::{Args, ListModels};
 use crate::output::{Exit, print, warn};
-use crate::startup::{no_model, working_directory};
+use crate::startup::{inspect, no_model};
 
 const HEADINGS: [&str; 6] = [
     "provider", "model", "context", "max-out", "thinking", "images",
 ];
 
 pub(crate) async fn run(args: &Args, filter: &ListModels, env: Env) -> Exit {
-    let cwd = match working_directory() {
-        Ok(cwd) => cwd,
+    let runtime = match inspect(args, &env).await {
+        Ok(runtime) => runtime,
         Err(failure) => return failure.report(),
     };
-    let host = Host::new(HostOptions {
-        trust: args
-            .trust
-            .map(|is_approved| TrustFlag::new(is_approved, &cwd)),
-        ..HostOptions::new(AgentDir::from_env(&env), env)
-    });
-    let options = WorkspaceOptions {
-        resources: args.resources.clone(),
-        ..WorkspaceOptions::default()
-    };
-    let workspace = Workspace::load(&host, &options, &cwd).await;
+    let workspace = runtime.workspace();
     let trouble = fetch_local_models(&workspace.models).await;
-    for diagnostic in workspace.diagnostics.iter().chain(&trouble) {
+    for diagnostic in runtime.diagnostics().iter().chain(&trouble) {
         if diagnostic.level > DiagnosticLevel::Info {
-            warn(&diagnostic.message);
+            warn(&diagnostic.message_with_path());
         }
     }
     let models = workspace.models.available();
+    runtime.shutdown().await;
     if models.is_empty() {
         // An empty list is not a failure.
         no_model().warn();

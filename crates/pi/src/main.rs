@@ -106,7 +106,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return print(&format!("{}\n", version::VERSION));
     }
     if args.help {
-        return print(&help::text());
+        return run_sessions(help::run(&args, Env::process()));
     }
     log::start();
     if args.demo {
@@ -121,7 +121,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return failure.report();
     }
     if let Some(wanted) = &args.list_models {
-        return run_command(list_models::run(&args, wanted, Env::process()));
+        return run_sessions(list_models::run(&args, wanted, Env::process()));
     }
     run_sessions(serve(args, mode))
 }

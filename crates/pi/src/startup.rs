@@ -7,14 +7,15 @@ use std::sync::Arc;
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
-    ExtensionFlag, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags, SessionChoice,
-    SessionChoiceError, SessionOptions, SessionRuntime, StartError, StartNotification, TrustFlag,
-    no_model_hints, read_attachments,
+    ExtensionFlag, ExtensionMode, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags,
+    SessionChoice, SessionChoiceError, SessionOptions, SessionRuntime, StartError,
+    StartNotification, TrustFlag, no_model_hints, read_attachments,
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
-use crate::args::{Args, ModelArgs};
+use crate::args::{Args, ModelArgs, SessionArgs};
+use crate::extension_failures::PrintedFailures;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
 use crate::package_command::StartupInstaller;
@@ -84,6 +85,21 @@ pub(crate) async fn prepare_interactive(
     }
     let prompts = Prompts::assemble(None, &attached.text, attached.images, messages);
     Ok(Prepared { runtime, prompts })
+}
+
+/// Loads everything a session has, extensions included, for commands that only report. Nothing is stored or
+/// installed.
+pub(crate) async fn inspect(args: &Args, env: &Env) -> Result<SessionRuntime, Failure> {
+    let cwd = working_directory()?;
+    let mut args = args.clone();
+    args.session = SessionArgs::default();
+    args.session.selection.no_session = true;
+    args.model = ModelArgs::default();
+    let (mut host, mut options) = split_options(args, &cwd, env)?;
+    host.packages = None;
+    options.session_start = StartNotification::Deferred;
+    options.extensions.ui = Arc::new(PrintedFailures(ExtensionMode::Print));
+    start(&Host::new(host), options).await
 }
 
 /// Returns the unknown flags, for extensions.

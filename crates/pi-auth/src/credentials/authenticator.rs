@@ -31,6 +31,16 @@ pub struct Authenticator {
     refresher: Arc<Refresher>,
 }
 
+/// A sign-in to run.
+#[derive(Debug, Clone, Copy)]
+pub struct SignInRequest<'a> {
+    pub provider: &'a ProviderAuth,
+    pub kind: AuthKind,
+    pub env: &'a Env,
+    /// UUID of this installation, if the flow [needs](crate::OAuthFlow::needs_device_id) it.
+    pub device_id: Option<&'a str>,
+}
+
 /// Per-call overrides of the configured authentication.
 #[derive(Clone, Default)]
 pub struct AuthOverrides {
@@ -187,21 +197,23 @@ impl Authenticator {
         found.map(|found| key_status(found.source))
     }
 
+    /// Runs a sign-in and stores its credential.
     pub async fn sign_in(
         &self,
-        provider: &ProviderAuth,
-        kind: AuthKind,
-        env: &Env,
+        request: SignInRequest<'_>,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
     ) -> Result<(), AuthError> {
+        let provider = request.provider;
         let no_sign_in = || AuthError::NoSignIn {
             provider: provider.provider.clone(),
         };
-        let credential = match kind {
+        let credential = match request.kind {
             AuthKind::OAuth => {
                 let flow = provider.oauth.as_ref().ok_or_else(no_sign_in)?;
-                let context = OAuthContext::new(self.refresher.http().clone(), env.clone());
+                let mut context =
+                    OAuthContext::new(self.refresher.http().clone(), request.env.clone());
+                context.device_id = request.device_id.map(str::to_owned);
                 flow.login(&context, interaction, cancel)
                     .await
                     .map(Credential::OAuth)

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::value_template::ValueTemplate;
 use crate::google_credentials::credentials_file;
-use crate::oauth::OAuthFlow;
+use crate::oauth::{OAuthFlow, federation_variables};
 
 /// How requests to a provider authenticate.
 #[derive(Clone)]
@@ -43,7 +43,7 @@ pub enum KeySource {
     /// The first of these environment variables that is set.
     Variables(&'static [&'static str]),
     /// `ANTHROPIC_AUTH_TOKEN` as a bearer token, else `ANTHROPIC_OAUTH_TOKEN`, else
-    /// `ANTHROPIC_API_KEY`.
+    /// `ANTHROPIC_API_KEY`, else workload identity federation.
     Anthropic,
     /// A bearer token, or the AWS default credential chain.
     Bedrock,
@@ -188,7 +188,10 @@ impl KeySource {
             Self::Variables(names) => key
                 .or_else(|| names.iter().find_map(|name| from_env(env, name)))
                 .map(with_key),
-            Self::Anthropic => key.map(with_key).or_else(|| anthropic(env)),
+            Self::Anthropic => key
+                .map(with_key)
+                .or_else(|| anthropic(env))
+                .or_else(|| anthropic_federation(env)),
             Self::Bedrock => key
                 .map(with_key)
                 .or_else(|| bedrock_chain(env).map(without_key)),
@@ -250,6 +253,13 @@ fn anthropic(env: &Env) -> Option<KeyAuth> {
     from_env(env, "ANTHROPIC_OAUTH_TOKEN")
         .or_else(|| from_env(env, "ANTHROPIC_API_KEY"))
         .map(with_key)
+}
+
+/// The wire API exchanges the identity token.
+fn anthropic_federation(env: &Env) -> Option<KeyAuth> {
+    federation_variables(env)?;
+    let source = AuthSource::Ambient("workload identity federation".to_owned());
+    Some(without_key(source))
 }
 
 fn bedrock_chain(env: &Env) -> Option<AuthSource> {

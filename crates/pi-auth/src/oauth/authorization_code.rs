@@ -9,7 +9,7 @@ use pi_protocol::{LoginEvent, LoginPrompt};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::callback_server::{CallbackRoute, CallbackServer};
+use super::callback_server::{AuthorizationCode, CallbackRoute, CallbackServer};
 use super::error::OAuthError;
 use super::interaction::LoginInteraction;
 use super::unless_cancelled;
@@ -20,8 +20,19 @@ const LOOPBACK: &str = "127.0.0.1";
 pub(super) struct Redirect {
     /// `None` if the port is in use; then the user has to paste the code.
     server: Option<CallbackServer>,
-    state: Option<String>,
+    route: CallbackRoute,
     pub(super) uri: String,
+}
+
+/// What to do if the port of the redirect URI is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PortConflict {
+    /// The service accepts only this port: the user pastes the code.
+    Paste,
+    /// The service accepts any port.
+    FreePort,
+    /// The sign-in fails.
+    Fail,
 }
 
 /// Configuration of the redirect URI.
@@ -30,20 +41,29 @@ pub(super) struct RedirectConfig<'a> {
     pub(super) host: Option<&'a str>,
     /// Port; 0 picks a free one.
     pub(super) port: u16,
+    pub(super) on_conflict: PortConflict,
     pub(super) route: CallbackRoute,
 }
 
 impl Redirect {
     /// Listens on `PI_OAUTH_CALLBACK_HOST`, or on the loopback interface by default.
-    pub(super) async fn listen(config: RedirectConfig<'_>, env: &Env) -> Self {
+    pub(super) async fn listen(config: RedirectConfig<'_>, env: &Env) -> Result<Self, OAuthError> {
         let listen_host = env
             .var(env_vars::OAUTH_CALLBACK_HOST)
             .unwrap_or_else(|| LOOPBACK.to_owned());
-        let path = config.route.path.clone();
-        let state = config.route.state.clone();
-        let bound = CallbackServer::bind(&listen_host, config.port, config.route).await;
+        let bind = |port| CallbackServer::bind(&listen_host, port, config.route.clone());
+        let mut bound = bind(config.port).await;
+        if bound.is_err() && config.on_conflict == PortConflict::FreePort {
+            bound = bind(0).await;
+        }
         let (server, port) = match bound.and_then(|server| Ok((server.port()?, server))) {
             Ok((port, server)) => (Some(server), port),
+            Err(error) if config.on_conflict == PortConflict::Fail => {
+                return Err(OAuthError::CallbackPort {
+                    port: config.port,
+                    problem: error.to_string(),
+                });
+            }
             Err(error) => {
                 tracing::info!(%error, "cannot start the callback server; waiting for a pasted code");
                 (None, config.port)
@@ -55,11 +75,11 @@ impl Redirect {
         } else {
             host.to_owned()
         };
-        Self {
+        Ok(Self {
             server,
-            state,
-            uri: format!("http://{host}:{port}{path}"),
-        }
+            uri: format!("http://{host}:{port}{}", config.route.path),
+            route: config.route,
+        })
     }
 
     /// Sends the user to the URL and waits for the code.
@@ -69,7 +89,7 @@ impl Redirect {
         limit: Duration,
         interaction: &dyn LoginInteraction,
         cancel: &CancellationToken,
-    ) -> Result<String, OAuthError> {
+    ) -> Result<AuthorizationCode, OAuthError> {
         let (instructions, message) = if self.server.is_some() {
             (
                 "Complete the sign-in in your browser. If the browser runs on another machine, paste \
@@ -98,7 +118,7 @@ impl Redirect {
         let response = async {
             tokio::select! {
                 code = from_browser => code,
-                pasted = pasted => parse_pasted(&pasted?, self.state.as_deref()),
+                pasted = pasted => parse_pasted(&pasted?, &self.route),
             }
         };
         let response_in_time = async {
@@ -113,8 +133,12 @@ impl Redirect {
 }
 
 /// Extracts the code from pasted text: the full URL, its query, `code#state`, or the code itself.
-fn parse_pasted(text: &str, state: Option<&str>) -> Result<String, OAuthError> {
+pub(super) fn parse_pasted(
+    text: &str,
+    route: &CallbackRoute,
+) -> Result<AuthorizationCode, OAuthError> {
     let text = text.trim();
+    let state = route.state.as_deref();
     let pairs = |query: &str| -> Vec<(String, String)> {
         url::form_urlencoded::parse(query.as_bytes())
             .into_owned()
@@ -154,7 +178,16 @@ fn parse_pasted(text: &str, state: Option<&str>) -> Result<String, OAuthError> {
             description: Some(find("error_description").unwrap_or(error)),
         });
     }
-    find("code").ok_or(OAuthError::MissingCode)
+    let code = find("code").ok_or(OAuthError::MissingCode)?;
+    let extra = route.extra.and_then(find);
+    if let Some(name) = route.extra
+        && (extra.is_none() || (state.is_some() && find("state").is_none()))
+    {
+        return Err(OAuthError::InvalidInput(format!(
+            "the pasted text has no {name} or no state; paste the full URL from the address bar of the browser"
+        )));
+    }
+    Ok(AuthorizationCode { code, extra })
 }
 
 /// Builds a URL with a query.
@@ -186,7 +219,17 @@ mod tests {
 
     #[test]
     fn pasted_text_yields_the_code() {
-        let code = |text: &str| Ok(text.to_owned());
+        let route = |state: Option<&str>, extra| CallbackRoute {
+            path: "/callback".to_owned(),
+            state: state.map(str::to_owned),
+            extra,
+        };
+        let code = |text: &str| {
+            Ok(AuthorizationCode {
+                code: text.to_owned(),
+                extra: None,
+            })
+        };
         let cases = [
             ("http://localhost:1/callback?code=c1&state=s", code("c1")),
             ("  https://x.example/cb?state=s&code=a%2Bb  \n", code("a+b")),
@@ -215,9 +258,32 @@ mod tests {
             ("#s", Err(OAuthError::MissingCode)),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse_pasted(text, Some("s")), expected, "{text:?}");
+            assert_eq!(
+                parse_pasted(text, &route(Some("s"), None)),
+                expected,
+                "{text:?}"
+            );
         }
-        assert_eq!(parse_pasted("c#5", None), Ok("c#5".to_owned()));
+        assert_eq!(parse_pasted("c#5", &route(None, None)), code("c#5"));
+
+        let complete = route(Some("s"), Some("client_id"));
+        assert_eq!(
+            parse_pasted(
+                "http://127.0.0.1:1/cb?code=c&state=s&client_id=i",
+                &complete
+            ),
+            Ok(AuthorizationCode {
+                code: "c".to_owned(),
+                extra: Some("i".to_owned()),
+            })
+        );
+        for incomplete in ["c#s", "code=c&client_id=i", "code=c&state=s", "c"] {
+            let outcome = parse_pasted(incomplete, &complete);
+            assert!(
+                matches!(outcome, Err(OAuthError::InvalidInput(_))),
+                "{incomplete}: {outcome:?}"
+            );
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pi_protocol::LoginEvent;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectConfig, with_query};
+use super::authorization_code::{PortConflict, Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::{TokenRequest, TokenResponse};
 use super::pkce::{Pkce, random_state};
@@ -42,13 +42,15 @@ impl BrowserFlow<'_> {
         let route = CallbackRoute {
             path: path.to_owned(),
             state: Some(state.clone()),
+            extra: None,
         };
         let config = RedirectConfig {
             host: Some(host),
             port,
+            on_conflict: PortConflict::Paste,
             route,
         };
-        let redirect = Redirect::listen(config, &context.env).await;
+        let redirect = Redirect::listen(config, &context.env).await?;
         let redirect_uri = redirect.uri.clone();
         let standard = [
             ("response_type", "code"),
@@ -67,7 +69,7 @@ impl BrowserFlow<'_> {
         let exchange = CodeExchange {
             token_url: &self.token_url,
             client_id: self.client_id,
-            code: &code,
+            code: &code.code,
             verifier: &pkce.verifier,
             redirect_uri: &redirect_uri,
         };

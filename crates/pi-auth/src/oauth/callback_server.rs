@@ -4,6 +4,7 @@
 //! else, such as a favicon request, a forged callback or an idle connection, gets an error page and
 //! has no effect.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -27,6 +28,22 @@ pub(super) struct CallbackRoute {
     pub(super) path: String,
     /// Required state; `None` if the path is unguessable.
     pub(super) state: Option<String>,
+    /// Name of a parameter that the callback must have in addition to the code.
+    pub(super) extra: Option<&'static str>,
+}
+
+/// What a valid callback delivers.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct AuthorizationCode {
+    pub(super) code: String,
+    /// Value of the additional parameter of the route.
+    pub(super) extra: Option<String>,
+}
+
+impl fmt::Debug for AuthorizationCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("AuthorizationCode")
+    }
 }
 
 /// A server that waits for one callback.
@@ -39,7 +56,7 @@ pub(super) struct CallbackServer {
 /// Result of one request.
 #[derive(Debug, PartialEq, Eq)]
 enum CallbackOutcome {
-    Code(String),
+    Code(AuthorizationCode),
     Denied(String),
     Rejected(ResultPage),
 }
@@ -65,7 +82,7 @@ impl CallbackServer {
     /// Waits for the callback and returns its code.
     ///
     /// Connections are served concurrently: browsers open spare ones and leave them idle.
-    pub(super) async fn wait(self) -> Result<String, OAuthError> {
+    pub(super) async fn wait(self) -> Result<AuthorizationCode, OAuthError> {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -159,8 +176,13 @@ fn parse_callback(head: &str, route: &CallbackRoute) -> CallbackOutcome {
     if let Some(error) = parameter("error") {
         return CallbackOutcome::Denied(parameter("error_description").unwrap_or(error));
     }
+    let extra = route.extra.and_then(parameter);
     match parameter("code") {
-        Some(code) => CallbackOutcome::Code(code),
+        Some(_) if route.extra.is_some() && extra.is_none() => reject(
+            "400 Bad Request",
+            "The callback is incomplete. Start again from pi.",
+        ),
+        Some(code) => CallbackOutcome::Code(AuthorizationCode { code, extra }),
         None => reject("400 Bad Request", "The callback has no authorization code."),
     }
 }

@@ -69,9 +69,18 @@ pub enum OAuthError {
         what: &'static str,
         limit: Duration,
     },
+    /// The service accepts only this callback port, and it cannot be used.
+    #[error(
+        "cannot listen on port {port} for the sign-in: {problem}; another sign-in may be waiting, \
+         cancel it and try again"
+    )]
+    CallbackPort { port: u16, problem: String },
     /// The user's input is invalid.
     #[error("{0}")]
     InvalidInput(String),
+    /// The stored credential lacks what a refresh needs.
+    #[error("the stored sign-in has no {field}; sign in again")]
+    NotRefreshable { field: &'static str },
     /// A bug in pi.
     #[error("internal error: {0}")]
     Internal(String),
@@ -84,7 +93,10 @@ fn detail(description: Option<&String>) -> String {
 impl OAuthError {
     /// Returns whether the service rejected the credential, so only a new sign-in helps.
     pub fn is_rejection(&self) -> bool {
-        matches!(self, Self::Rejected { .. } | Self::Denied { .. })
+        matches!(
+            self,
+            Self::Rejected { .. } | Self::Denied { .. } | Self::NotRefreshable { .. }
+        )
     }
 
     pub fn is_cancelled(&self) -> bool {
@@ -104,7 +116,10 @@ impl OAuthError {
         match self {
             Self::Network { sent, .. } => !sent,
             Self::Service { status, .. } => *status == 429,
-            Self::Rejected { .. } | Self::Denied { .. } => true,
+            Self::Rejected { .. }
+            | Self::Denied { .. }
+            | Self::NotRefreshable { .. }
+            | Self::CallbackPort { .. } => true,
             Self::Cancelled
             | Self::Expired { .. }
             | Self::StateMismatch

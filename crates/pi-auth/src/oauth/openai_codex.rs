@@ -1,12 +1,10 @@
-//! ChatGPT sign-in: browser or device-code flow.
+//! ChatGPT sign-in for the Codex API: browser or device-code flow.
 //!
 //! The device flow is specific to OpenAI: it yields an authorization code and its PKCE verifier,
 //! which are exchanged as in the browser flow. The account ID is a claim of the access token.
 
 use std::time::Duration;
 
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use base64::{Engine, alphabet, engine::DecodePaddingMode};
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_protocol::LoginEvent;
 use secrecy::ExposeSecret;
@@ -17,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::browser_flow::{BrowserFlow, CodeExchange};
 use super::device_code::{FirstPoll, PollSchedule, PollStatus, poll};
 use super::http::{TokenRequest, TokenResponse};
-use super::token::{TokenPolicy, send_refresh};
+use super::token::{TokenPolicy, jwt_claims, send_refresh};
 use super::{LoginInteraction, OAuthContext, OAuthError, OAuthFlow, choose, unless_cancelled};
 use crate::credentials::OAuthCredential;
 
@@ -188,20 +186,7 @@ fn with_account(
 /// Reads the account from the claims of an access token. The token is not verified; that is up to
 /// the service.
 pub fn codex_account(token: &str) -> Option<String> {
-    let mut parts = token.split('.');
-    let (_header, claims, _signature) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() {
-        return None;
-    }
-    let lenient = GeneralPurpose::new(
-        &alphabet::URL_SAFE,
-        GeneralPurposeConfig::new()
-            .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-            .with_decode_allow_trailing_bits(true),
-    );
-    // Tokens use the URL-safe alphabet; some tools re-encode them in the standard one.
-    let claims = claims.replace('+', "-").replace('/', "_");
-    let claims: Value = serde_json::from_slice(&lenient.decode(claims).ok()?).ok()?;
+    let claims = jwt_claims(token)?;
     let account = claims.get(ACCOUNT_CLAIMS)?.get("chatgpt_account_id")?;
     account
         .as_str()

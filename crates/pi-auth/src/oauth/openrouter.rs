@@ -12,7 +12,7 @@ use pi_protocol::json::JsonObject;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::authorization_code::{Redirect, RedirectConfig, with_query};
+use super::authorization_code::{PortConflict, Redirect, RedirectConfig, with_query};
 use super::callback_server::CallbackRoute;
 use super::http::TokenRequest;
 use super::pkce::{Pkce, random_state};
@@ -51,14 +51,16 @@ impl OpenRouterOAuth {
             RedirectConfig {
                 host: None,
                 port: 0,
+                on_conflict: PortConflict::Paste,
                 route: CallbackRoute {
                     path: format!("/oauth/callback/{}", random_state()),
                     state: None,
+                    extra: None,
                 },
             },
             &context.env,
         )
-        .await;
+        .await?;
         let url = with_query(
             &self.authorize_url,
             &[
@@ -72,7 +74,7 @@ impl OpenRouterOAuth {
             .await?;
         interaction.notify(LoginEvent::progress("Exchanging code for a key"));
         let body = json!({
-            "code": code,
+            "code": code.code,
             "code_verifier": pkce.verifier,
             "code_challenge_method": "S256",
         });

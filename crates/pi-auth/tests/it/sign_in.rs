@@ -8,8 +8,10 @@
 )]
 
 mod browser_flows;
+mod chatgpt;
 mod device_flows;
 mod failures;
+mod federation;
 mod github_copilot;
 mod request_snapshot;
 mod test_user;

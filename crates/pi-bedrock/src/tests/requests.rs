@@ -88,16 +88,20 @@ async fn full_conversation_as_hand_off() {
 }
 
 #[tokio::test]
-async fn only_claude_receives_thinking_settings() {
+async fn thinking_settings_depend_on_the_vendor() {
     let beta = json!(["interleaved-thinking-2025-05-14"]);
     let budget = |tokens: u64| {
         json!({"thinking": {"type": "enabled", "budget_tokens": tokens,
         "display": "summarized"}, "anthropic_beta": beta})
     };
     let adaptive = |effort: &str| {
-        json!({"thinking": {"type": "adaptive",
-        "display": "summarized"}, "output_config": {"effort": effort}})
+        json!({"thinking": {"type": "adaptive", "display": "summarized",
+            "block_binding": {"prefix_mismatch_behavior": "drop_block"}},
+        "output_config": {"effort": effort},
+        "anthropic_beta": ["thinking-binding-controls-2026-08-01"]})
     };
+    let gpt = json!({"id": "openai.gpt-6.1-sol", "thinkingLevelMap": {"max": "xhigh"}});
+    let oss = json!({"id": "openai.gpt-oss-120b-1:0", "thinkingLevelMap": {"low": "other"}});
     let sonnet = json!({"id": SONNET, "maxTokens": 32000});
     let opus = json!({"id": OPUS, "maxTokens": 32000});
     let mapped = json!({"id": OPUS, "thinkingLevelMap": {"max": "max"}});
@@ -107,6 +111,28 @@ async fn only_claude_receives_thinking_settings() {
             ThinkingLevel::High,
             Value::Null,
         ),
+        (
+            json!({"id": "us.anthropic.claude-opus-4-6-v1"}),
+            ThinkingLevel::High,
+            json!({"thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "high"}}),
+        ),
+        (
+            gpt.clone(),
+            ThinkingLevel::Minimal,
+            json!({"reasoning": {"effort": "low"}}),
+        ),
+        (
+            gpt,
+            ThinkingLevel::Max,
+            json!({"reasoning": {"effort": "xhigh"}}),
+        ),
+        (
+            oss.clone(),
+            ThinkingLevel::Low,
+            json!({"reasoning_effort": "low"}),
+        ),
+        (oss, ThinkingLevel::Max, json!({"reasoning_effort": "high"})),
         (sonnet.clone(), ThinkingLevel::Off, Value::Null),
         (
             json!({"id": SONNET, "reasoning": false}),
@@ -136,8 +162,88 @@ async fn only_claude_receives_thinking_settings() {
         let fields = &body["additionalModelRequestFields"];
         assert_eq!(fields, &expected, "{label}");
         let temperature = &body["inferenceConfig"]["temperature"];
-        assert_eq!(temperature.is_null(), !fields.is_null(), "{label}");
+        assert_eq!(
+            temperature.is_null(),
+            !fields["thinking"].is_null(),
+            "{label}"
+        );
     }
+}
+
+#[tokio::test]
+async fn images_of_an_error_follow_the_results_for_claude() {
+    let call = |id: &str| json!({"type": "toolCall", "id": id, "name": "read", "arguments": {}});
+    let result = |id: &str, is_error: bool, content: Value| {
+        json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "isError": is_error,
+            "content": content, "timestamp": NOW})
+    };
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "UE5H"});
+    let text = json!({"type": "text", "text": "failed"});
+    let messages = json!([
+        {"role": "user", "content": "hi", "timestamp": NOW},
+        {"role": "assistant", "content": [call("c1"), call("c2")], "api": "bedrock-converse-stream",
+            "provider": "mock", "model": SONNET, "usage": {}, "stopReason": "toolUse", "timestamp": NOW},
+        result("c1", true, json!([text, image, image])),
+        result("c2", false, json!([image])),
+        {"role": "user", "content": "go on", "timestamp": NOW},
+    ]);
+    let contents = |model: &str| {
+        let request = request(
+            json!({"id": model, "input": ["text", "image"]}),
+            messages.clone(),
+            StreamOptions::default(),
+        );
+        async move { exchange(&request).await.body.into_value()["messages"][2]["content"].clone() }
+    };
+    let sent = json!({"image": {"source": {"bytes": "UE5H"}, "format": "png"}});
+    let claude = contents(SONNET).await;
+    assert_eq!(
+        claude[0]["toolResult"]["content"],
+        json!([{"text": "failed"}, {"text": "(image attached after the tool results)"}])
+    );
+    assert_eq!(claude[1]["toolResult"]["content"], json!([sent]));
+    assert_eq!(
+        claude[2],
+        json!({"text": "Images of the failed tool call c1 (read):"})
+    );
+    assert_eq!((&claude[3], &claude[4]), (&sent, &sent));
+    assert_eq!(claude[5]["text"], "go on");
+    let other = contents("amazon.nova-pro-v1:0").await;
+    assert_eq!(
+        other[0]["toolResult"]["content"],
+        json!([{"text": "failed"}, sent, sent])
+    );
+}
+
+#[tokio::test]
+async fn preferred_strictness_is_dropped_when_it_exceeds_a_limit() {
+    let prompt = json!([
+        {"role": "system", "content": "", "toolsAdded": [
+            {"name": "read", "description": "Reads.", "parameters": {"type": "object"},
+                "constrainedSampling": {"type": "json_schema", "strict": "prefer"}},
+        ], "timestamp": NOW},
+        {"role": "user", "content": "hi", "timestamp": NOW}
+    ]);
+    let model = json!({"id": SONNET, "compat": {"supportsStrictMode": true}});
+    let request = request(model, prompt, StreamOptions::default());
+    let strict = |body: Value| body["toolConfig"]["tools"][0]["toolSpec"]["strict"].clone();
+    assert_eq!(strict(exchange(&request).await.body.into_value()), true);
+    let head = |status| pi_http::ResponseHead {
+        status,
+        headers: std::collections::BTreeMap::new(),
+    };
+    let protocol = BedrockConverse::default();
+    let limit = r#"{"message":"Too many strict tools (21)"}"#;
+    for (status, body) in [(400, r#"{"message":"other"}"#), (500, limit)] {
+        assert!(protocol.fallback(&request, &head(status), body).is_none());
+    }
+    let (relaxed, diagnostic) = protocol.fallback(&request, &head(400), limit).unwrap();
+    assert_eq!(
+        strict(exchange(&relaxed).await.body.into_value()),
+        Value::Null
+    );
+    assert_eq!(diagnostic.kind, "bedrock_strict_tools_fallback");
+    assert!(protocol.fallback(&relaxed, &head(400), limit).is_none());
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ pub(super) fn load(
     if above.len() > 1
         && let Some(shadowed) = shadowed_by_worktree(cwd, &access)
     {
-        above.retain(|file| canonical(&file.path) != shadowed);
+        above.retain(|file| in_real_dir(&file.path) != shadowed);
     }
     for file in above.into_iter().rev() {
         if files.iter().all(|known| known.path != file.path) {
@@ -60,6 +60,15 @@ pub(super) fn load(
         }
     }
     files
+}
+
+/// Resolves the directory of a file, but not the file: that of a worktree may be a link to the one of its main
+/// repository.
+fn in_real_dir(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(dir), Some(name)) => canonical(dir).join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// Reads the context file of a directory. Without `access` the files belong to the user, and any may be read.

@@ -22,9 +22,10 @@ use crate::regular_file::ReadFileError;
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
-const USER_ONLY: [&str; 5] = [
+const USER_ONLY: [&str; 6] = [
     "cacheWarming",
     "defaultProjectTrust",
+    "deviceId",
     "extensionHost",
     "httpProxy",
     "selfUpdateCommand",

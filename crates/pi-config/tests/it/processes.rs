@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use pi_auth::{
     AuthOverrides, Authenticator, ConfiguredAuth, Credential, CredentialStore, KimiCodingOAuth,
-    LoginInteraction, OAuthError, ProviderAuth, XaiOAuth,
+    LoginInteraction, OAuthError, ProviderAuth, SignInRequest, XaiOAuth,
 };
 use pi_config::AuthFile;
 use pi_env::Env;
@@ -131,7 +131,13 @@ async fn sign_in() {
     };
     let authenticator = Authenticator::new(Arc::new(AuthFile::new(file)), HttpClient::new());
     let (env, cancel) = (Env::process(), CancellationToken::new());
-    let signed_in = authenticator.sign_in(&provider, AuthKind::OAuth, &env, &person, &cancel);
+    let request = SignInRequest {
+        provider: &provider,
+        kind: AuthKind::OAuth,
+        env: &env,
+        device_id: None,
+    };
+    let signed_in = authenticator.sign_in(request, &person, &cancel);
     let result = match signed_in.await {
         Ok(()) => provider.provider.clone(),
         Err(error) => error.to_string(),

@@ -114,6 +114,25 @@ fn a_worktree_can_link_to_the_file_of_its_main_repository() {
 }
 
 #[test]
+fn a_nested_worktree_can_link_to_the_file_it_shadows() {
+    let env = ResourceTestEnv::with(&[
+        ("repo/.git/HEAD", "ref: x"),
+        ("repo/.git/worktrees/feat/HEAD", "ref: y"),
+        ("repo/.git/worktrees/feat/commondir", "../..\n"),
+        ("repo/AGENTS.md", "main"),
+    ]);
+    link_worktree(&env, "repo/trees/feat", "repo/.git/worktrees/feat");
+    let link = env.root().join("repo/trees/feat/AGENTS.md");
+    std::os::unix::fs::symlink("../../AGENTS.md", link).unwrap();
+    let mut request = env.request();
+    request.cwd = env.root().join("repo/trees/feat");
+    assert_eq!(
+        context(&env, &load_resources(&request)),
+        pairs(&[("repo/trees/feat/AGENTS.md", "main")])
+    );
+}
+
+#[test]
 fn nested_worktree_shadows_main_repository() {
     let env = ResourceTestEnv::with(&[
         ("repo/.git/HEAD", "ref: x"),

@@ -13,6 +13,17 @@ use super::input::Input;
 use crate::prompt::Prompt;
 use crate::turn::FinishedTurn;
 
+/// What starts a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunTrigger {
+    Prompt {
+        text: String,
+        images: Vec<ImageContent>,
+    },
+    /// A message of an extension.
+    Message(AgentMessage),
+}
+
 /// An action for the driver.
 ///
 /// The effects of one input are performed in order, in the lane that fed it. Effects marked with an outcome
@@ -39,10 +50,7 @@ pub enum Effect {
     /// Check that the selected model can be used. Outcome: `PromptChecked`.
     CheckPrompt,
     /// Run the start hooks and build the first messages. Outcome: `RunPrepared`.
-    PrepareRun {
-        text: String,
-        images: Vec<ImageContent>,
-    },
+    PrepareRun(RunTrigger),
 
     /// Append a message of a client, outside of a run.
     AppendNow(AgentMessage),
@@ -105,7 +113,7 @@ impl Effect {
         match self {
             Self::SubmitDeferred(_)
             | Self::CheckPrompt
-            | Self::PrepareRun { .. }
+            | Self::PrepareRun(_)
             | Self::Append(_)
             | Self::Compose
             | Self::Record(_)

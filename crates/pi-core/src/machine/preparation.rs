@@ -4,19 +4,17 @@ use pi_protocol::{AgentMessage, ImageContent};
 
 use super::compaction::ContextCompaction;
 use super::context::Context;
-use super::effect::{ContextCheck, Effect, Rejection, Reply};
+use super::effect::{ContextCheck, Effect, Rejection, Reply, RunTrigger};
 use super::input::Outcome;
 use super::run::Run;
 
-/// A prompt that is checked and prepared before its run starts.
+/// A prompt or message that is checked and prepared before its run starts.
 #[derive(Debug)]
 pub(super) struct Preparation {
-    text: String,
-    images: Vec<ImageContent>,
+    /// What starts the run; `None` for queued messages.
+    trigger: Option<RunTrigger>,
     step: PreparationStep,
     is_aborted: bool,
-    /// Whether it prepares a run for queued messages instead of a prompt.
-    is_for_queue: bool,
     /// Whether messages were queued for the run it prepares.
     has_queued: bool,
 }
@@ -32,6 +30,15 @@ enum PreparationStep {
     Started(Box<Run>),
 }
 
+impl PreparationStep {
+    fn check_context(cx: &mut Context) -> Self {
+        let check = ContextCheck::BeforePrompt {
+            recovery: cx.recovery,
+        };
+        Self::CheckingContext(ContextCompaction::check(check, cx))
+    }
+}
+
 /// What follows a preparation.
 #[derive(Debug)]
 pub(super) enum PreparationEnd {
@@ -45,21 +52,28 @@ impl Preparation {
     /// Begins to prepare a prompt.
     pub(super) fn of_prompt(text: String, images: Vec<ImageContent>, cx: &mut Context) -> Self {
         cx.push(Effect::CheckPrompt);
-        Self {
-            text,
-            images,
-            step: PreparationStep::Checking,
-            is_aborted: false,
-            is_for_queue: false,
-            has_queued: false,
-        }
+        let trigger = RunTrigger::Prompt { text, images };
+        Self::new(Some(trigger), PreparationStep::Checking)
+    }
+
+    /// Begins to prepare the run that a message of an extension starts. The caller has its reply.
+    pub(super) fn of_message(message: AgentMessage, cx: &mut Context) -> Self {
+        let step = PreparationStep::check_context(cx);
+        Self::new(Some(RunTrigger::Message(message)), step)
     }
 
     /// Begins to prepare a run for queued messages.
     pub(super) fn of_queue(cx: &mut Context) -> Self {
+        cx.push(Effect::CheckPrompt);
+        Self::new(None, PreparationStep::Checking)
+    }
+
+    fn new(trigger: Option<RunTrigger>, step: PreparationStep) -> Self {
         Self {
-            is_for_queue: true,
-            ..Self::of_prompt(String::new(), Vec::new(), cx)
+            trigger,
+            step,
+            is_aborted: false,
+            has_queued: false,
         }
     }
 
@@ -115,10 +129,8 @@ impl Preparation {
         if self.is_aborted {
             return self.abandon(Rejection::Canceled, cx);
         }
-        if !self.is_for_queue {
-            let recovery = cx.recovery;
-            let check = ContextCheck::BeforePrompt { recovery };
-            self.step = PreparationStep::CheckingContext(ContextCompaction::check(check, cx));
+        if self.trigger.is_some() {
+            self.step = PreparationStep::check_context(cx);
             return;
         }
         match Run::start_with_queued(cx) {
@@ -131,28 +143,35 @@ impl Preparation {
         if self.is_aborted {
             return self.abandon(Rejection::Canceled, cx);
         }
-        self.step = PreparationStep::Starting;
-        cx.push(Effect::PrepareRun {
-            text: self.text.clone(),
-            images: std::mem::take(&mut self.images),
-        });
+        if let Some(trigger) = &self.trigger {
+            self.step = PreparationStep::Starting;
+            cx.push(Effect::PrepareRun(trigger.clone()));
+        }
     }
 
     fn prepared(&mut self, prompt: AgentMessage, added: Vec<AgentMessage>, cx: &mut Context) {
         if self.is_aborted {
             return self.abandon(Rejection::Canceled, cx);
         }
-        let text = std::mem::take(&mut self.text);
+        let text = match self.trigger.take() {
+            Some(RunTrigger::Prompt { text, .. }) => {
+                cx.reply(Reply::Started);
+                Some(text)
+            }
+            Some(RunTrigger::Message(_)) | None => None,
+        };
         let next_turn = std::mem::take(&mut cx.waiting.next_turn);
         let next_turn = next_turn.into_iter().map(|message| (message, None));
-        let first = std::iter::once((prompt, Some(text))).chain(next_turn);
-        cx.reply(Reply::Started);
+        let first = std::iter::once((prompt, text)).chain(next_turn);
         let run = Run::start(first.collect(), added, cx);
         self.step = PreparationStep::Started(Box::new(run));
     }
 
     /// Ends the preparation. The next one begins after hooks' changes and a cancellation of this one are forgotten.
     fn abandon(&mut self, rejection: Rejection, cx: &mut Context) {
+        if let Some(RunTrigger::Message(message)) = &self.trigger {
+            cx.push(Effect::AppendNow(message.clone()));
+        }
         self.step = PreparationStep::Abandoning(rejection);
         cx.push(Effect::EndRun);
         cx.push(Effect::Continue);
@@ -173,8 +192,9 @@ impl Preparation {
             _ => return PreparationEnd::Idle,
         };
         let is_canceled = rejection == Rejection::Canceled;
-        // No caller waits for the preparation of queued messages, so a cancellation is not reported.
-        if !(self.is_for_queue && is_canceled) {
+        // Only the caller of a prompt waits for it, so no other cancellation is reported.
+        let is_prompt = matches!(self.trigger, Some(RunTrigger::Prompt { .. }));
+        if is_prompt || !is_canceled {
             cx.reject(rejection);
         }
         if self.has_queued && !is_canceled && cx.queue.has_waiting() {

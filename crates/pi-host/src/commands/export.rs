@@ -1,12 +1,11 @@
 //! Commands that export the session.
 
-use std::path::PathBuf;
-
-use pi_export::{ExportTheme, HtmlOptions, export_html, stored_secrets};
+use pi_export::ExportTheme;
 use serde_json::json;
 
 use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult};
+use crate::exporter::Exporter;
 use crate::runtime::SessionRuntime;
 use crate::session::AgentSession;
 
@@ -15,17 +14,11 @@ pub(super) async fn execute(
     session: &AgentSession,
     output: Option<String>,
 ) -> CommandResult {
-    let credentials = session.models().authenticator().store();
     let workspace = runtime.workspace();
     let setting = workspace.settings.settings().theme.clone();
-    let options = HtmlOptions {
-        output: output.map(PathBuf::from),
-        theme: ExportTheme::from_setting(setting.as_deref(), &workspace.resources.themes),
-        redaction: stored_secrets(credentials.as_ref()).await,
-        ..HtmlOptions::default()
-    };
-    let path = session
-        .history()
-        .with_session(|session| export_html(session, &options));
+    let theme = ExportTheme::from_setting(setting.as_deref(), &workspace.resources.themes);
+    let path = Exporter::new(workspace, session.clone())
+        .export_html(output.as_deref(), theme)
+        .await;
     AcceptedCommand::with_data(&json!({ "path": path.map_err(RejectionReason::reject)? }))
 }

@@ -4,12 +4,12 @@ use std::error::Error;
 
 use pi_config::SettingsError;
 use pi_core::AnswerError;
-use pi_export::ExportError;
 use pi_protocol::{Rejected, RejectionCode};
 use pi_session::SessionError;
 
 use super::session_json::ListingError;
 use crate::error_text::describe_error;
+use crate::exporter::ExporterError;
 use crate::runtime::ReplaceError;
 use crate::session::{BashError, CompactError, PromptError, SetModelError};
 
@@ -118,7 +118,7 @@ impl RejectionReason for SettingsError {
     }
 }
 
-impl RejectionReason for ExportError {
+impl RejectionReason for ExporterError {
     fn code(&self) -> RejectionCode {
         RejectionCode::Failed
     }

@@ -2,24 +2,27 @@
 
 use futures_util::future::BoxFuture;
 use pi_context::PromptSections;
-use pi_protocol::{ImageContent, MessageContent};
+use pi_protocol::{AgentMessage, ImageContent, MessageContent};
 use serde_json::Value;
 
 use super::{Participants, ready};
 
 /// Changes the system prompt, the tools and the first messages of a run.
 pub trait PromptHook: Send + Sync {
-    /// Called when a prompt is about to start a run.
+    /// Called when a prompt, or a message of an extension, is about to start a run.
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
         let _ = start;
         ready(AgentStartChanges::default())
     }
 }
 
-/// A prompt that is about to start a run.
+/// A prompt or message that is about to start a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
+    /// Empty if a message of an extension starts the run.
     pub prompt: String,
+    /// The message of an extension that starts the run.
+    pub message: Option<AgentMessage>,
     /// The images as given, before resizing.
     pub images: Vec<ImageContent>,
     /// The current system prompt.
@@ -139,6 +142,7 @@ mod tests {
         let changes = participants
             .before_agent_start(AgentStart {
                 prompt: "go".to_owned(),
+                message: None,
                 images: Vec::new(),
                 sections: original.clone(),
                 tools: Vec::new(),

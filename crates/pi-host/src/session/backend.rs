@@ -8,11 +8,11 @@ use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, ReviewedToolCall, RunFailure, SessionServices, Tool, ToolContext, ToolResultUpdate,
-    TurnDecision,
+    Rejection, ReviewedToolCall, RunFailure, RunTrigger, SessionServices, Tool, ToolContext,
+    ToolResultUpdate, TurnDecision,
 };
 use pi_extensions::is_on_extension_thread;
-use pi_protocol::{AgentMessage, ImageContent, SessionEvent, SharedMessage, ToolCall};
+use pi_protocol::{AgentMessage, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -76,8 +76,8 @@ impl Backend for AgentSession {
         Box::pin(self.intake().check_model())
     }
 
-    fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun> {
-        Box::pin(self.intake().prepare_messages(text, images))
+    fn prepare_run(&self, trigger: RunTrigger) -> BoxFuture<'_, PreparedRun> {
+        Box::pin(self.intake().prepare_messages(trigger))
     }
 
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), PromptError>> {

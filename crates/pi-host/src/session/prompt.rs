@@ -7,7 +7,7 @@
 use pi_auth::AuthError;
 use pi_core::{
     Input, InputSource, LaneReply, PreparedRun, Prompt, PromptInput, PromptOutcome, Rejection,
-    Reply,
+    Reply, RunTrigger,
 };
 use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageContent, Model};
 use pi_session::SessionError;
@@ -167,12 +167,22 @@ impl PromptIntake<'_> {
     }
 
     /// Runs the start hooks and builds the first messages of a run.
-    pub(super) async fn prepare_messages(
-        self,
-        text: String,
-        images: Vec<ImageContent>,
-    ) -> PreparedRun {
-        let changes = self.run_start_hook(&text, &images).await;
+    pub(super) async fn prepare_messages(self, trigger: RunTrigger) -> PreparedRun {
+        let changes = self.run_start_hook(&trigger).await;
+        let prompt = match trigger {
+            RunTrigger::Prompt { text, images } => self.fitted_prompt(text, images).await,
+            RunTrigger::Message(message) => message,
+        };
+        self.apply_start_changes(&changes);
+        let added = changes.messages.into_iter();
+        PreparedRun {
+            prompt,
+            added: added.map(|draft| self.custom_message(draft)).collect(),
+        }
+    }
+
+    /// Builds the message of a prompt, with its images resized for the model.
+    async fn fitted_prompt(self, text: String, images: Vec<ImageContent>) -> AgentMessage {
         let (images, notes) =
             images::fit_prompt_images(images, self.session.tools().image_limits()).await;
         let text = if notes.is_empty() {
@@ -180,12 +190,7 @@ impl PromptIntake<'_> {
         } else {
             format!("{text}\n\n{}", notes.join("\n"))
         };
-        self.apply_start_changes(&changes);
-        let added = changes.messages.into_iter();
-        PreparedRun {
-            prompt: self.session.queue().user_message(&text, images),
-            added: added.map(|draft| self.custom_message(draft)).collect(),
-        }
+        self.session.queue().user_message(&text, images)
     }
 
     /// Returns the name of the command a text invokes, if it exists.
@@ -260,10 +265,15 @@ impl PromptIntake<'_> {
         }
     }
 
-    async fn run_start_hook(self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
+    async fn run_start_hook(self, trigger: &RunTrigger) -> AgentStartChanges {
+        let (prompt, images, message) = match trigger {
+            RunTrigger::Prompt { text, images } => (text.clone(), images.clone(), None),
+            RunTrigger::Message(message) => (String::new(), Vec::new(), Some(message.clone())),
+        };
         let start = AgentStart {
-            prompt: text.to_owned(),
-            images: images.to_vec(),
+            prompt,
+            images,
+            message,
             sections: self.session.tools().base_sections(),
             tools: self.session.tools().active_names(),
         };

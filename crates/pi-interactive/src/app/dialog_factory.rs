@@ -61,8 +61,9 @@ impl DialogFactory<'_> {
             },
             DialogRequest::Login { provider } => {
                 let workspace = self.session.workspace();
+                let sign_in = SignIn::new(&workspace.models, &workspace.env, &workspace.settings);
                 DialogContents::Login {
-                    options: SignIn::new(&workspace.models, &workspace.env).options(),
+                    options: sign_in.options(),
                     provider: Some(provider).filter(|provider| !provider.is_empty()),
                 }
             }

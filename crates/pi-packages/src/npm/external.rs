@@ -22,6 +22,27 @@ enum PackageManager {
     Bun,
 }
 
+/// Options of npm. Its audit advice would install peer dependencies.
+const NPM_OPTIONS: [&str; 3] = ["--legacy-peer-deps", "--no-audit", "--no-fund"];
+
+const PNPM_OPTIONS: [&str; 3] = [
+    "--config.auto-install-peers=false",
+    "--config.strict-peer-dependencies=false",
+    "--config.strict-dep-builds=false",
+];
+
+impl PackageManager {
+    fn from_program(program: &str) -> Option<Self> {
+        let stem = Path::new(program).file_stem()?.to_str()?;
+        match stem {
+            "npm" => Some(Self::Npm),
+            "pnpm" => Some(Self::Pnpm),
+            "bun" => Some(Self::Bun),
+            _ => None,
+        }
+    }
+}
+
 impl ExternalNpm {
     /// Parses the setting; `None` if it is empty.
     pub(crate) fn from_setting(setting: Option<&[String]>) -> Option<Self> {
@@ -33,18 +54,19 @@ impl ExternalNpm {
     }
 
     fn dialect(&self) -> PackageManager {
-        // `mise exec -- pnpm` is pnpm.
+        // `mise exec -- pnpm` and `corepack pnpm` are pnpm.
         let separator = self.words.iter().rposition(|word| word == "--");
-        let program = match separator {
-            Some(position) => self.words.get(position + 1),
-            None => self.words.first(),
+        let named = match separator {
+            Some(position) => self
+                .words
+                .get(position + 1)
+                .and_then(|program| PackageManager::from_program(program)),
+            None => self
+                .words
+                .iter()
+                .find_map(|word| PackageManager::from_program(word)),
         };
-        let stem = program.map(|program| Path::new(program).file_stem().unwrap_or_default());
-        match stem.and_then(|stem| stem.to_str()) {
-            Some("bun") => PackageManager::Bun,
-            Some("pnpm") => PackageManager::Pnpm,
-            _ => PackageManager::Npm,
-        }
+        named.unwrap_or(PackageManager::Npm)
     }
 
     /// Installs packages into a directory, without peer dependencies, which pi provides itself.
@@ -57,7 +79,7 @@ impl ExternalNpm {
     }
 
     fn install_words(&self, root: &Path, sources: &[NpmAddress]) -> Vec<String> {
-        let root = root.to_string_lossy().into_owned();
+        let root = real_path(root);
         let mut words = vec!["install".to_owned()];
         words.extend(sources.iter().map(|source| match &source.version {
             Some(version) => format!("{}@{version}", source.name),
@@ -65,14 +87,8 @@ impl ExternalNpm {
         }));
         let options: Vec<&str> = match self.dialect() {
             PackageManager::Bun => vec!["--cwd", &root, "--omit=peer"],
-            PackageManager::Pnpm => vec![
-                "--prefix",
-                &root,
-                "--config.auto-install-peers=false",
-                "--config.strict-peer-dependencies=false",
-                "--config.strict-dep-builds=false",
-            ],
-            PackageManager::Npm => vec!["--prefix", &root, "--legacy-peer-deps"],
+            PackageManager::Pnpm => [&["--prefix", &root], &PNPM_OPTIONS[..]].concat(),
+            PackageManager::Npm => [&["--prefix", &root], &NPM_OPTIONS[..]].concat(),
         };
         words.extend(options.into_iter().map(str::to_owned));
         words
@@ -80,19 +96,30 @@ impl ExternalNpm {
 
     /// Removes a package from a directory.
     pub(crate) async fn remove(&self, root: &Path, name: &str) -> Result<(), PackageError> {
-        let dir = root.to_string_lossy();
+        let dir = real_path(root);
         let words: Vec<&str> = match self.dialect() {
             PackageManager::Bun => vec!["uninstall", name, "--cwd", &dir],
             PackageManager::Pnpm => vec!["uninstall", name, "--prefix", &dir],
-            PackageManager::Npm => vec!["uninstall", name, "--prefix", &dir, "--legacy-peer-deps"],
+            PackageManager::Npm => {
+                [&["uninstall", name, "--prefix", &dir], &NPM_OPTIONS[..]].concat()
+            }
         };
         let words = words.into_iter().map(str::to_owned).collect();
         self.run(words, None).await
     }
 
-    /// Installs the dependencies of a directory's `package.json`.
+    /// Installs the dependencies of a directory's `package.json`, without those for development and peers.
     pub(crate) async fn install_dependencies(&self, dir: &Path) -> Result<(), PackageError> {
-        self.run(vec!["install".to_owned()], Some(dir)).await
+        self.run(self.dependency_words(), Some(dir)).await
+    }
+
+    fn dependency_words(&self) -> Vec<String> {
+        let words: Vec<&str> = match self.dialect() {
+            PackageManager::Bun => vec!["install", "--omit=dev", "--omit=peer"],
+            PackageManager::Pnpm => [&["install", "--prod"], &PNPM_OPTIONS[..]].concat(),
+            PackageManager::Npm => [&["install", "--omit=dev"], &NPM_OPTIONS[..]].concat(),
+        };
+        words.into_iter().map(str::to_owned).collect()
     }
 
     async fn run(&self, words: Vec<String>, dir: Option<&Path>) -> Result<(), PackageError> {
@@ -106,31 +133,57 @@ impl ExternalNpm {
     }
 }
 
+/// npm writes incorrect paths into its lock file if the directory is reached through a symbolic link.
+fn real_path(root: &Path) -> String {
+    let real = root.canonicalize();
+    let root = real.as_deref().unwrap_or(root);
+    root.to_string_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
 
-    fn words(command: &[&str]) -> String {
+    fn external(command: &[&str]) -> ExternalNpm {
         let setting: Vec<String> = command.iter().map(ToString::to_string).collect();
-        let external = ExternalNpm::from_setting(Some(&setting)).unwrap();
+        ExternalNpm::from_setting(Some(&setting)).unwrap()
+    }
+
+    fn words(command: &[&str]) -> String {
         let source = |name: &str, version: Option<&str>| NpmAddress {
             name: name.to_owned(),
             version: version.map(str::to_owned),
         };
         let sources = [source("a", None), source("@s/b", Some("^1"))];
-        external.install_words(Path::new("/r"), &sources).join(" ")
+        external(command)
+            .install_words(Path::new("/r"), &sources)
+            .join(" ")
     }
 
     #[test]
     fn command_line_per_package_manager() {
         assert_eq!(
             words(&["npm"]),
-            "install a @s/b@^1 --prefix /r --legacy-peer-deps"
+            "install a @s/b@^1 --prefix /r --legacy-peer-deps --no-audit --no-fund"
         );
         assert_eq!(words(&["bun"]), "install a @s/b@^1 --cwd /r --omit=peer");
-        assert!(words(&["mise", "exec", "node@20", "--", "pnpm"]).contains("auto-install-peers"));
+        for wrapped in [
+            &["mise", "exec", "node@20", "--", "pnpm"][..],
+            &["corepack", "pnpm"],
+        ] {
+            assert!(words(wrapped).contains("auto-install-peers"), "{wrapped:?}");
+        }
+        for (command, expected) in [
+            (
+                "npm",
+                "install --omit=dev --legacy-peer-deps --no-audit --no-fund",
+            ),
+            ("bun", "install --omit=dev --omit=peer"),
+        ] {
+            assert_eq!(external(&[command]).dependency_words().join(" "), expected);
+        }
         assert_eq!(ExternalNpm::from_setting(Some(&[])), None);
         assert_eq!(ExternalNpm::from_setting(None), None);
     }

@@ -339,8 +339,8 @@ async fn external_package_manager_is_used() {
     assert_eq!(
         env.home.read("manager.sh.log"),
         format!(
-            "install @s/a@^1 --prefix {root} --legacy-peer-deps\n\
-             uninstall @s/a --prefix {root} --legacy-peer-deps\n"
+            "install @s/a@^1 --prefix {root} --legacy-peer-deps --no-audit --no-fund\n\
+             uninstall @s/a --prefix {root} --legacy-peer-deps --no-audit --no-fund\n"
         )
     );
     assert!(env.registry.requests().is_empty());

@@ -171,6 +171,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Notices, UserAndProject, "enableInstallTelemetry", "true, false", "false", "Send attribution headers to providers that support them"),
     row(Notices, Ignored, "selfUpdateCommand", "command, or list: command and arguments", "", "Command that updates pi"),
     row(Notices, Ignored, "lastChangelogVersion", "version", "", "Version whose changelog was shown last; written by pi"),
+    row(Notices, UserOnly, "deviceId", "UUID", "", "ID of this installation for the ChatGPT sign-in; written by pi"),
     row(Notices, Ignored, "enableAnalytics", "true, false", "false", "Opt in to analytics"),
     row(Notices, Ignored, "trackingId", "ID", "", "Random ID for analytics"),
 ];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_auth::GoogleCredentials;
+use pi_auth::{AnthropicFederation, GoogleCredentials};
 use pi_http::HttpClient;
 use pi_protocol::{ProviderError, api};
 
@@ -28,6 +28,7 @@ const IN_OTHER_CRATES: [&str; 1] = [api::BEDROCK_CONVERSE_STREAM];
 pub(super) struct WireApis {
     http: HttpClient,
     others: Arc<[WireApi]>,
+    anthropic: AnthropicMessages,
     codex: Arc<CodexResponses>,
     vertex: GoogleVertex,
 }
@@ -36,6 +37,7 @@ impl WireApis {
     pub(super) fn new(http: HttpClient, others: Vec<WireApi>) -> Self {
         Self {
             others: others.into(),
+            anthropic: AnthropicMessages::new(AnthropicFederation::new(http.clone())),
             codex: Arc::default(),
             vertex: GoogleVertex::new(GoogleCredentials::new(http.clone())),
             http,
@@ -45,7 +47,7 @@ impl WireApis {
     pub(super) fn stream(&self, request: ModelRequest) -> AssistantStream {
         let http = self.http.clone();
         match request.model.api.as_str() {
-            api::ANTHROPIC_MESSAGES => run::stream(AnthropicMessages, request, http),
+            api::ANTHROPIC_MESSAGES => run::stream(self.anthropic.clone(), request, http),
             api::OPENAI_COMPLETIONS => run::stream(OpenAiCompletions, request, http),
             api::OPENAI_RESPONSES => run::stream(OpenAiResponses, request, http),
             api::AZURE_OPENAI_RESPONSES => run::stream(AzureResponses, request, http),

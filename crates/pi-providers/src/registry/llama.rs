@@ -47,10 +47,12 @@ impl LlamaProvider {
     }
 
     async fn update(&self, context: &RefreshContext) -> Result<(), ProviderError> {
-        if let Some(stored) = context.store.read(PROVIDER).await.map_err(store_failed)? {
-            let ours = |model: &Model| model.provider == PROVIDER;
-            let models = stored.models.into_iter().filter(ours).collect();
-            self.overlay.publish(models);
+        let stored = context.store.read(PROVIDER).await.map_err(store_failed)?;
+        let stored = stored.map(|stored| stored.models).unwrap_or_default();
+        let ours = |model: &Model| model.provider == PROVIDER;
+        let stored: Vec<Model> = stored.into_iter().filter(ours).collect();
+        if !stored.is_empty() {
+            self.overlay.publish(stored.clone());
         }
         let Some(base_url) = configured_url(context) else {
             return Ok(());
@@ -60,6 +62,7 @@ impl LlamaProvider {
         }
         let server = LlamaServer {
             base_url: parse_server_url(&base_url)?,
+            stored,
             context,
         };
         let models = server.models().await?;
@@ -159,6 +162,8 @@ fn inference_url(server: &str) -> String {
 /// A server to query.
 struct LlamaServer<'a> {
     base_url: String,
+    /// The models of the last list.
+    stored: Vec<Model>,
     context: &'a RefreshContext,
 }
 
@@ -171,7 +176,7 @@ impl LlamaServer<'_> {
         let mut models = Vec::new();
         let mut templates = 0;
         for entry in listed {
-            if !entry.is_usable(autoload) {
+            if !entry.is_usable(autoload) || !entry.generates_text() {
                 continue;
             }
             // Querying a sleeping model would wake it.
@@ -181,9 +186,18 @@ impl LlamaServer<'_> {
             } else {
                 ServerProperties::default()
             };
-            models.extend(entry.into_model(&self.base_url, &properties));
+            let known_window = self.known_context_window(&entry.id);
+            models.extend(entry.into_model(&self.base_url, &properties, known_window));
         }
         Ok(models)
+    }
+
+    /// Returns the context window that the server reported for a model when it last ran.
+    fn known_context_window(&self, id: &str) -> Option<u64> {
+        let base_url = inference_url(&self.base_url);
+        let mut stored = self.stored.iter();
+        let model = stored.find(|model| model.id == id && model.base_url == base_url)?;
+        Some(model.context_window).filter(|window| *window != DEFAULT_CONTEXT_WINDOW)
     }
 
     /// Queries llama.cpp's model list, then falls back to the OpenAI-compatible one.
@@ -258,6 +272,22 @@ struct ListedStatus {
     value: String,
     #[serde(default)]
     failed: bool,
+    /// The arguments with which the router starts the model.
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+impl ListedStatus {
+    /// Returns the context window that the arguments set.
+    fn context_window(&self) -> Option<u64> {
+        let pairs = self.args.windows(2).filter_map(|pair| match pair {
+            [flag, value] if matches!(flag.as_str(), "--ctx-size" | "-c" | "-ctx") => {
+                value.parse().ok()
+            }
+            _ => None,
+        });
+        pairs.into_iter().find(|window| *window > 0)
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -271,6 +301,7 @@ struct ListedMeta {
 #[serde(default)]
 struct ListedArchitecture {
     input_modalities: Vec<String>,
+    output_modalities: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -302,9 +333,31 @@ impl ListedModel {
         }
     }
 
-    fn into_model(self, server: &str, properties: &ServerProperties) -> Option<Model> {
+    /// Returns whether the model is more than a decision model, which only classifies.
+    fn generates_text(&self) -> bool {
+        let Some(architecture) = &self.architecture else {
+            return true;
+        };
+        let outputs = |kind: &str| architecture.output_modalities.iter().any(|it| it == kind);
+        !outputs("decisions") || outputs("text")
+    }
+
+    fn into_model(
+        self,
+        server: &str,
+        properties: &ServerProperties,
+        known_window: Option<u64>,
+    ) -> Option<Model> {
         let meta = self.meta.unwrap_or_default();
-        let context_window = [meta.n_ctx, meta.n_ctx_train, self.max_model_len]
+        let configured = self.status.as_ref().and_then(ListedStatus::context_window);
+        let windows = [
+            meta.n_ctx,
+            configured,
+            known_window,
+            meta.n_ctx_train,
+            self.max_model_len,
+        ];
+        let context_window = windows
             .into_iter()
             .flatten()
             .find(|length| *length > 0)

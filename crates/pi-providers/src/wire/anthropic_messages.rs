@@ -12,8 +12,9 @@ mod request;
 mod tests;
 
 use futures_util::future::BoxFuture;
+use pi_auth::AnthropicFederation;
 use pi_http::{HeaderOverrides, ResponseHead};
-use pi_protocol::{CacheRetention, ErrorClass, ProviderError, transcript};
+use pi_protocol::{CacheRetention, Diagnostic, ErrorClass, ProviderError, transcript};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,9 +27,13 @@ use self::request::MessagesThinking;
 use super::{
     BodyEncoding, Decoder, HttpExchange, HttpProtocol, copilot, http_error, missing_api_key,
 };
+use crate::constrained_sampling::strict_tools_fallback;
 use crate::options::ModelRequest;
 
 const API_VERSION: &str = "2023-06-01";
+
+/// The only provider with workload identity federation.
+const FEDERATED_PROVIDER: &str = "anthropic";
 
 /// Substring of OAuth tokens, which are sent as bearer tokens.
 const OAUTH_TOKEN_MARKER: &str = "sk-ant-oat";
@@ -54,8 +59,44 @@ mod beta {
     pub(super) const INLINE_TOOLS: &str = "inline-tools-2026-09-15";
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AnthropicMessages;
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AnthropicMessages {
+    /// Authenticates requests to Anthropic that have no other credential.
+    federation: Option<AnthropicFederation>,
+}
+
+impl AnthropicMessages {
+    /// Creates the protocol; clones share the tokens of the federation.
+    pub(crate) fn new(federation: AnthropicFederation) -> Self {
+        Self {
+            federation: Some(federation),
+        }
+    }
+
+    /// Returns the token of the federation for a request without another credential.
+    async fn federated_token(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<Option<SecretString>, ProviderError> {
+        let Some(federation) = self.federation.as_ref().filter(|_| {
+            request.model.provider == FEDERATED_PROVIDER
+                && request.options.api_key.is_none()
+                && !request.sends_any_header(&AUTH_HEADERS)
+        }) else {
+            return Ok(None);
+        };
+        let env = request.environment();
+        let token = federation.token(&request.model.base_url, &env).await;
+        token.map_err(|error| {
+            let class = if error.is_network() {
+                ErrorClass::Network
+            } else {
+                ErrorClass::Auth
+            };
+            ProviderError::new(class, error.to_string())
+        })
+    }
+}
 
 impl HttpProtocol for AnthropicMessages {
     fn prepare<'a>(
@@ -64,12 +105,13 @@ impl HttpProtocol for AnthropicMessages {
     ) -> BoxFuture<'a, Result<HttpExchange, ProviderError>> {
         Box::pin(async move {
             let compat = MessagesCompat::for_model(&request.model);
+            let federated = self.federated_token(request).await?;
             Ok(HttpExchange {
                 url: format!(
                     "{}/v1/messages?beta=true",
                     request.model.base_url.trim_end_matches('/')
                 ),
-                headers: headers(request, &compat)?,
+                headers: headers(request, &compat, federated.as_ref())?,
                 body: request::body(request, &compat)?,
                 encoding: BodyEncoding::Json,
             })
@@ -81,6 +123,9 @@ impl HttpProtocol for AnthropicMessages {
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {
+        if let Some(federation) = self.federation.as_ref().filter(|_| head.status == 401) {
+            federation.clear();
+        }
         let mut error = http_error::response_error(head, &http_error::compact_json(body));
         if let Some(class) = ErrorReport::class_in(body)
             // Only the status carries the retry delay.
@@ -89,6 +134,15 @@ impl HttpProtocol for AnthropicMessages {
             error.class = class;
         }
         http_error::with_overflow(error)
+    }
+
+    fn fallback(
+        &self,
+        request: &ModelRequest,
+        head: &ResponseHead,
+        body: &str,
+    ) -> Option<(ModelRequest, Diagnostic)> {
+        strict_tools_fallback(request, head, body, "anthropic_strict_tools_fallback")
     }
 }
 
@@ -103,7 +157,13 @@ enum MessagesCredential<'request> {
 }
 
 impl<'request> MessagesCredential<'request> {
-    fn resolve(request: &'request ModelRequest) -> Result<Self, ProviderError> {
+    fn resolve(
+        request: &'request ModelRequest,
+        federated: Option<&'request SecretString>,
+    ) -> Result<Self, ProviderError> {
+        if let Some(token) = federated {
+            return Ok(Self::SignIn(token));
+        }
         match &request.options.api_key {
             Some(token) if request.model.provider == copilot::PROVIDER => Ok(Self::Bearer(token)),
             Some(token) if token.expose_secret().contains(OAUTH_TOKEN_MARKER) => {
@@ -119,8 +179,9 @@ impl<'request> MessagesCredential<'request> {
 fn headers(
     request: &ModelRequest,
     compat: &MessagesCompat,
+    federated: Option<&SecretString>,
 ) -> Result<HeaderOverrides, ProviderError> {
-    let credential = MessagesCredential::resolve(request)?;
+    let credential = MessagesCredential::resolve(request, federated)?;
     let mut headers = HeaderOverrides::new();
     let mut set = |name: &str, value: String| headers.insert(name.to_owned(), Some(value));
     set("accept", "application/json".to_owned());

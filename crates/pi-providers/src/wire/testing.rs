@@ -55,7 +55,7 @@ pub fn request(model: Model, messages: Value, options: StreamOptions) -> ModelRe
 /// Returns the protocol of a request, for the APIs of this crate.
 pub fn protocol(request: &ModelRequest) -> Option<Box<dyn HttpProtocol>> {
     Some(match request.model.api.as_str() {
-        api::ANTHROPIC_MESSAGES => Box::new(AnthropicMessages),
+        api::ANTHROPIC_MESSAGES => Box::new(AnthropicMessages::default()),
         api::OPENAI_COMPLETIONS => Box::new(OpenAiCompletions),
         api::OPENAI_RESPONSES => Box::new(OpenAiResponses),
         api::AZURE_OPENAI_RESPONSES => Box::new(AzureResponses),

@@ -32,10 +32,20 @@ enum LoginStep {
     SignIn(SignInView),
 }
 
+/// A choice of the first question.
+enum LoginMethod {
+    Kind(AuthKind),
+    /// A provider that is offered directly.
+    Provider(LoginOption),
+}
+
+/// The provider that the first question offers as its last choice.
+const DIRECT_PROVIDER: &str = "radius";
+
 pub(crate) struct LoginDialog {
     options: Vec<LoginOption>,
-    /// The methods of the first question, in its order.
-    kinds: Vec<AuthKind>,
+    /// The choices of the first question, in its order; empty if it was skipped.
+    methods: Vec<LoginMethod>,
     step: LoginStep,
 }
 
@@ -48,7 +58,7 @@ impl LoginDialog {
     ) -> DialogFrame<Self> {
         let mut body = Self {
             options,
-            kinds: Vec::new(),
+            methods: Vec::new(),
             step: LoginStep::Method(QuestionDialog::embedded(QuestionOptions::default(), &[])),
         };
         let intent = match provider.map(str::trim).filter(|text| !text.is_empty()) {
@@ -71,19 +81,26 @@ impl LoginDialog {
 
     fn ask_method_of(&mut self, title: &str) {
         let offered = |kind: AuthKind| self.options.iter().any(|option| option.kind == kind);
-        self.kinds = [AuthKind::OAuth, AuthKind::ApiKey]
+        let is_all = self.options.iter().any(|it| it.provider != DIRECT_PROVIDER);
+        let direct = self.options.iter().find(|option| {
+            is_all && option.provider == DIRECT_PROVIDER && option.kind == AuthKind::OAuth
+        });
+        self.methods = [AuthKind::OAuth, AuthKind::ApiKey]
             .into_iter()
             .filter(|kind| offered(*kind))
+            .map(LoginMethod::Kind)
+            .chain(direct.cloned().map(LoginMethod::Provider))
             .collect();
-        let labels = self.kinds.iter().map(|kind| match kind {
-            AuthKind::OAuth => "Account or subscription",
-            AuthKind::ApiKey => "API key",
+        let labels = self.methods.iter().map(|method| match method {
+            LoginMethod::Kind(AuthKind::OAuth) => "Account or subscription".to_owned(),
+            LoginMethod::Kind(AuthKind::ApiKey) => "API key".to_owned(),
+            LoginMethod::Provider(option) => format!("Sign in with {}", one_line(&option.name)),
         });
         let question = QuestionOptions {
             title: title.to_owned(),
             ..QuestionOptions::default()
         };
-        let labels: Vec<String> = labels.map(str::to_owned).collect();
+        let labels: Vec<String> = labels.collect();
         self.step = LoginStep::Method(QuestionDialog::embedded(question, &labels));
     }
 
@@ -124,18 +141,19 @@ impl LoginDialog {
     }
 
     fn choose_method(&mut self, chosen: usize, sink: &mut IntentSink) {
-        let Some(kind) = self.kinds.get(chosen).copied() else {
-            return;
+        let kind = match self.methods.get(chosen) {
+            Some(LoginMethod::Kind(kind)) => *kind,
+            Some(LoginMethod::Provider(option)) => {
+                let option = option.clone();
+                self.start_and_send(option, sink);
+                return;
+            }
+            None => return,
         };
         let mut options = self.options.clone();
         options.retain(|option| option.kind == kind);
         match options.as_slice() {
-            [only] => {
-                let intent = self.start(only.clone());
-                if let Some(intent) = intent {
-                    sink.send(intent);
-                }
-            }
+            [only] => self.start_and_send(only.clone(), sink),
             _ => self.step = LoginStep::Providers(ProviderList::new(options, "")),
         }
     }
@@ -148,14 +166,41 @@ impl LoginDialog {
             PickerEvent::Moved => {}
             PickerEvent::Confirmed => {
                 if let Some(option) = list.selected().cloned() {
-                    let intent = self.start(option);
-                    if let Some(intent) = intent {
-                        sink.send(intent);
-                    }
+                    self.start_and_send(option, sink);
                 }
             }
-            PickerEvent::Canceled if self.kinds.is_empty() => sink.close(),
-            PickerEvent::Canceled => self.ask_method(),
+            PickerEvent::Canceled => self.leave_step(sink),
+        }
+    }
+
+    fn start_and_send(&mut self, option: LoginOption, sink: &mut IntentSink) {
+        if let Some(intent) = self.start(option) {
+            sink.send(intent);
+        }
+    }
+
+    /// Returns to the first question, or closes the dialog if it was skipped.
+    fn leave_step(&mut self, sink: &mut IntentSink) {
+        if self.methods.is_empty() {
+            sink.close();
+        } else {
+            self.ask_method();
+        }
+    }
+
+    /// Passes on what a sign-in requests. One that the user leaves returns to the first question.
+    fn forward(&mut self, mut inner: IntentSink, sink: &mut IntentSink) {
+        let intents = inner.take();
+        let is_canceled = intents
+            .iter()
+            .any(|intent| matches!(intent, Intent::CancelSignIn));
+        for intent in intents {
+            sink.send(intent);
+        }
+        if inner.is_closed() && is_canceled {
+            self.leave_step(sink);
+        } else if inner.is_closed() {
+            sink.close();
         }
     }
 
@@ -179,7 +224,7 @@ impl LoginDialog {
         };
         if let InputEvent::Key(key) = event {
             if context.keybindings.matches(key, action::SELECT_CANCEL) {
-                sink.close();
+                self.leave_step(sink);
                 return InputOutcome::Consumed;
             }
             if context.keybindings.matches(key, action::SELECT_CONFIRM) {
@@ -250,7 +295,12 @@ impl DialogBody for LoginDialog {
                 Err(outcome) => outcome,
             },
             LoginStep::Key(..) => self.handle_key_step(event, context, sink),
-            LoginStep::SignIn(sign_in) => sign_in.handle(event, context, sink),
+            LoginStep::SignIn(sign_in) => {
+                let mut inner = IntentSink::default();
+                let outcome = sign_in.handle(event, context, &mut inner);
+                self.forward(inner, sink);
+                outcome
+            }
         }
     }
 
@@ -275,7 +325,12 @@ impl DialogBody for LoginDialog {
                 }
                 Err(used) => used,
             },
-            LoginStep::SignIn(sign_in) => sign_in.mouse(event, hit, context, sink),
+            LoginStep::SignIn(sign_in) => {
+                let mut inner = IntentSink::default();
+                let used = sign_in.mouse(event, hit, context, &mut inner);
+                self.forward(inner, sink);
+                used
+            }
             LoginStep::Key(..) => false,
         }
     }

@@ -14,6 +14,7 @@ use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::list_body::{ListBody, SearchBody};
+use super::model_name::model_label;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::dialogs::dialog::DialogUpdate;
@@ -187,7 +188,7 @@ impl ModelDialog {
             };
             let selected = index == self.picker.selected();
             let mark = if self.is_current(model) { "✓ " } else { "  " };
-            let label = format!("{mark}{}", one_line(&model.id));
+            let label = format!("{mark}{}", model_label(model));
             let mut note = format!(" [{}]", one_line(&model.provider));
             if self.is_default(model) {
                 note.push_str(" · default");

@@ -16,6 +16,7 @@ use super::frame::{DialogBody, DialogFrame};
 use super::hint::Hint;
 use super::intent_sink::IntentSink;
 use super::list_body::{ListBody, SearchBody};
+use super::model_name::model_label;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::one_line;
 use crate::dialogs::dialog::DialogUpdate;
@@ -184,7 +185,7 @@ impl ScopedModelsDialog {
             let mark = if self.scope.has(item) { "✓ " } else { "  " };
             let (name, note) = match &item.model {
                 Some(model) => (
-                    one_line(&model.id),
+                    model_label(model),
                     format!(" [{}]", one_line(&model.provider)),
                 ),
                 None => (one_line(&item.id), " [unavailable]".to_owned()),

@@ -54,7 +54,15 @@ impl MissingPackageInstaller for StartupInstaller {
                     scope: package.scope,
                 };
                 if let Err(error) = installer.install(&wanted).await {
-                    let message = format!("package {} skipped: {error}", package.source);
+                    let message = format!(
+                        "package {source} skipped: {error}; it is tried again at the next start, \
+                         `pi remove {source}{scope}` removes it",
+                        source = package.source,
+                        scope = match package.scope {
+                            SourceScope::Project => " --local",
+                            _ => "",
+                        },
+                    );
                     problems.push(ConfigDiagnostic {
                         level: DiagnosticLevel::Warning,
                         message,

@@ -28,6 +28,7 @@ fn anthropic(service: &ScriptedServer, callback_port: u16) -> AnthropicOAuth {
     AnthropicOAuth {
         authorize_url: format!("{}/authorize", service.url()),
         token_url: format!("{}/token", service.url()),
+        code_page_url: "https://code.example/callback".to_owned(),
         callback_port,
     }
 }
@@ -42,7 +43,7 @@ fn assert_pkce(user: &TestUser, verifier: &str) {
 #[tokio::test]
 async fn anthropic_signs_in_through_the_browser() {
     let service = ScriptedServer::start([json_reply(200, &tokens())]).await;
-    let user = TestUser::new(Browser::Returns("the code"), &[]);
+    let user = TestUser::new(Browser::Returns("the code"), &["browser"]);
     let credential = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
         .await
@@ -83,21 +84,67 @@ async fn anthropic_signs_in_through_the_browser() {
 }
 
 #[tokio::test]
-async fn a_used_port_falls_back_to_pasting() {
+async fn anthropic_uses_another_port_if_its_own_is_taken() {
     let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
+    let service = ScriptedServer::start([json_reply(200, &tokens())]).await;
+    let user = TestUser::new(Browser::Returns("c0de"), &["browser"]);
+    anthropic(&service, port)
+        .login(&context(), &user, &CancellationToken::new())
+        .await
+        .unwrap();
+    let redirect: url::Url = user.opened_with("redirect_uri").parse().unwrap();
+    assert_ne!(redirect.port(), Some(port));
+    let body = service.wait_for_request(0).await.json();
+    assert_eq!(body["redirect_uri"], redirect.as_str());
+}
+
+#[tokio::test]
+async fn anthropic_accepts_a_code_copied_from_its_page() {
     for pasted in ["c0de#{state}", "{redirect}?code=c0de&state={state}", "c0de"] {
         let service = ScriptedServer::start([json_reply(200, &tokens())]).await;
-        let user = TestUser::new(Browser::Pastes(pasted), &[]);
-        anthropic(&service, port)
+        let user = TestUser::new(Browser::Pastes(pasted), &["copy_code"]);
+        anthropic(&service, 0)
             .login(&context(), &user, &CancellationToken::new())
             .await
             .unwrap();
         let body = service.wait_for_request(0).await.json();
         assert_eq!(body["code"], "c0de", "{pasted}");
+        let page = "https://code.example/callback";
+        assert_eq!(body["redirect_uri"], page);
+        assert_eq!(user.opened_with("redirect_uri"), page);
+        assert_pkce(&user, body["code_verifier"].as_str().unwrap());
+    }
+    let service = ScriptedServer::start([]).await;
+    let user = TestUser::new(Browser::Pastes("c0de#another"), &["copy_code"]);
+    let error = anthropic(&service, 0)
+        .login(&context(), &user, &CancellationToken::new())
+        .await;
+    assert_eq!(error.unwrap_err(), OAuthError::StateMismatch);
+}
+
+#[tokio::test]
+async fn a_used_port_falls_back_to_pasting() {
+    let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for pasted in ["c0de#{state}", "{redirect}?code=c0de&state={state}", "c0de"] {
+        let response =
+            json!({"access_token": access_token("a"), "refresh_token": "r", "expires_in": 60});
+        let service = ScriptedServer::start([json_reply(200, &response)]).await;
+        let user = TestUser::new(Browser::Pastes(pasted), &["browser"]);
+        let sign_in = OpenAiCodexOAuth {
+            auth_base_url: service.url(),
+            callback_port: port,
+        };
+        sign_in
+            .login(&context(), &user, &CancellationToken::new())
+            .await
+            .unwrap();
+        let body = String::from_utf8(service.wait_for_request(0).await.body).unwrap();
+        assert!(body.contains("&code=c0de&"), "{pasted}: {body}");
         assert_eq!(
             user.opened_with("redirect_uri"),
-            format!("http://localhost:{port}/callback")
+            format!("http://localhost:{port}/auth/callback")
         );
     }
 }
@@ -105,7 +152,7 @@ async fn a_used_port_falls_back_to_pasting() {
 #[tokio::test]
 async fn a_callback_with_another_state_is_rejected() {
     let service = ScriptedServer::start([]).await;
-    let user = TestUser::new(Browser::Pastes("c0de#another"), &[]);
+    let user = TestUser::new(Browser::Pastes("c0de#another"), &["browser"]);
     let error = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
         .await;
@@ -148,7 +195,7 @@ async fn the_callback_host_follows_the_environment() {
 #[tokio::test(start_paused = true)]
 async fn an_unused_browser_sign_in_times_out() {
     let service = ScriptedServer::start([]).await;
-    let user = TestUser::new(Browser::Never, &[]);
+    let user = TestUser::new(Browser::Never, &["browser"]);
     let started = tokio::time::Instant::now();
     let outcome = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
@@ -164,7 +211,7 @@ async fn an_unused_browser_sign_in_times_out() {
 async fn a_rejected_code_shows_the_error_of_the_service() {
     let refusal = json!({"error": "invalid_grant", "error_description": "Code is stale"});
     let service = ScriptedServer::start([json_reply(400, &refusal)]).await;
-    let user = TestUser::new(Browser::Returns("c"), &[]);
+    let user = TestUser::new(Browser::Returns("c"), &["browser"]);
     let error = anthropic(&service, 0)
         .login(&context(), &user, &CancellationToken::new())
         .await

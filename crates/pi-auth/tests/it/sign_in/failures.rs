@@ -21,6 +21,7 @@ fn flows(url: &str) -> Vec<(&'static str, Box<dyn OAuthFlow>)> {
             Box::new(AnthropicOAuth {
                 authorize_url: format!("{url}/authorize"),
                 token_url: format!("{url}/token"),
+                code_page_url: format!("{url}/code"),
                 callback_port: 0,
             }),
         ),

@@ -15,6 +15,8 @@ use url::Url;
 pub(crate) enum Browser {
     /// Signs in; the browser is redirected to the loopback server with this code.
     Returns(&'static str),
+    /// Signs in; the browser is redirected to this URL, with replacements as in `Pastes`.
+    Visits(&'static str),
     /// Signs in on another machine and pastes; `{code}`, `{state}` and `{redirect}` are replaced.
     Pastes(&'static str),
     Never,
@@ -83,17 +85,19 @@ fn redirect(url: &Url) -> String {
         .expect("the sign-in URL has no redirect")
 }
 
+fn filled(template: &str, url: &Url) -> String {
+    template
+        .replace("{redirect}", &redirect(url))
+        .replace("{state}", &parameter(url, "state").unwrap_or_default())
+}
+
 impl LoginInteraction for TestUser {
     fn prompt(&self, prompt: LoginPrompt) -> BoxFuture<'_, Result<String, OAuthError>> {
         if let LoginPrompt::ManualCode { .. } = prompt {
             let Browser::Pastes(template) = self.browser else {
                 return std::future::pending().boxed();
             };
-            let url = self.opened();
-            let pasted = template
-                .replace("{redirect}", &redirect(&url))
-                .replace("{state}", &parameter(&url, "state").unwrap_or_default());
-            return std::future::ready(Ok(pasted)).boxed();
+            return std::future::ready(Ok(filled(template, &self.opened()))).boxed();
         }
         let answer = self.replies.lock().unwrap().pop_front();
         std::future::ready(answer.map(str::to_owned).ok_or(OAuthError::Cancelled)).boxed()
@@ -108,6 +112,12 @@ impl LoginInteraction for TestUser {
                 back.query_pairs_mut().append_pair("state", &state);
             }
             tokio::spawn(visit(back));
+        }
+        if let (LoginEvent::AuthUrl { url, .. }, Browser::Visits(template)) =
+            (&event, &self.browser)
+        {
+            let back = filled(template, &url.parse().unwrap());
+            tokio::spawn(visit(back.parse().unwrap()));
         }
         self.events.lock().unwrap().push(event);
     }

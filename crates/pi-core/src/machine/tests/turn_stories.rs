@@ -7,7 +7,7 @@ use super::fixtures::{custom, custom_message, prompt, steer, system};
 use super::invariants::check_end;
 use super::script::{Script, ScriptedResponse};
 use super::simulation::Simulation;
-use crate::machine::{CustomDelivery, Effect, Rejection, Reply};
+use crate::machine::{CustomDelivery, Effect, Input, Rejection, Reply};
 use crate::tool::ExecutionMode;
 use crate::turn::TurnDecision;
 
@@ -83,6 +83,59 @@ fn messages_for_the_next_turn_and_of_start_hooks_follow_the_prompt() {
     assert_eq!(
         simulation.stored(),
         ["user go", "custom next", "custom hook", "assistant Stop"]
+    );
+}
+
+#[test]
+fn a_message_that_starts_a_run_is_prepared_like_a_prompt() {
+    let next_turn = custom("next", None, Some(CustomDelivery::NextTurn));
+    let simulation = Simulation::new(Script {
+        added: [vec![custom_message("hook")]].into(),
+        ..Script::default()
+    });
+    let simulation = simulation
+        .run(next_turn)
+        .run(custom("go", Some(true), None));
+    check_end(&simulation);
+    assert_eq!(
+        simulation.stored(),
+        ["custom go", "custom next", "custom hook", "assistant Stop"]
+    );
+}
+
+#[test]
+fn a_message_whose_run_is_canceled_before_it_starts_is_kept() {
+    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareRun(_));
+    let simulation = Simulation::new(Script::default()).when(prepares, [Input::Abort]);
+    let simulation = simulation.run(custom("go", Some(true), None));
+    check_end(&simulation);
+    assert_eq!(simulation.stored(), ["custom go"]);
+    let simulation = simulation.run(prompt("again"));
+    check_end(&simulation);
+    assert_eq!(
+        simulation.stored(),
+        ["custom go", "user again", "assistant Stop"]
+    );
+}
+
+#[test]
+fn messages_sent_while_a_run_is_prepared_belong_to_it() {
+    let prepares = |effect: &Effect| matches!(effect, Effect::PrepareRun(_));
+    let inputs = [
+        custom("steers", None, None),
+        custom("appended", Some(false), None),
+    ];
+    let simulation = Simulation::new(Script::default()).when(prepares, inputs);
+    let simulation = simulation.run(prompt("go"));
+    check_end(&simulation);
+    assert_eq!(
+        simulation.stored(),
+        [
+            "custom appended",
+            "user go",
+            "custom steers",
+            "assistant Stop"
+        ]
     );
 }
 

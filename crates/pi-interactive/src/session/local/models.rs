@@ -103,7 +103,7 @@ pub(super) async fn sign_in(
     cancel: CancellationToken,
 ) -> SessionOutcome {
     let workspace = runtime.workspace();
-    let sign_in = SignIn::new(&workspace.models, &workspace.env);
+    let sign_in = SignIn::new(&workspace.models, &workspace.env, &workspace.settings);
     let signed_in = sign_in.sign_in(&provider, kind, interaction.as_ref(), &cancel);
     let result = signed_in.await;
     SessionOutcome::SignedIn {
@@ -118,7 +118,8 @@ pub(super) async fn store_key(
     provider: String,
     key: SecretText,
 ) -> SessionOutcome {
-    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let workspace = runtime.workspace();
+    let sign_in = SignIn::new(session.models(), &workspace.env, &workspace.settings);
     let stored = sign_in.store_key(&provider, key.0).await;
     SessionOutcome::KeyStored {
         provider,
@@ -131,7 +132,8 @@ pub(super) async fn sign_out(
     session: AgentSession,
     provider: String,
 ) -> SessionOutcome {
-    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let workspace = runtime.workspace();
+    let sign_in = SignIn::new(session.models(), &workspace.env, &workspace.settings);
     let deleted = sign_in.sign_out(&provider).await;
     SessionOutcome::SignedOut {
         provider,
@@ -140,7 +142,8 @@ pub(super) async fn sign_out(
 }
 
 pub(super) async fn list_logins(runtime: SessionRuntime, session: AgentSession) -> SessionOutcome {
-    let sign_in = SignIn::new(session.models(), &runtime.workspace().env);
+    let workspace = runtime.workspace();
+    let sign_in = SignIn::new(session.models(), &workspace.env, &workspace.settings);
     let stored = sign_in.stored().await;
     SessionOutcome::LoginsListed(stored.map_err(|error| pi_host::describe_error(&error)))
 }

@@ -143,3 +143,44 @@ fn server_urls_are_normalized() {
     assert!(parse_server_url("file:///etc/passwd").is_err());
     assert!(parse_server_url("").is_err());
 }
+
+#[tokio::test]
+async fn the_context_window_survives_unloading() {
+    let list = |status: serde_json::Value, meta: serde_json::Value| {
+        let preset = json!({"id": "preset", "source": "preset", "status": status, "meta": meta});
+        let decides = json!({"id": "judge", "status": {"value": "loaded"},
+            "architecture": {"output_modalities": ["decisions"]}});
+        reply(&json!({"data": [preset, decides]}))
+    };
+    let unloaded = json!({"value": "unloaded"});
+    let trained = json!({"n_ctx_train": 32768});
+    let autoload = || reply(&json!({"models_autoload": true}));
+    let server = ScriptedServer::start([
+        list(
+            json!({"value": "loaded"}),
+            json!({"n_ctx": 4096, "n_ctx_train": 32768}),
+        ),
+        reply(&json!({})),
+        list(unloaded.clone(), trained.clone()),
+        autoload(),
+        list(
+            json!({"value": "unloaded", "args": ["-m", "x", "-c", "8192"]}),
+            trained,
+        ),
+        autoload(),
+        list(unloaded, json!({"n_ctx_train": 32768})),
+        autoload(),
+    ])
+    .await;
+    let store = Arc::new(InMemoryModelsStore::default());
+    let models = models(&server.url(), &store);
+    for expected in [4096, 4096, 8192, 8192] {
+        refresh(&models, NetworkAccess::Allowed).await;
+        let found = models.models(PROVIDER);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.id.as_str(), it.context_window))
+            .collect();
+        assert_eq!(found, [("preset", expected)]);
+    }
+}

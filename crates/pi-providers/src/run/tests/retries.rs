@@ -196,3 +196,32 @@ async fn an_attempt_without_a_response_does_not_reuse_an_earlier_diagnostic() {
     finished.assert_failed(ErrorClass::Network, &["Connection error"]);
     assert_eq!(finished.message.diagnostics, None);
 }
+
+#[tokio::test]
+async fn a_rejected_request_is_replaced_once_by_its_fallback() {
+    let limit = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Too many strict tools (21)"}}"#;
+    let rejects = || ScriptedReply::full(400, &[], limit);
+    let server = ScriptedServer::start([rejects(), rejects()]).await;
+    let fields = json!({"baseUrl": server.url(), "compat": {"supportsStrictTools": true}});
+    let messages = json!([{"role": "system", "content": "", "timestamp": 0, "toolsAdded": [
+        {"name": "read", "description": "Reads.", "parameters": {"type": "object"},
+            "constrainedSampling": {"type": "json_schema", "strict": "prefer"}},
+    ]}]);
+    let options = StreamOptions {
+        api_key: Some("key".into()),
+        ..StreamOptions::default()
+    };
+    let request = request(model("anthropic-messages", fields), messages, options);
+    let protocol = crate::wire::anthropic_messages::AnthropicMessages::default();
+    let finished = finish(stream(protocol, request, HttpClient::new())).await;
+    finished.assert_failed(ErrorClass::InvalidRequest, &["Too many strict tools"]);
+    let strict: Vec<_> = server
+        .requests()
+        .iter()
+        .map(|request| request.json()["tools"][0]["strict"].clone())
+        .collect();
+    assert_eq!(strict, [json!(true), json!(null)]);
+    let diagnostics = finished.message.diagnostics.clone().unwrap();
+    assert_eq!(diagnostics.len(), 1);
+    assert_eq!(diagnostics[0].kind, "anthropic_strict_tools_fallback");
+}

@@ -67,6 +67,8 @@ struct GatewayEvent<'event> {
     #[serde(default)]
     response_id: Option<String>,
     #[serde(default)]
+    response_model: Option<String>,
+    #[serde(default)]
     provider_thinking_level: Option<String>,
     #[serde(default)]
     rewrite: Option<JsonObject>,
@@ -144,6 +146,9 @@ impl PiResponseState {
         message: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         let index = event.content_index;
+        if event.kind.ends_with("_start") {
+            self.check_start(index)?;
+        }
         match event.kind.as_ref() {
             "text_delta" => message.append_text_or_empty(self.block(index)?, &event.delta),
             "thinking_delta" => message.append_thinking_or_empty(self.block(index)?, &event.delta),
@@ -175,6 +180,18 @@ impl PiResponseState {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A block starts after those before it, or replaces one of them.
+    fn check_start(&self, wire_index: usize) -> Result<(), ProviderError> {
+        let last = self.blocks.iter().map(|block| block.wire_index).max();
+        let next = last.map_or(0, |last| last + 1);
+        if wire_index <= next {
+            return Ok(());
+        }
+        Err(ProviderError::protocol(format!(
+            "The stream starts block {wire_index} before block {next}"
+        )))
     }
 
     fn add_block(&mut self, wire_index: usize, content_index: usize) {
@@ -216,6 +233,9 @@ impl PiResponseState {
         message.update(|message| {
             message.usage = event.usage.unwrap_or_default();
             message.response_id = event.response_id;
+            if event.response_model.is_some() {
+                message.response_model = event.response_model;
+            }
             if event.provider_thinking_level.is_some() {
                 message.provider_thinking_level = event.provider_thinking_level;
             }

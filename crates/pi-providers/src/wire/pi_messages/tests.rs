@@ -103,6 +103,10 @@ fn malformed_streams_are_reported() {
             r#"data: {"type":"text_delta","contentIndex":3,"delta":"x"}"#.to_owned() + "\n\n",
             "block 3, which was never started",
         ),
+        (
+            format!("{start}\n\n{}\n\n", start.replace('0', "2")),
+            "starts block 2 before block 1",
+        ),
         ("data: {\"type\n\n".to_owned(), "terminated early"),
         (
             r#"data: {"type":"error","reason":"error"}"#.to_owned(),
@@ -115,6 +119,13 @@ fn malformed_streams_are_reported() {
         let error = error.as_str().unwrap();
         assert!(error.contains(expected), "{error:?} lacks {expected:?}");
     }
+}
+
+#[test]
+fn the_end_names_the_model_that_answered() {
+    let done = br#"data: {"type":"done","reason":"stop","responseModel":"beta"}"#;
+    let events = events(done);
+    assert_eq!(events.last().unwrap()["message"]["responseModel"], "beta");
 }
 
 #[test]

@@ -89,6 +89,51 @@ fn escape_goes_back_then_closes() {
 }
 
 #[test]
+fn a_canceled_sign_in_or_key_returns_to_the_first_question() {
+    let mut tester = tester(None);
+    for (steps, expected) in [
+        (
+            "enter 'xai enter",
+            vec![
+                Intent::SignIn {
+                    provider: "xai".to_owned(),
+                    kind: AuthKind::OAuth,
+                },
+                Intent::CancelSignIn,
+            ],
+        ),
+        ("down enter 'openrou enter", vec![]),
+    ] {
+        tester.press(steps);
+        assert!(!tester.screen().contains("Choose a sign-in method"));
+        tester.press("escape");
+        assert_eq!(tester.intents(), expected, "{steps}");
+        assert!(
+            tester.screen().contains("Choose a sign-in method"),
+            "{steps}"
+        );
+        assert!(!tester.is_done());
+    }
+}
+
+#[test]
+fn radius_is_the_last_choice_of_the_first_question() {
+    let ui = UiTheme::for_tests();
+    let radius = option("radius", "Radius", AuthKind::OAuth, None);
+    let options = options().into_iter().chain([radius]).collect();
+    let mut tester = DialogTester::new(&ui, LoginDialog::open(ui.clone(), options, None));
+    assert!(tester.screen().contains("Sign in with Radius"));
+    tester.press("down down enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::SignIn {
+            provider: "radius".to_owned(),
+            kind: AuthKind::OAuth,
+        }]
+    );
+}
+
+#[test]
 fn a_named_provider_starts_at_once() {
     let mut tester = tester(Some("XAI"));
     assert_eq!(

@@ -1,4 +1,7 @@
 use insta::assert_snapshot;
+use pi_auth::AnthropicFederation;
+use pi_env::Env;
+use pi_http::HttpClient;
 use pi_protocol::{CacheRetention, ErrorClass, ThinkingLevel, ToolChoice};
 use pretty_assertions::assert_eq;
 use secrecy::SecretString;
@@ -25,7 +28,7 @@ fn request(model: Value, messages: Value, options: StreamOptions) -> ModelReques
 }
 
 async fn exchange(request: &ModelRequest) -> HttpExchange {
-    AnthropicMessages.prepare(request).await.unwrap()
+    AnthropicMessages::default().prepare(request).await.unwrap()
 }
 
 /// Builds a request with one short prompt and returns its body.
@@ -631,10 +634,49 @@ async fn a_beta_header_of_the_user_replaces_ours() {
 #[tokio::test]
 async fn a_request_without_a_credential_is_an_error() {
     let request_without_credential = request(json!({}), json!([]), StreamOptions::default());
-    let error = AnthropicMessages
+    let error = AnthropicMessages::default()
         .prepare(&request_without_credential)
         .await
         .unwrap_err();
     assert_eq!(error.class, ErrorClass::Auth);
     assert_eq!(error.message, "No API key for provider mock");
+}
+
+#[tokio::test]
+async fn a_federated_token_authenticates_requests_to_anthropic_only() {
+    let home = pi_test_support::TempHome::new();
+    let identity = home.path().join("identity");
+    std::fs::write(&identity, "identity").unwrap();
+    let token = json!({"access_token": "federated-token", "expires_in": 600}).to_string();
+    let reply = pi_test_support::ScriptedReply::full(200, &[], token);
+    let service = pi_test_support::ScriptedServer::start([reply]).await;
+    let protocol = AnthropicMessages::new(AnthropicFederation::new(HttpClient::new()));
+    let workload = |provider: &str, api_key: Option<&str>| {
+        let model = json!({"provider": provider, "baseUrl": service.url()});
+        let options = StreamOptions {
+            api_key: api_key.map(Into::into),
+            ..StreamOptions::default()
+        };
+        let variables = [
+            ("ANTHROPIC_FEDERATION_RULE_ID", "rule"),
+            ("ANTHROPIC_ORGANIZATION_ID", "org"),
+            ("ANTHROPIC_IDENTITY_TOKEN_FILE", identity.to_str().unwrap()),
+        ];
+        ModelRequest {
+            env: Env::fixed(variables),
+            ..request(model, json!([]), options)
+        }
+    };
+    let exchange = protocol
+        .prepare(&workload("anthropic", None))
+        .await
+        .unwrap();
+    let header = |name: &str| exchange.headers[name].clone().unwrap();
+    assert_eq!(header("authorization"), "Bearer federated-token");
+    assert_eq!(header("anthropic-beta"), "oauth-2025-04-20");
+    assert!(protocol.prepare(&workload("other", None)).await.is_err());
+    let keyed = workload("anthropic", Some("key"));
+    let keyed = protocol.prepare(&keyed).await.unwrap();
+    assert!(!keyed.headers.contains_key("authorization"));
+    assert_eq!(service.requests().len(), 1);
 }

@@ -27,7 +27,7 @@ fn model() -> Model {
 
 fn decoder(model: &Model) -> Box<dyn Decoder> {
     let request = testing::request(model.clone(), json!([]), StreamOptions::default());
-    AnthropicMessages.decoder(&request)
+    AnthropicMessages::default().decoder(&request)
 }
 
 fn events(body: &[u8]) -> Vec<Value> {
@@ -268,7 +268,7 @@ fn error_types_determine_the_class() {
         };
         let body = json!({"type": "error", "error": {"type": kind, "message": "why"}}).to_string();
         let spaced = body.replace("\":", "\": ");
-        let error = AnthropicMessages.error(&head, &spaced);
+        let error = AnthropicMessages::default().error(&head, &spaced);
         assert_eq!(error.class, class, "{kind}");
         assert!(error.message.starts_with(&status.to_string()), "{kind}");
         assert!(error.message.ends_with(&body), "{kind}");
@@ -290,7 +290,7 @@ fn the_effort_of_the_request_is_recorded() {
         },
     );
     let events = testing::decode(
-        AnthropicMessages.decoder(&request),
+        AnthropicMessages::default().decoder(&request),
         &model,
         [fixture!("text")],
     );
