@@ -23,10 +23,10 @@ mod client;
 mod connect;
 mod download;
 mod headers;
+mod known_secrets;
 mod network_error;
 mod proxy;
 pub mod retry;
-mod known_secrets;
 mod sse;
 mod status;
 mod tls;
@@ -40,8 +40,8 @@ pub use download::Download;
 pub use headers::{
     HeaderOverrides, ResponseHead, merge_headers, response_head, set_header, to_header_map,
 };
-pub use network_error::{Route, TimeoutKind, error_chain, read_error, root_cause, send_error};
 pub use known_secrets::KnownSecrets;
+pub use network_error::{Route, TimeoutKind, error_chain, read_error, root_cause, send_error};
 pub use sse::{SseEvent, SseParser};
 pub use status::classify_status;
 pub use websocket::{WebSocket, WebSocketMessage};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use pi_env::Env;
 use pi_http::{
-    ConnectState, HeaderOverrides, HttpClient, ResponseHead, Route, KnownSecrets, TimeoutKind,
+    ConnectState, HeaderOverrides, HttpClient, KnownSecrets, ResponseHead, Route, TimeoutKind,
     merge_headers, read_error, response_head, retry, send_error, to_header_map, user_agent,
     with_connect_reporting,
 };
