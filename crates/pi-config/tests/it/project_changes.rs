@@ -1,8 +1,6 @@
 //! Changes of a trusted project since its last use.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use pi_config::{
     AgentDir, ProjectChanges, TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust,

@@ -117,7 +117,7 @@ impl Backend for AgentSession {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
-        self.watch_configuration(&call.id);
+        self.watch_configuration_of_tool(call);
         let environment = Arc::clone(self.0.state().tools.environment());
         ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }

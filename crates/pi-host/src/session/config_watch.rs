@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use pi_config::AgentDirStamp;
-use pi_protocol::ConfigScope;
+use pi_protocol::{ConfigScope, ToolCall};
 use thiserror::Error;
 
 use super::AgentSession;
+
+/// Built-in tools that write nothing. Checking the files around each of their calls would cost more than a small read.
+const READING_TOOLS: [&str; 4] = ["read", "grep", "find", "ls"];
 
 /// The event of reports about changes.
 pub(crate) const CONFIGURATION_EVENT: &str = "configuration";
@@ -34,6 +37,10 @@ impl ConfigWatch {
         self.before.insert(call.to_owned(), now);
     }
 
+    fn is_watched(&self, call: &str) -> bool {
+        self.before.contains_key(call)
+    }
+
     /// Returns what changed since the call began and was not reported for another one.
     fn end(&mut self, call: &str, now: AgentDirStamp) -> Vec<String> {
         let Some(before) = self.before.remove(call) else {
@@ -51,6 +58,13 @@ impl ConfigWatch {
 }
 
 impl AgentSession {
+    /// Remembers the configuration before a call of a tool that may write.
+    pub(super) fn watch_configuration_of_tool(&self, call: &ToolCall) {
+        if !READING_TOOLS.contains(&call.name.as_str()) {
+            self.watch_configuration(&call.id);
+        }
+    }
+
     /// Remembers the configuration before a call.
     pub(super) fn watch_configuration(&self, call: &str) {
         if let Some(stamp) = self.configuration_stamp() {
@@ -60,6 +74,9 @@ impl AgentSession {
 
     /// Reports what changed during a call.
     pub(super) fn report_changed_configuration(&self, call: &str, cause: &'static str) {
+        if !self.0.state().configuration.is_watched(call) {
+            return;
+        }
         let Some(stamp) = self.configuration_stamp() else {
             return;
         };
