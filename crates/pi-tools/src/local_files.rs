@@ -42,7 +42,7 @@ impl FileOperations for LocalFiles {
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
         run_blocking(path, |path| {
             let (mut file, metadata) = open_regular(&path)?;
-            let start = read_start(&mut file)?;
+            let start = read_start(&mut file, metadata.len())?;
             let is_complete = start.len() < START_BYTES;
             let start = io::Cursor::new(start);
             Ok(OpenFile {
@@ -83,8 +83,10 @@ impl FileOperations for LocalFiles {
 /// Bytes that are read when a file is opened. Most files are complete then, without another switch of threads.
 const START_BYTES: usize = 64 * 1024;
 
-fn read_start(file: &mut File) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
+fn read_start(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
+    // With a byte to spare, one call reads the file and the next one sees its end.
+    let capacity = usize::try_from(size).unwrap_or(START_BYTES) + 1;
+    let mut start = Vec::with_capacity(capacity.min(START_BYTES));
     file.take(START_BYTES as u64).read_to_end(&mut start)?;
     Ok(start)
 }

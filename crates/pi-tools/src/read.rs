@@ -5,8 +5,6 @@
 
 mod window;
 
-use std::path::PathBuf;
-
 use futures_util::future::BoxFuture;
 use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
@@ -119,10 +117,8 @@ impl ReadTool {
         cx: &ToolContext,
         arguments: &ReadArguments,
     ) -> Result<ToolOutput, ToolError> {
-        let failure =
-            |error: FileError| ToolError::new(format!("Cannot read {}: {error}", arguments.path));
-        let path = locate(cx, &arguments.path).await?;
-        let mut file = cx.env.files.open(&path).await.map_err(failure)?;
+        let failure = |error: FileError| read_failure(&arguments.path, &error);
+        let mut file = open(cx, &arguments.path).await?;
         let head = read_head(&mut file).await.map_err(failure)?;
         if let Some(media_type) = sniff_image(&head) {
             return self
@@ -222,16 +218,28 @@ fn with_structured_content(mut output: ToolOutput) -> ToolOutput {
     output
 }
 
-/// Returns the path of the file, trying name variants that look the same.
-async fn locate(cx: &ToolContext, raw_path: &str) -> Result<PathBuf, ToolError> {
-    let candidates = PathResolver::of(cx).candidates(raw_path)?;
-    for candidate in &candidates {
-        let status = cx.env.files.status(candidate).await;
-        if !matches!(status, Err(FileError::Missing | FileError::NotADirectory)) {
-            return Ok(candidate.clone());
+/// Opens the file, trying name variants that look the same.
+async fn open(cx: &ToolContext, raw_path: &str) -> Result<OpenFile, ToolError> {
+    let failure = |error: FileError| read_failure(raw_path, &error);
+    let mut first_error = FileError::Missing;
+    for (index, candidate) in PathResolver::of(cx)
+        .candidates(raw_path)?
+        .iter()
+        .enumerate()
+    {
+        match cx.env.files.open(candidate).await {
+            Err(error @ (FileError::Missing | FileError::NotADirectory)) if index == 0 => {
+                first_error = error;
+            }
+            Err(FileError::Missing | FileError::NotADirectory) => {}
+            opened => return opened.map_err(failure),
         }
     }
-    Ok(candidates.into_iter().next().unwrap_or_default())
+    Err(failure(first_error))
+}
+
+fn read_failure(raw_path: &str, error: &FileError) -> ToolError {
+    ToolError::new(format!("Cannot read {raw_path}: {error}"))
 }
 
 async fn read_head(file: &mut OpenFile) -> Result<Vec<u8>, FileError> {

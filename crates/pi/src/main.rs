@@ -24,6 +24,8 @@ mod output;
 mod own_stdio;
 mod package_command;
 mod panics;
+#[cfg(unix)]
+mod pipe_writer;
 mod print_mode;
 mod prompt_input;
 mod replay_command;

@@ -10,6 +10,9 @@ use std::sync::OnceLock;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+#[cfg(unix)]
+use crate::pipe_writer::PipeWriter;
+
 static STDIN: OnceLock<File> = OnceLock::new();
 static STDOUT: OnceLock<File> = OnceLock::new();
 
@@ -74,9 +77,22 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 /// Returns the program's output for a task.
 pub(crate) fn async_stdout() -> Box<dyn AsyncWrite + Send + Unpin> {
     match STDOUT.get().and_then(|file| file.try_clone().ok()) {
-        Some(file) => Box::new(tokio::fs::File::from_std(file)),
+        Some(file) => write_in_task(file),
         None => Box::new(tokio::io::stdout()),
     }
+}
+
+#[cfg(unix)]
+fn write_in_task(file: File) -> Box<dyn AsyncWrite + Send + Unpin> {
+    match PipeWriter::new(file) {
+        Ok(pipe) => Box::new(pipe),
+        Err(file) => Box::new(tokio::fs::File::from_std(file)),
+    }
+}
+
+#[cfg(not(unix))]
+fn write_in_task(file: File) -> Box<dyn AsyncWrite + Send + Unpin> {
+    Box::new(tokio::fs::File::from_std(file))
 }
 
 /// Returns the program's input for a task.
