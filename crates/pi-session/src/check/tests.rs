@@ -225,7 +225,12 @@ fn problems_with_links_are_found() {
         (
             lines(&[
                 HEADER,
-                &typed("message", "a", "", r#""message":{"role":"usar","content":"hi"}"#),
+                &typed(
+                    "message",
+                    "a",
+                    "",
+                    r#""message":{"role":"usar","content":"hi"}"#,
+                ),
             ]),
             vec!["unknown-type"],
         ),
