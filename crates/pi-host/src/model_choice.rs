@@ -49,10 +49,9 @@ pub(crate) struct PriorChoice {
 }
 
 impl PriorChoice {
-    /// Reads the last choices of a session; `None` if it has no messages yet. A session without a file has entries
-    /// at this point only if it was restored after a kill, and then its choices are kept.
+    /// Reads the last choices of a session; `None` if it has no messages yet, unless it was restored after a kill.
     pub(crate) fn from_session(session: &Session) -> Result<Option<Self>, SessionError> {
-        let is_restored = !session.is_saved() && session.leaf_id().is_some();
+        let is_restored = session.open_report().restored_draft;
         if !is_restored && !path_has(session, shows_messages)? {
             return Ok(None);
         }

@@ -101,6 +101,8 @@ pub struct OpenReport {
     pub restored_commands: usize,
     /// Messages that a killed process had queued; see [`Pending::take_restored`].
     pub restored_messages: usize,
+    /// The session has no file yet and was restored from the journal of a killed process.
+    pub restored_draft: bool,
 }
 
 /// Options for creating a session.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use pi_protocol::{BranchSummaryEntry, Entry, EntryBody, EntryId, EntryKind, SessionHeader};
+use pi_protocol::{
+    BranchSummaryEntry, Entry, EntryBody, EntryId, EntryKind, MessageRole, SessionHeader,
+};
 
 use super::problem::{Findings, ProblemKind};
 use super::salvage::{self, SalvagedInfo};
@@ -186,7 +188,14 @@ impl FileScanBuilder {
         match (fields.type_name.as_deref(), fields.id.as_deref()) {
             (Some("session"), _) => self.visit_header(line, range, bytes),
             (Some(_), Some(id)) => match parse::<Entry>(bytes) {
-                Some(entry) => self.visit_entry(line, range, &entry),
+                Some(entry) => {
+                    if entry.body.kind() == EntryKind::Message(MessageRole::Unknown) {
+                        let role = fields.role.as_deref().unwrap_or_default();
+                        let type_name = format!("message with role \"{role}\"");
+                        *self.unknown_types.entry(type_name).or_default() += 1;
+                    }
+                    self.visit_entry(line, range, &entry);
+                }
                 None => {
                     let id = EntryId::from(id);
                     self.report_unreadable(line, range, ProblemKind::TooDeeplyNested { id });

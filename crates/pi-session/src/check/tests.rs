@@ -223,6 +223,18 @@ fn problems_with_links_are_found() {
             vec!["unknown-type"],
         ),
         (
+            lines(&[
+                HEADER,
+                &typed(
+                    "message",
+                    "a",
+                    "",
+                    r#""message":{"role":"usar","content":"hi"}"#,
+                ),
+            ]),
+            vec!["unknown-type"],
+        ),
+        (
             lines(&[HEADER, &typed("label", "a", "", r#""x":1"#)]),
             vec!["2 unexpected-shape"],
         ),

@@ -65,6 +65,7 @@ pub(crate) fn session_from_journal(
         has_draft: true,
         ..PendingState::default()
     };
+    session.open_report.restored_draft = true;
     session.pending().restore(journal)?;
     Ok(Some(session))
 }

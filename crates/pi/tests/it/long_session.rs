@@ -4,8 +4,13 @@
 //! The full size is measured on a release build:
 //!
 //! ```sh
-//! PI_TEST_BINARY=target/release/pi cargo test -p pi --test it a_million_entries -- --ignored --nocapture
+//! PI_TEST_BINARY=$PWD/target/release/pi cargo test -p pi --test it a_million_entries -- --ignored --nocapture
 //! ```
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the numbers of the full size are for people"
+)]
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
