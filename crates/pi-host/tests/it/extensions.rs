@@ -236,6 +236,7 @@ async fn a_provider_of_an_extension_supports_sign_in() {
     let context = OAuthContext {
         http: HttpClient::new(),
         env: harness.env.env(),
+        device_id: None,
     };
     let person = FixedLogin::default();
     let cancel = CancellationToken::new();
