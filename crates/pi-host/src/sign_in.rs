@@ -149,3 +149,36 @@ impl SignIn {
         deleted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pi_protocol::settings::Settings;
+    use pi_providers::ModelsOptions;
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn sign_in(stored: Option<&str>) -> SignIn {
+        let settings = SettingsStore::in_memory(Settings {
+            device_id: stored.map(str::to_owned),
+            ..Settings::default()
+        });
+        let env = Env::fixed::<&str, &str>([]);
+        SignIn::new(&Models::new(ModelsOptions::default()), &env, &settings)
+    }
+
+    #[test]
+    fn the_device_id_is_created_once() {
+        for stored in [None, Some("not a UUID")] {
+            let sign_in = sign_in(stored);
+            let created = sign_in.device_id().unwrap();
+            assert!(Uuid::parse_str(&created).is_ok(), "{created}");
+            let settings = sign_in.settings.scope(ConfigScope::User);
+            assert_eq!(settings.device_id.as_ref(), Some(&created));
+            assert_eq!(sign_in.device_id().unwrap(), created);
+        }
+        let known = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
+        let id = sign_in(Some(known)).device_id().unwrap();
+        assert_eq!(id, known.to_lowercase());
+    }
+}

@@ -74,20 +74,9 @@ pub(crate) async fn drive(
         secrets,
         last_response: None,
     };
-    let outcome = if cancel.is_cancelled() {
-        None
-    } else {
-        let canceled = async {
-            cancel.cancelled().await;
-            // Content that arrived before the cancellation is kept, even if it has not been read yet.
-            tokio::task::yield_now().await;
-        };
-        tokio::select! {
-            biased;
-            outcome = driver.exchange(&mut writer) => Some(outcome),
-            () = canceled => None,
-        }
-    };
+    let outcome = cancel
+        .run_until_cancelled(driver.exchange(&mut writer))
+        .await;
     match outcome {
         Some(Ok(())) => writer.complete().await,
         Some(Err(cause)) => {
