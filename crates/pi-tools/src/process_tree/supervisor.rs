@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustix::process::Pid;
 
 use super::table::{PipeId, Process};
-use super::unix::{TreeMembers, kill_attached};
+use super::unix::{TreeMembers, kill_attached, kill_group};
 
 /// The argument of the program that runs [`supervise_commands`].
 static ARGUMENT: OnceLock<&'static str> = OnceLock::new();
@@ -280,8 +280,11 @@ impl SupervisedCommands {
             }
         }
         for (id, (_, started)) in self.children {
-            if let Some(child) = running(id, started) {
-                kill_attached(&child);
+            match running(id, started) {
+                Some(child) => kill_attached(&child),
+                // It may have exited because this process did, and left children behind.
+                None if Process::read(id).is_none() => kill_group(id),
+                None => {}
             }
         }
     }

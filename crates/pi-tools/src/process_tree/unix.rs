@@ -236,6 +236,16 @@ pub(super) fn kill_attached(root: &Process) {
         std::thread::sleep(POLL_INTERVAL);
     }
     root.signal(Signal::KILL);
+    kill_group(root.id);
+}
+
+/// Kills the process group that a process leads or led, if there is one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn kill_group(leader: i32) {
+    if let Some(group) = Pid::from_raw(leader) {
+        // Fails if the process was not a leader, or if the group is gone.
+        rustix::process::kill_process_group(group, Signal::KILL).ok();
+    }
 }
 
 /// Adds the descendants of known processes that are accepted.

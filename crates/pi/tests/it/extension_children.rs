@@ -2,25 +2,17 @@
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pi_test_support::ScriptedReply;
 use rustix::process::{Pid, Signal};
 use serde_json::json;
 
-use crate::harness::{TEST_TIMEOUT, TestContext};
+use crate::harness::{TEST_TIMEOUT, TestContext, node};
 
 fn extension() -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/extension_children");
     directory.join("spawn.ts").to_string_lossy().into_owned()
-}
-
-/// Returns the Node of the TypeScript pi, if that is installed.
-fn node() -> Option<PathBuf> {
-    let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
-    let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
-    let node = peer?.join("node_modules/.bin/node");
-    node.exists().then_some(node)
 }
 
 /// Waits for a file with the ID of a process.
@@ -81,13 +73,8 @@ async fn children_end_when_the_process_is_killed() {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::print_stdout,
-    reason = "skipped tests are reported in the output"
-)]
 async fn children_of_node_end_when_the_process_is_killed() {
     let Some(node) = node() else {
-        println!("skipped: needs Node 22.15 or newer");
         return;
     };
     let path = std::env::var("PATH").unwrap_or_default();

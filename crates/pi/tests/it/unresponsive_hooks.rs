@@ -72,7 +72,7 @@ const LOADING: [&str; 2] = ["import", "load"];
 const SILENT: [&str; 4] = ["never", "loop", "block", "flood"];
 
 /// Time that hooks have, in milliseconds: short for tests that wait for it, endless for those that do not.
-const SHORT: &str = "200";
+const SHORT: &str = "500";
 const ENDLESS: &str = "3600000";
 
 /// Number of processes at a time.

@@ -155,19 +155,17 @@ fn use_terminal(context: &TestContext, hook: BadHook) {
     terminal.wait("done");
     terminal.wait_gone("to stop");
     terminal.submit(&command(hook));
-    if hook.hook == "ui_prompt_end" {
+    if hook.hook.starts_with("ui_prompt") {
         terminal.wait("Question");
         terminal.send("\r");
+        terminal.wait_gone("Continue?");
     }
     if hook.is_silent() {
         terminal.wait("Disable the extension");
         terminal.send("\x1b[B\r");
         terminal.wait_gone("Quit");
-    }
-    if hook.hook == "ui_prompt_start" {
-        terminal.wait("Question");
-        terminal.send("\r");
-        terminal.wait_gone("Question");
+    } else {
+        terminal.wait("thrown by the hook");
     }
     if !["session_before_switch", "session_before_fork"].contains(&hook.hook) {
         // The prompt may have the text of the message that was left.

@@ -1,8 +1,6 @@
 //! The same on the Node host, whose code cannot be interrupted: a process that stays blocked is killed. Without a
 //! suitable Node the tests are skipped with a message.
 
-use std::path::PathBuf;
-
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -11,7 +9,7 @@ use pi_test_support::ScriptedReply;
 use super::modes::print_in;
 use super::rpc_session::{RpcSession, is_entered, is_response};
 use super::{BadHook, ENDLESS, LOADING, SILENT, all, for_each, tools};
-use crate::harness::TestContext;
+use crate::harness::{TestContext, node};
 
 /// A hook of each phase.
 const HOOKS: [&str; 7] = [
@@ -27,24 +25,9 @@ const HOOKS: [&str; 7] = [
 /// Time that hooks have, in milliseconds: long enough for the start of Node.
 const LIMIT: &str = "5000";
 
-/// Returns the Node of the TypeScript pi, if that is installed.
-fn node() -> Option<PathBuf> {
-    let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
-    let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
-    let node = peer?.join("node_modules/.bin/node");
-    node.exists().then_some(node)
-}
-
 /// Returns a context in which extensions run on Node; `None` without a suitable one.
-#[expect(
-    clippy::print_stdout,
-    reason = "skipped tests are reported in the output"
-)]
 async fn node_context(replies: [ScriptedReply; 2]) -> Option<TestContext> {
-    let Some(node) = node() else {
-        println!("skipped: needs Node 22.15 or newer");
-        return None;
-    };
+    let node = node()?;
     let context = TestContext::new(replies).await;
     let settings = json!({"extensionHost": "node"}).to_string();
     context.home.write("agent/settings.json", settings);
