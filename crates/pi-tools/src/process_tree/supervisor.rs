@@ -76,7 +76,7 @@ pub enum ChildPurpose {
 }
 
 /// A child process that is killed if this process is, until this is dropped. So are its descendants,
-/// except those that lead a session of their own.
+/// except those that lead another session.
 #[derive(Debug)]
 pub struct SupervisedChild(i32);
 
