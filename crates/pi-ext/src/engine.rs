@@ -31,6 +31,7 @@ pub use watchdog::EngineLimits;
 pub(crate) use watchdog::{Heartbeat, Watchdog};
 
 use crate::cache::SourceCache;
+use crate::child_guard::{ChildSupervisor, SharedSupervisor};
 use crate::error::EngineError;
 use crate::host::{EngineHost, SharedHost};
 use crate::running_hooks::RunningHooks;
@@ -73,6 +74,7 @@ pub struct EngineOptions {
     pub(crate) packages: Vec<(String, String)>,
     pub(crate) tui_toolkit: Option<SharedToolkit>,
     pub(crate) running_hooks: Arc<RunningHooks>,
+    pub(crate) child_supervisor: SharedSupervisor,
 }
 
 impl EngineOptions {
@@ -88,7 +90,15 @@ impl EngineOptions {
             packages: Vec::new(),
             tui_toolkit: None,
             running_hooks: Arc::default(),
+            child_supervisor: SharedSupervisor::default(),
         }
+    }
+
+    /// Sets the supervisor of child processes.
+    #[must_use]
+    pub fn with_child_supervisor(mut self, supervisor: Arc<dyn ChildSupervisor>) -> Self {
+        self.child_supervisor = SharedSupervisor(Some(supervisor));
+        self
     }
 
     #[must_use]

@@ -18,6 +18,7 @@
 //! ```
 
 mod cache;
+mod child_guard;
 mod commonjs_exports;
 mod embedded;
 mod engine;
@@ -36,6 +37,7 @@ mod tui_toolkit;
 mod typescript;
 
 pub use cache::SourceCache;
+pub use child_guard::{ChildGuard, ChildSupervisor, ChildUse};
 pub use commonjs_exports::CommonJsExports;
 pub use engine::{CallOptions, Engine, EngineLimits, EngineOptions, ProcessInfo};
 pub use error::{EngineError, JsException};

@@ -287,27 +287,34 @@ impl ExtensionManager {
         (self.engine.is_started() || !self.node.is_alive()).then_some(&self.engine)
     }
 
-    /// Calls a function on every running host.
+    /// Calls a function on every running host. One that is blocked does not delay the other.
     async fn call_all_hosts(
         &self,
         function: JsFunction,
         values: Vec<Value>,
     ) -> Result<(), EngineError> {
         let JsFunction { module, name } = function;
-        if self.node.is_alive() {
+        let on_node = async {
+            if !self.node.is_alive() {
+                return Ok(());
+            }
             let options = CallOptions::default();
             let called = self.node.call(module, name, values.clone(), options);
             match called.await {
                 // The exit of Node has already been reported as a fault.
-                Ok(_) | Err(EngineError::Node(_)) => {}
-                Err(error) => return Err(error),
+                Ok(_) | Err(EngineError::Node(_)) => Ok(()),
+                Err(error) => Err(error),
             }
-        }
-        if let Some(engine) = self.embedded() {
-            let options = CallOptions::default();
-            engine.call(module, name, values, options).await?;
-        }
-        Ok(())
+        };
+        let embedded = async {
+            if let Some(engine) = self.embedded() {
+                let options = CallOptions::default();
+                engine.call(module, name, values.clone(), options).await?;
+            }
+            Ok(())
+        };
+        let (on_node, embedded) = tokio::join!(on_node, embedded);
+        on_node.and(embedded)
     }
 }
 

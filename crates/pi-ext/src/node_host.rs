@@ -7,7 +7,9 @@
 
 mod frame;
 mod module_server;
+mod output;
 mod process;
+mod spawn;
 mod terminal_service;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use pi_ext::{EngineError, ExtensionHost, HostRecovery};
+use pi_ext::{EngineError, HostRecovery};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -12,19 +12,23 @@ use crate::events::{self, EventResult, ExtensionEvent, InputEvent};
 use crate::front_end::ExtensionFailure;
 use crate::hooks::{AbandonedHook, Hook};
 
-/// Time an extension has to finish canceled work; a promise that never settles would block the
-/// session forever.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time that canceled work of an extension has to return a result. Work that ignores its abort signal is
+/// abandoned after that, so that an abort takes less than 100 ms.
+const CANCEL_GRACE: Duration = Duration::from_millis(50);
+
+/// Time that a host has to respond after it did not process a cancellation.
+const CANCEL_RECOVERY: Duration = Duration::from_secs(2);
 
 /// Events whose handlers decide whether something runs. A handler that fails, or that the engine
 /// had to stop, blocks it (`js/pi/dispatch.js`).
 const FAIL_CLOSED_EVENTS: [&str; 2] = ["tool_call", "user_bash"];
 
-/// Time that an engine has to process a cancellation before the code that keeps it busy is interrupted.
-const SIGNAL_GRACE: Duration = Duration::from_millis(50);
+/// Time that the hosts have to process a cancellation before code that keeps one busy is interrupted.
+const SIGNAL_GRACE: Duration = Duration::from_millis(25);
 
 impl ExtensionsInner {
-    /// Awaits work of an extension and signals cancellation to it.
+    /// Awaits work of an extension and signals cancellation to it. Fails with [`EngineError::Interrupted`]
+    /// if the work does not end then; its late result is discarded.
     pub(crate) async fn until_cancelled<Reply>(
         &self,
         running: impl Future<Output = Result<Reply, EngineError>>,
@@ -37,25 +41,27 @@ impl ExtensionsInner {
             outcome = &mut running => return outcome,
             () = cancel.cancelled() => {}
         }
-        let late = tokio::time::sleep(CANCEL_TIMEOUT);
-        tokio::select! {
-            outcome = running => outcome,
-            // A host that is blocked does not process the signal.
-            never = self.cancel_blocked(signal) => never,
-            () = late => Err(EngineError::TimedOut(CANCEL_TIMEOUT)),
+        // A host that is blocked takes longer to process the signal than this work is awaited.
+        if let Some(shared) = self
+            .bridge
+            .shared()
+            .ok()
+            .and_then(|shared| shared.upgrade())
+        {
+            self.bridge
+                .begin(async move { shared.cancel_blocked(signal).await });
         }
+        let outcome = tokio::time::timeout(CANCEL_GRACE, running).await;
+        outcome.unwrap_or(Err(EngineError::Interrupted))
     }
 
-    /// Signals cancellation; if the embedded engine does not process the signal, interrupts the code that
-    /// keeps it busy. Never completes.
-    async fn cancel_blocked<Never>(&self, signal: u64) -> Never {
+    /// Signals cancellation; if a host does not process the signal, stops the code that keeps it busy.
+    async fn cancel_blocked(&self, signal: u64) {
         let signaling = self.signal_cancellation(signal);
         if tokio::time::timeout(SIGNAL_GRACE, signaling).await.is_err() {
-            let recovering = self.engine.recover(ExtensionHost::Embedded, CANCEL_TIMEOUT);
-            recovering.await;
+            self.engine.recover_all(CANCEL_RECOVERY).await;
             self.signal_cancellation(signal).await;
         }
-        std::future::pending().await
     }
 
     /// Aborts the `AbortSignal` that an extension received for its work.

@@ -10,7 +10,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pi_env::Env;
 use pi_ext::ExtensionHost;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -18,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
 use crate::bridge::lock;
-use crate::events::{ExtensionEvent as _, InputEvent, SessionShutdownEvent};
+use crate::events::{
+    ExtensionEvent as _, InputEvent, SessionShutdownEvent, UiPromptEnd, UiPromptStart,
+};
 use crate::front_end::{
     DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode,
 };
-
-/// Limits the time that extensions have to respond, in milliseconds.
-const TIMEOUT_VARIABLE: &str = "PI_EXTENSION_TIMEOUT_MS";
+use crate::hook_limits::HookLimits;
 
 /// Time that hooks have to end after an abort, so that those that are almost done are not lost.
 const ABORT_GRACE: Duration = Duration::from_millis(25);
@@ -35,55 +34,9 @@ const ABORT_RECOVERY: Duration = Duration::from_millis(40);
 /// Time that a host has to respond after a hook missed its deadline.
 const RECOVERY: Duration = Duration::from_millis(500);
 
-/// Events whose handlers may call a model to write a summary.
-const SUMMARY_EVENTS: [&str; 2] = ["session_before_compact", "session_before_tree"];
-
 const WAIT: &str = "Wait";
 const DISABLE: &str = "Disable the extension until /reload";
 const QUIT: &str = "Quit";
-
-/// How long extensions may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HookLimits {
-    hook: Duration,
-    /// For events whose handlers may call a model.
-    summary: Duration,
-    pub(crate) load: Duration,
-    shutdown: Duration,
-}
-
-impl HookLimits {
-    pub(crate) fn from_env(env: &Env) -> Self {
-        let default = Self {
-            hook: Duration::from_secs(30),
-            summary: Duration::from_mins(5),
-            load: Duration::from_secs(30),
-            shutdown: Duration::from_secs(5),
-        };
-        let given = env.var(TIMEOUT_VARIABLE);
-        let given = given.and_then(|value| value.trim().parse().ok());
-        let Some(given) = given.filter(|milliseconds| *milliseconds > 0) else {
-            return default;
-        };
-        let given = Duration::from_millis(given);
-        Self {
-            hook: given,
-            summary: given,
-            load: given,
-            shutdown: default.shutdown.min(given),
-        }
-    }
-
-    fn of(&self, event: &str) -> Duration {
-        if event == SessionShutdownEvent::NAME {
-            self.shutdown
-        } else if SUMMARY_EVENTS.contains(&event) {
-            self.summary
-        } else {
-            self.hook
-        }
-    }
-}
 
 /// Why hooks in progress are abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,7 +191,7 @@ impl ExtensionsInner {
         loop {
             tokio::select! {
                 () = aborted(hook, &mut interrupts) => return self.abort_hook(hook).await,
-                () = self.deadline(limit) => {}
+                () = self.hook_deadline(hook, limit) => {}
             }
             let decision = tokio::select! {
                 decision = self.decide(hook, limit) => decision,
@@ -268,6 +221,16 @@ impl ExtensionsInner {
     async fn signal_and_wait(&self, signal: u64) {
         self.signal_cancellation(signal).await;
         std::future::pending::<()>().await;
+    }
+
+    /// Completes when the time of a hook is over. Hooks that observe dialogs have no more time while one is
+    /// open: they may be what keeps it from being shown.
+    async fn hook_deadline(&self, hook: &Hook<'_>, limit: Duration) {
+        if [UiPromptStart::NAME, UiPromptEnd::NAME].contains(&hook.name) {
+            tokio::time::sleep(limit).await;
+        } else {
+            self.deadline(limit).await;
+        }
     }
 
     /// Completes when the time is over that extensions have without a dialog.
@@ -389,34 +352,15 @@ async fn aborted(hook: &Hook<'_>, interrupts: &mut watch::Receiver<u64>) {
 
 #[cfg(test)]
 mod tests {
+    use pi_env::Env;
     use pretty_assertions::assert_eq;
     use serde_json::json;
 
     use super::*;
 
-    fn limits(variables: &[(&str, &str)]) -> HookLimits {
-        HookLimits::from_env(&Env::fixed(variables.iter().copied()))
-    }
-
-    #[test]
-    fn the_environment_limits_all_hooks() {
-        let limits = limits(&[(TIMEOUT_VARIABLE, "200")]);
-        for event in ["turn_start", "session_before_compact", "session_shutdown"] {
-            assert_eq!(limits.of(event), Duration::from_millis(200), "{event}");
-        }
-        assert_eq!(limits.load, Duration::from_millis(200));
-    }
-
-    #[test]
-    fn an_invalid_limit_is_ignored() {
-        for value in ["", "0", "soon", "-1"] {
-            assert_eq!(limits(&[(TIMEOUT_VARIABLE, value)]), limits(&[]), "{value}");
-        }
-    }
-
     #[test]
     fn an_aborted_extension_receives_events_again_with_the_next_input() {
-        let state = HookState::new(limits(&[]));
+        let state = HookState::new(HookLimits::from_env(&Env::fixed::<&str, &str>([])));
         state.suspend(Some("/a.ts".to_owned()));
         state.disable("/b.ts".to_owned(), false);
         state.disable("/c.ts".to_owned(), true);

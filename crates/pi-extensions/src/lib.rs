@@ -9,6 +9,8 @@
 mod bridge;
 mod callbacks;
 mod calls;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod child_supervisor;
 mod control;
 mod dispatch;
 pub mod events;
@@ -16,6 +18,7 @@ mod extension_thread;
 mod front_end;
 mod handle;
 mod handlers;
+mod hook_limits;
 mod hooks;
 mod jobs;
 mod open_dialogs;
@@ -70,7 +73,8 @@ pub use send_message::{DraftData, SendOptions};
 pub use startup_ui::StartupUi;
 
 use bridge::ExtensionBridge;
-use hooks::{HookLimits, HookState};
+use hook_limits::HookLimits;
+use hooks::HookState;
 use registration::{FlagKind, ProviderData, Registrations, ToolData};
 use sign_in::ExtensionSignIn;
 
@@ -120,6 +124,10 @@ impl SessionExtensions {
             ))
             .with_process(process_info(&environment.cwd))
             .with_proxy(environment.settings.http_proxy());
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            engine = engine.with_child_supervisor(Arc::new(child_supervisor::CommandSupervisor));
+        }
         if let Some(kit) = &options.tui_toolkit {
             engine = engine.with_tui_toolkit(Arc::clone(kit));
         }

@@ -141,6 +141,13 @@ impl ExtensionsInner {
         self.bridge.open_updates(signal, progress);
         let outcome = self.until_cancelled(run(signal), signal, cancel).await;
         self.bridge.close_updates(signal);
+        if cancel.is_cancelled() && outcome == Err(EngineError::Interrupted) {
+            // The tool ignores its signal. Other errors are its own.
+            return Ok(ToolOutput {
+                is_error: Some(true),
+                ..ToolOutput::aborted()
+            });
+        }
         let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;
         serde_json::from_value(output)
             .map_err(|error| ToolError::new(format!("invalid tool result: {error}")))

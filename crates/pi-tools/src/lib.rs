@@ -67,7 +67,9 @@ pub use memory::{MemoryFiles, MemoryProcesses};
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use paths::{PathError, PathResolver};
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use process_tree::{end_commands_with_process, supervise_commands};
+pub use process_tree::{
+    ChildPurpose, SupervisedChild, end_commands_with_process, release_children, supervise_commands,
+};
 pub use read::{READ_PROMPT, ReadTool};
 pub use search::{FileSearch, LocalSearch};
 pub use session_variables::{SessionVariables, SharedSessionVariables};

@@ -24,7 +24,9 @@ mod unix;
 mod windows;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use supervisor::{end_commands_with_process, supervise_commands};
+pub use supervisor::{
+    ChildPurpose, SupervisedChild, end_commands_with_process, release_children, supervise_commands,
+};
 #[cfg(unix)]
 pub(crate) use unix::{OutputPipe, ProcessTree};
 #[cfg(windows)]

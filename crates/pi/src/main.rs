@@ -69,7 +69,10 @@ fn main() -> ExitCode {
         pi_tools::end_commands_with_process(SUPERVISE_COMMANDS);
     }
     panics::install_exit_hook();
-    dispatch(words).into()
+    let exit = dispatch(words);
+    #[cfg(target_os = "linux")]
+    pi_tools::release_children();
+    exit.into()
 }
 
 fn dispatch(words: Vec<OsString>) -> Exit {

@@ -164,6 +164,12 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
             "This call was not run: {error}. Repeat the call with complete arguments."
         ));
     }
+    let cancel = backend.control().begin(CancelScope::Run);
+    let aborted = || PreflightOutcome::Refused(ToolOutput::aborted());
+    // Preparing a schema takes time that an aborted run does not have.
+    if cancel.is_cancelled() {
+        return aborted();
+    }
     let prepared = match tool.prepare(call.arguments.clone()).await {
         Ok(prepared) => prepared,
         Err(error) => return refuse(error.0),
@@ -178,10 +184,9 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
         call,
         arguments,
     };
-    let cancel = backend.control().begin(CancelScope::Run);
     let reviewed = backend.before_tool_call(pending.clone(), &cancel).await;
     if cancel.is_cancelled() {
-        return PreflightOutcome::Refused(ToolOutput::aborted());
+        return aborted();
     }
     let ReviewedToolCall {
         decision,

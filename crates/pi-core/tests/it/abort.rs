@@ -196,6 +196,16 @@ async fn a_call_that_has_not_started_is_not_run() {
 }
 
 #[tokio::test]
+async fn the_arguments_of_a_call_are_not_checked_after_an_abort() {
+    let invalid = ScriptedResponse::Written("echo", r#"{"other": 1}"#);
+    let hooks = AbortingHooks(AbortPoint::Event("tool_execution_start"));
+    let session = ScriptedModel::new([invalid]).session_with(vec![TestTool::echo("echo")], hooks);
+    session.prompt("go").await;
+    session.control().wait_for_idle().await;
+    assert_eq!(session.texts()[3], "failure 1: Operation aborted");
+}
+
+#[tokio::test]
 async fn after_the_tools_no_response_follows() {
     let points = [
         AbortPoint::Event("tool_execution_end"),

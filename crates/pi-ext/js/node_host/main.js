@@ -1,15 +1,43 @@
 // Runs extensions on Node. The program and this script exchange JSON lines: the program invokes exported functions
 // of modules, and the script calls host methods. Lines of the script start with a record separator, to distinguish
-// them from other output on stdout.
+// them from other output where the protocol shares stdout.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
 import * as nodeModule from "node:module";
 import { dirname, extname } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
 
-const STDOUT = 1;
+// Longest frame that the program accepts, in bytes.
+const MAX_FRAME = 64 * 1024 * 1024;
+// Longest text of an error or a line of output, in characters.
+const MAX_TEXT = 64 * 1024;
+
+// Opens a file under a descriptor number, which is closed before.
+function reopen(descriptor, path, flags) {
+  closeSync(descriptor);
+  if (openSync(path, flags) !== descriptor) throw new Error(`cannot replace descriptor ${descriptor}`);
+}
+
+// Moves the protocol from stdin and stdout to descriptors that child processes do not inherit. From then on, stdin is
+// empty, and stdout is another name for stderr.
+function moveProtocol() {
+  const { O_RDONLY, O_WRONLY } = constants;
+  const descriptors = process.platform === "linux" ? "/proc/self/fd" : "/dev/fd";
+  let moved;
+  try {
+    moved = { input: openSync(`${descriptors}/0`, O_RDONLY), output: openSync(`${descriptors}/1`, O_WRONLY) };
+  } catch {
+    // Windows, or a system without these files: the protocol stays where it is.
+    return { input: 0, output: 1 };
+  }
+  reopen(0, "/dev/null", O_RDONLY);
+  reopen(1, `${descriptors}/2`, O_WRONLY);
+  return moved;
+}
+const { input, output } = moveProtocol();
+
 // Never notified; used to sleep.
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 const owners = new AsyncLocalStorage();
@@ -23,10 +51,11 @@ function serialize(frame) {
 
 function send(frame) {
   const bytes = Buffer.from(`\u001e${serialize(frame)}\n`);
+  if (bytes.length > MAX_FRAME) throw new RangeError(`${bytes.length} bytes are too many for one result or call; the limit is ${MAX_FRAME}`);
   let start = 0;
   while (start < bytes.length) {
     try {
-      start += writeSync(STDOUT, bytes, start);
+      start += writeSync(output, bytes, start);
     } catch (error) {
       if (error.code !== "EAGAIN") return;
       Atomics.wait(sleeper, 0, 0, 1);
@@ -37,7 +66,7 @@ function send(frame) {
 const { port1, port2 } = new MessageChannel();
 const counter = new Int32Array(new SharedArrayBuffer(4));
 // The source of the reader is passed as an argument.
-new Worker(process.argv[1], { eval: true, execArgv: [], workerData: { port: port1, counter }, transferList: [port1] });
+new Worker(process.argv[1], { eval: true, execArgv: [], workerData: { port: port1, counter, input }, transferList: [port1] });
 
 // Frames received while the main thread waited for a response.
 let deferred = [];
@@ -106,10 +135,16 @@ function exit() {
   exitProcess(0);
 }
 
+// Extensions may throw anything, also objects whose members throw.
 function describe(error) {
-  if (!(error instanceof Error)) return { name: "", message: String(error) };
-  const { name, message, code, stack } = error;
-  return { name: String(name), message: String(message), code: typeof code === "string" ? code : undefined, stack: typeof stack === "string" ? stack : undefined };
+  const text = (value) => String(value).slice(0, MAX_TEXT);
+  try {
+    if (!(error instanceof Error)) return { name: "", message: text(error) };
+    const { name, message, code, stack } = error;
+    return { name: text(name), message: text(message), code: typeof code === "string" ? text(code) : undefined, stack: typeof stack === "string" ? text(stack) : undefined };
+  } catch {
+    return { name: "", message: "unknown error" };
+  }
 }
 
 const modules = new Map();
@@ -123,7 +158,7 @@ async function invoke({ id, module, export: name, arguments: args, extension }) 
     try {
       text = JSON.stringify(value ?? null) ?? "null";
     } catch (error) {
-      return send({ kind: "unserializable", id, message: String(error?.message ?? error) });
+      return send({ kind: "unserializable", id, message: describe(error).message });
     }
     send({ kind: "settled", id, value: JSON.parse(text) });
   } catch (error) {
@@ -151,10 +186,10 @@ port2.on("message", (line) => {
   handle(JSON.parse(line));
 });
 
-// Stdin and stdout carry the protocol, so extensions get replacements.
+// Output is attributed to extensions, and stdin is empty.
 function outputStream(level, fd) {
   const write = (chunk, _, done) => {
-    send({ kind: "print", level, text: String(chunk).replace(/\n$/, ""), extension: owners.getStore() ?? null });
+    send({ kind: "print", level, text: String(chunk).slice(0, MAX_TEXT).replace(/\n$/, ""), extension: owners.getStore() ?? null });
     done();
   };
   return Object.assign(new Writable({ decodeStrings: false, write }), { fd, isTTY: false });

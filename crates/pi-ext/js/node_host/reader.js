@@ -1,12 +1,11 @@
-// Reads frames from stdin on a worker thread, so that the main thread can block on a response. Kills Node when the
+// Reads frames on a worker thread, so that the main thread can block on a response. Kills Node when the
 // program has exited.
 const { readSync } = require("node:fs");
 const { workerData } = require("node:worker_threads");
 
-const STDIN = 0;
-// Milliseconds that the main thread has to exit after stdin is closed.
+// Milliseconds that the main thread has to exit after the input has ended.
 const EXIT_GRACE = 1000;
-const { port, counter } = workerData;
+const { port, counter, input } = workerData;
 // Never notified; used to sleep.
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
@@ -20,7 +19,7 @@ function post(line) {
 function read(buffer) {
   for (;;) {
     try {
-      const size = readSync(STDIN, buffer);
+      const size = readSync(input, buffer);
       return size === 0 ? null : buffer.subarray(0, size);
     } catch (error) {
       if (error.code !== "EAGAIN") return null;

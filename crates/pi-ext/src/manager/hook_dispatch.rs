@@ -217,6 +217,21 @@ impl ExtensionManager {
         }
     }
 
+    /// Makes both hosts respond again.
+    pub async fn recover_all(&self, grace: Duration) {
+        let embedded = async {
+            if self.engine.is_started() {
+                self.recover_embedded(grace).await;
+            }
+        };
+        let node = async {
+            if self.node.is_alive() {
+                self.recover_node(grace).await;
+            }
+        };
+        tokio::join!(embedded, node);
+    }
+
     async fn recover_embedded(&self, grace: Duration) -> bool {
         let deadline = Instant::now() + grace;
         let mut responding = std::pin::pin!(self.engine.run(|_| ()));

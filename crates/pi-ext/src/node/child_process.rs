@@ -14,8 +14,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::Mutex;
 
+use spawn_sync::SyncEnvironment;
+
 use super::files::OpenFiles;
 use super::{NativeError, NativeFuture, NativeRequest};
+use crate::child_guard::{ChildGuard, ChildUse};
 use crate::engine::{NativeReply, Realm};
 
 /// Maximum size of an output chunk passed to JavaScript.
@@ -71,7 +74,7 @@ struct SpawnArguments {
 
 /// A running child process. Each stream is locked by the operation that uses it.
 struct RunningChild {
-    child: Mutex<Child>,
+    child: Mutex<(Child, ChildGuard)>,
     stdin: Mutex<Option<ChildStdin>>,
     stdout: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
     stderr: Mutex<Option<Box<dyn AsyncRead + Unpin>>>,
@@ -84,10 +87,14 @@ pub(super) fn call(realm: &Rc<Realm>, request: &NativeRequest) -> Result<NativeR
         "spawnSync" => {
             let spawn: SpawnArguments = request.read()?;
             let input = request.bytes.clone();
-            let files = &realm.resources.files;
+            let environment = SyncEnvironment {
+                files: &realm.resources.files,
+                heartbeat: &realm.heartbeat,
+                supervisor: &realm.options.child_supervisor,
+            };
             realm
                 .watchdog
-                .pause(|| spawn_sync::run(&spawn, files, input, &realm.heartbeat))
+                .pause(|| spawn_sync::run(&spawn, input, &environment))
         }
         "kill" => {
             let pid = request
@@ -118,7 +125,9 @@ pub(super) fn start(realm: &Rc<Realm>, request: NativeRequest) -> NativeFuture {
     Box::pin(async move {
         match request.operation.as_str() {
             "wait" => {
-                let status = running.child.lock().await.wait().await;
+                let (child, guard) = &mut *running.child.lock().await;
+                let status = child.wait().await;
+                drop(guard.take());
                 let status = status.map_err(|error| NativeError::from_io(&error, "wait", None))?;
                 Ok(NativeReply::Json(signals::describe(status)))
             }
@@ -170,17 +179,22 @@ async fn read(
 
 fn spawn(realm: &Rc<Realm>, spawn: &SpawnArguments) -> Result<NativeReply, NativeError> {
     let mut command = Command::from(command(spawn, &realm.resources.files)?);
+    let supervisor = &realm.options.child_supervisor;
+    if !spawn.detached {
+        supervisor.prepare();
+    }
     let mut child = command
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
+    let guard = supervisor.supervise(pid.filter(|_| !spawn.detached), ChildUse::Background);
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let running = RunningChild {
         stdin: Mutex::new(child.stdin.take()),
         stdout: Mutex::new(stdout.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
         stderr: Mutex::new(stderr.map(|stream| Box::new(stream) as Box<dyn AsyncRead + Unpin>)),
-        child: Mutex::new(child),
+        child: Mutex::new((child, guard)),
     };
     let id = realm.resources.insert(running);
     Ok(NativeReply::Json(json!({ "id": id, "pid": pid })))

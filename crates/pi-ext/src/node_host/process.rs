@@ -1,14 +1,12 @@
 //! Runs one `node` process on a dedicated thread, from spawn to exit.
 
 use std::collections::{HashMap, VecDeque};
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
-};
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -17,8 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::NodeHostError;
 use super::frame::{self, CallTarget, FromNode, HostCall, ToNode};
-use super::module_server::{self, ModuleServer};
+use super::module_server::ModuleServer;
+use super::output::{OutputLine, forward_frames, forward_text};
+use super::spawn::{kill_children, spawn};
 use super::terminal_service::TerminalService;
+use crate::child_guard::ChildUse;
 use crate::engine::EngineOptions;
 use crate::error::EngineError;
 use crate::host::{ConsoleLevel, ConsoleLine, ExtensionFault, FaultKind, HostError};
@@ -35,9 +36,6 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long Node may take to exit after its stdin is closed.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
-
-/// Maximum line length on Node's stdout and stderr. A session with its images is far smaller.
-const MAX_LINE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Capacity of the queue of unprocessed lines. Node blocks when it is full.
 const LINE_QUEUE: usize = 64;
@@ -56,12 +54,6 @@ pub(super) struct NodeCall {
     pub(super) arguments: Vec<Value>,
     pub(super) extension: Option<String>,
     pub(super) reply: oneshot::Sender<NodeCallResult>,
-}
-
-/// A line of Node's stdout or stderr.
-enum OutputLine {
-    Stdout(String),
-    Stderr(String),
 }
 
 /// Runs Node until it is no longer needed or exits; in the latter case sets `failure`.
@@ -115,7 +107,10 @@ impl<'a> NodeProcess<'a> {
         killer: &CancellationToken,
         failure: &OnceLock<NodeHostError>,
     ) -> Result<(), NodeHostError> {
+        let supervisor = &options.child_supervisor;
+        supervisor.prepare();
         let mut child = spawn(options)?;
+        let _guard = supervisor.supervise(child.id(), ChildUse::Background);
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -123,8 +118,8 @@ impl<'a> NodeProcess<'a> {
         };
         let (lines, receiver) = mpsc::channel(LINE_QUEUE);
         let mut readers = JoinSet::new();
-        readers.spawn(forward_lines(stdout, lines.clone(), OutputLine::Stdout));
-        readers.spawn(forward_lines(stderr, lines, OutputLine::Stderr));
+        readers.spawn(forward_frames(stdout, lines.clone()));
+        readers.spawn(forward_text(stderr, lines));
         let toolkit = options.tui_toolkit.as_ref();
         let mut process = Self {
             options,
@@ -247,8 +242,12 @@ impl<'a> NodeProcess<'a> {
     /// Handles a line. Returns `true` if it reports that Node is ready.
     async fn handle_line(&mut self, line: OutputLine) -> Result<bool, ExitReason> {
         let line = match line {
-            OutputLine::Stdout(line) => line,
-            OutputLine::Stderr(line) => {
+            OutputLine::Frame(line) => line,
+            OutputLine::TooLong => {
+                let message = "it sent more data than a message may have".to_owned();
+                return Err(ExitReason::Failed(NodeHostError::Exited(message)));
+            }
+            OutputLine::Text(line) => {
                 self.print(None, ConsoleLevel::Error, line.clone());
                 if self.stderr_tail.len() == STDERR_TAIL {
                     self.stderr_tail.pop_front();
@@ -410,72 +409,6 @@ impl<'a> NodeProcess<'a> {
             drop(reply.send(Err(EngineError::Node(error.clone()))));
         }
         Err(error)
-    }
-}
-
-/// Kills the process group of Node, with the child processes that its extensions wait for.
-#[cfg(unix)]
-fn kill_children(child: &Child) {
-    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
-    if let Some(group) = pid.and_then(rustix::process::Pid::from_raw) {
-        // Fails only if the group is gone.
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
-    }
-}
-
-#[cfg(not(unix))]
-fn kill_children(_: &Child) {}
-
-fn spawn(options: &EngineOptions) -> Result<Child, NodeHostError> {
-    let script = |name| module_server::source(name).unwrap_or_default();
-    let mut command = tokio::process::Command::new("node");
-    command
-        .args(["--input-type=module", "--eval", script("pi:main")])
-        .arg(script("pi:reader"))
-        .env_clear()
-        .envs(
-            options
-                .process
-                .environment
-                .iter()
-                .map(|(name, value)| (name, value)),
-        )
-        .current_dir(&options.process.working_directory)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    // Own process group, so that Ctrl+C in the terminal does not reach Node.
-    #[cfg(unix)]
-    command.process_group(0);
-    command.spawn().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => NodeHostError::NotFound,
-        _ => NodeHostError::Start(error.to_string()),
-    })
-}
-
-/// Forwards the lines of a stream until it ends or exceeds the line limit.
-async fn forward_lines(
-    stream: impl AsyncRead + Unpin,
-    lines: mpsc::Sender<OutputLine>,
-    kind: fn(String) -> OutputLine,
-) {
-    let mut reader = BufReader::new(stream);
-    loop {
-        let mut line = Vec::new();
-        let read = (&mut reader)
-            .take(MAX_LINE_BYTES)
-            .read_until(b'\n', &mut line)
-            .await;
-        if line.last() == Some(&b'\n') {
-            line.pop();
-        } else if !matches!(read, Ok(1..)) || line.len() as u64 == MAX_LINE_BYTES {
-            return;
-        }
-        let text = String::from_utf8_lossy(&line).into_owned();
-        if lines.send(kind(text)).await.is_err() {
-            return;
-        }
     }
 }
 

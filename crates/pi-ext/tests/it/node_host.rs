@@ -122,6 +122,14 @@ impl NodeHostEnv {
         self.extensions.run_command(extension, name, "").await
     }
 
+    async fn tool(&self, extension: &str, tool: &str) -> Result<Value, EngineError> {
+        let extension = fixture(extension);
+        let extension = extension.to_str().unwrap();
+        self.extensions
+            .execute_tool(extension, tool, "call-1", json!({}), 7)
+            .await
+    }
+
     fn calls(&self, method: &str) -> Vec<Value> {
         let calls = self.host.calls.lock().unwrap();
         let matching = calls.iter().filter(|(known, _)| known == method);
@@ -253,6 +261,42 @@ async fn an_exit_of_node_affects_only_its_extensions() {
     let event = json!({ "type": "input", "text": "hello" });
     let result = env.emit(event).await;
     assert_eq!(result["text"], "hello here");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn children_do_not_share_the_protocol() {
+    if !has_node() {
+        return;
+    }
+    let env = NodeHostEnv::with_node();
+    env.load("children.ts", ExtensionHost::Node).await.unwrap();
+    let result = env.tool("children.ts", "inherit").await.unwrap();
+    // The child reads the end of an empty input, and what it writes is not a frame.
+    assert_eq!(result["content"][0]["text"], "read 0 bytes");
+    let result = env.tool("children.ts", "inherit").await.unwrap();
+    assert_eq!(result["content"][0]["text"], "read 0 bytes");
+    assert_eq!(env.calls("program.forged"), [Value::Null; 0]);
+    let printed = env.host.printed.lock().unwrap();
+    let forged = |line: &&ConsoleLine| line.text.contains("program.forged");
+    assert_eq!(printed.iter().filter(forged).count(), 2);
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_is_an_error() {
+    if !has_node() {
+        return;
+    }
+    let env = NodeHostEnv::with_node();
+    env.load("children.ts", ExtensionHost::Node).await.unwrap();
+    for tool in ["huge", "hugeError", "thrownObject"] {
+        let failed = env.tool("children.ts", tool).await.unwrap_err();
+        assert!(matches!(failed, EngineError::Exception(_)), "{tool}");
+        assert!(failed.to_string().len() < 100_000, "{tool}");
+    }
+    // Node is still there.
+    let result = env.tool("children.ts", "small").await.unwrap();
+    assert_eq!(result["content"][0]["text"], "small");
 }
 
 #[cfg(unix)]

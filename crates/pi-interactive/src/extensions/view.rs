@@ -12,6 +12,15 @@ use serde_json::{Value, json};
 
 use crate::extensions::bridge::{ComponentTask, DrawSubject, ExtensionUiBridge};
 
+/// Maximum rows of a component, more than a terminal has.
+const MAX_ROWS: usize = 2000;
+
+/// Maximum length of a row without images, in bytes: characters without a width never fill a row.
+const MAX_ROW_BYTES: usize = 16 * 1024;
+
+/// How sequences start that may contain an image.
+const IMAGE_SEQUENCES: [&str; 2] = ["\x1b_G", "\x1b]1337"];
+
 #[derive(Debug)]
 pub(crate) struct ExtensionView {
     id: ComponentId,
@@ -78,8 +87,8 @@ impl ExtensionView {
             return None;
         }
         let mut too_wide = 0;
-        let fitted = drawn.lines.iter().map(|line| {
-            let (line, was_wider) = fitted_line(line, width);
+        let fitted = drawn.lines.iter().take(MAX_ROWS).map(|line| {
+            let (line, was_wider) = fitted_line(bounded(line), width);
             too_wide += usize::from(was_wider);
             Line::from(line)
         });
@@ -168,6 +177,16 @@ impl Component for ExtensionView {
     }
 }
 
+/// Returns the start of a row that is too long to be drawn in every frame.
+fn bounded(row: &str) -> &str {
+    let has_image = || IMAGE_SEQUENCES.iter().any(|start| row.contains(start));
+    if row.len() <= MAX_ROW_BYTES || has_image() {
+        return row;
+    }
+    let end = row.floor_char_boundary(MAX_ROW_BYTES);
+    row.get(..end).unwrap_or_default()
+}
+
 /// Serializes a mouse event for extensions.
 fn mouse_json(event: &MouseEvent) -> Value {
     let (kind, clicks, lines) = match event.kind {
@@ -238,6 +257,24 @@ mod tests {
         );
         view.accept(2, &drawn(&["ok"]));
         assert_eq!(shown(&mut view, 2), ["ok"]);
+    }
+
+    #[test]
+    fn a_frame_does_not_depend_on_the_size_of_a_component() {
+        let mut view = ExtensionView::new(1, ExtensionUiBridge::default(), false);
+        let row = format!("e{}", "\u{301}".repeat(MAX_ROW_BYTES));
+        let image = format!("\x1b_Ga=T;{}\x1b\\", "A".repeat(2 * MAX_ROW_BYTES));
+        let mut rows = vec![row.as_str(); MAX_ROWS + 1];
+        rows[0] = &image;
+        view.render(40);
+        view.accept(40, &drawn(&rows));
+        let lines = view.render(40);
+        assert_eq!(lines.len(), MAX_ROWS);
+        let [image_row, rows @ ..] = &*lines else {
+            panic!("no rows");
+        };
+        assert_eq!(image_row.len(), image.len());
+        assert!(rows.iter().all(|row| row.len() <= MAX_ROW_BYTES));
     }
 
     #[test]

@@ -204,22 +204,67 @@ impl TreeMembers {
                 .filter(|process| process.alive && process.id != own && is_member(process))
                 .map(|process| process.id),
         );
-        // A child may be listed before its parent.
-        loop {
-            let before = known.len();
-            for process in processes {
-                if known.contains(&process.parent) {
-                    known.insert(process.id);
-                }
-            }
-            if known.len() == before {
-                break;
-            }
-        }
+        let known = with_descendants(known, processes, |_| true);
         processes
             .iter()
             .filter(|process| process.alive && process.id != root && known.contains(&process.id))
             .collect()
+    }
+}
+
+/// Kills a process that shares its session with others, and its descendants. A descendant that leads a
+/// session was detached on purpose: it survives, with its own descendants.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn kill_attached(root: &Process) {
+    // A stopped process cannot start others.
+    root.signal(Signal::STOP);
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    loop {
+        let processes = table::processes();
+        let attached = |process: &&Process| process.alive && process.id != process.session;
+        let known = with_descendants(HashSet::from([root.id]), &processes, attached);
+        let is_member = |process: &&Process| process.id != root.id && known.contains(&process.id);
+        let members: Vec<_> = processes.iter().filter(is_member).collect();
+        if members.is_empty() || Instant::now() >= deadline {
+            break;
+        }
+        for signal in [Signal::STOP, Signal::KILL] {
+            for process in &members {
+                process.signal(signal);
+            }
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    root.signal(Signal::KILL);
+    kill_group(root.id);
+}
+
+/// Kills the process group that a process leads or led, if there is one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(super) fn kill_group(leader: i32) {
+    if let Some(group) = Pid::from_raw(leader) {
+        // Fails if the process was not a leader, or if the group is gone.
+        rustix::process::kill_process_group(group, Signal::KILL).ok();
+    }
+}
+
+/// Adds the descendants of known processes that are accepted.
+fn with_descendants(
+    mut known: HashSet<i32>,
+    processes: &[Process],
+    is_accepted: impl Fn(&&Process) -> bool,
+) -> HashSet<i32> {
+    // A child may be listed before its parent.
+    loop {
+        let before = known.len();
+        for process in processes.iter().filter(&is_accepted) {
+            if known.contains(&process.parent) {
+                known.insert(process.id);
+            }
+        }
+        if known.len() == before {
+            return known;
+        }
     }
 }
 

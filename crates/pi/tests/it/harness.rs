@@ -129,6 +129,23 @@ impl PiOutput {
     }
 }
 
+/// Returns the Node of the TypeScript pi, if that is installed; prints a note if not.
+#[cfg(unix)]
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+pub(crate) fn node() -> Option<PathBuf> {
+    let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
+    let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
+    let node = peer?.join("node_modules/.bin/node");
+    if !node.exists() {
+        println!("skipped: needs Node 22.15 or newer");
+        return None;
+    }
+    Some(node)
+}
+
 /// A complete text reply.
 pub(crate) fn text_reply(text: &str) -> ScriptedReply {
     finish_reply(partial_reply(text), "stop")

@@ -17,6 +17,7 @@ mod disk_faults;
 mod docs;
 mod example_extensions;
 mod extension_abuse;
+mod extension_children;
 mod extension_driver;
 mod extension_library;
 mod extension_output;

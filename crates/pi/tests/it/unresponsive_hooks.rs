@@ -2,10 +2,14 @@
 //! them, an abort does not wait for them, and the process can always be ended.
 #![cfg(unix)]
 
+mod commands;
+mod loading;
 mod modes;
 mod node;
 mod requests;
 mod rpc_session;
+mod tools;
+mod trust;
 
 use std::path::Path;
 
@@ -15,7 +19,7 @@ use pi_test_support::ScriptedReply;
 use crate::harness::{TestContext, bash_reply, text_reply};
 
 /// Hooks that a prompt with a tool call and the end of the session call.
-const HOOKS: [&str; 23] = [
+const HOOKS: [&str; 24] = [
     "session_start",
     "resources_discover",
     "input",
@@ -32,6 +36,7 @@ const HOOKS: [&str; 23] = [
     "after_provider_response",
     "tool_call",
     "tool_execution_start",
+    "tool_execution_update",
     "tool_execution_end",
     "tool_result",
     "turn_end",
@@ -41,6 +46,25 @@ const HOOKS: [&str; 23] = [
     "session_shutdown",
 ];
 
+/// The other hooks, which commands of the extension call, each with its command.
+const COMMANDED: [(&str, &str); 12] = [
+    ("session_before_switch", "do_switch"),
+    ("session_before_fork", "do_fork"),
+    ("session_before_tree", "do_tree"),
+    ("session_tree", "do_tree"),
+    ("session_before_compact", "do_compact"),
+    ("session_compact", "do_compact"),
+    ("session_compact_failed", "do_compact"),
+    ("model_select", "do_model"),
+    ("thinking_level_select", "do_thinking"),
+    ("session_info_changed", "do_name"),
+    ("ui_prompt_start", "do_ask"),
+    ("ui_prompt_end", "do_ask"),
+];
+
+/// Hooks that only the user or a project call.
+const OTHERS: [&str; 2] = ["user_bash", "project_trust"];
+
 /// Hooks while the extension is loaded.
 const LOADING: [&str; 2] = ["import", "load"];
 
@@ -48,7 +72,7 @@ const LOADING: [&str; 2] = ["import", "load"];
 const SILENT: [&str; 4] = ["never", "loop", "block", "flood"];
 
 /// Time that hooks have, in milliseconds: short for tests that wait for it, endless for those that do not.
-const SHORT: &str = "200";
+const SHORT: &str = "500";
 const ENDLESS: &str = "3600000";
 
 /// Number of processes at a time.
@@ -74,6 +98,23 @@ impl BadHook {
     fn is_silent(self) -> bool {
         self.manner != "throw"
     }
+}
+
+#[test]
+fn every_event_of_extensions_is_tested() {
+    let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pi-extensions/src/events");
+    let mut declared = std::collections::BTreeSet::new();
+    for file in ["lifecycle.rs", "run.rs", "summaries.rs"] {
+        let source = std::fs::read_to_string(events.join(file)).unwrap();
+        let names = source.lines().filter_map(|line| {
+            let (_, name) = line.trim().split_once(" => \"")?;
+            Some(name.split_once('"')?.0.to_owned())
+        });
+        declared.extend(names);
+    }
+    let commanded = COMMANDED.iter().map(|(hook, _)| *hook);
+    let tested = HOOKS.into_iter().chain(commanded).chain(OTHERS);
+    assert_eq!(declared, tested.map(str::to_owned).collect());
 }
 
 fn all(

@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::{SpawnArguments, StdioKind, command, signals, spawn_error};
+use crate::child_guard::{ChildUse, SharedSupervisor};
 use crate::engine::{Heartbeat, NativeReply};
 use crate::node::NativeError;
 use crate::node::files::OpenFiles;
@@ -21,19 +22,25 @@ const MAX_OUTPUT: usize = 64 * 1024 * 1024;
 /// A child wrote more than `maxBuffer` bytes.
 struct OutputOverflow;
 
+/// What a child needs from the realm.
+pub(super) struct SyncEnvironment<'a> {
+    pub(super) files: &'a OpenFiles,
+    pub(super) heartbeat: &'a Heartbeat,
+    pub(super) supervisor: &'a SharedSupervisor,
+}
+
 /// Runs a child to completion, writing its input and collecting its output.
 pub(super) fn run(
     spawn: &SpawnArguments,
-    files: &OpenFiles,
     input: Option<Vec<u8>>,
-    heartbeat: &Heartbeat,
+    environment: &SyncEnvironment<'_>,
 ) -> Result<NativeReply, NativeError> {
     let run_on_own_runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| NativeError::from_io(&error, "spawn", None))?
-            .block_on(run_child(spawn, files, input, heartbeat))
+            .block_on(run_child(spawn, input, environment))
     };
     // The JavaScript thread already has a runtime, which is blocked here.
     std::thread::scope(|scope| scope.spawn(run_on_own_runtime).join()).unwrap_or_else(|_panicked| {
@@ -45,15 +52,17 @@ pub(super) fn run(
 
 async fn run_child(
     spawn: &SpawnArguments,
-    files: &OpenFiles,
     input: Option<Vec<u8>>,
-    heartbeat: &Heartbeat,
+    environment: &SyncEnvironment<'_>,
 ) -> Result<NativeReply, NativeError> {
     let group = ChildGroup::of(spawn);
-    let mut child = Command::from(group.apply(command(spawn, files)?))
+    environment.supervisor.prepare();
+    let mut child = Command::from(group.apply(command(spawn, environment.files)?))
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();
+    // Also with `detached`: the extension waits for the child.
+    let _guard = environment.supervisor.supervise(pid, ChildUse::Awaited);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let limit = spawn
         .max_buffer
@@ -80,7 +89,7 @@ async fn run_child(
     };
     let completed = tokio::select! {
         completed = completion => completed,
-        () = heartbeat.interruption() => {
+        () = environment.heartbeat.interruption() => {
             group.kill(&child);
             kill(&mut child).await.ok();
             return Err(NativeError::new("the extension was interrupted"));

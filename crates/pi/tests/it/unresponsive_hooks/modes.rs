@@ -4,9 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::rpc_session::{RpcSession, is_entered, is_response, is_type};
-use super::{
-    BadHook, ENDLESS, HOOKS, LOADING, SHORT, SILENT, all, context, extension, for_each, path,
-};
+use super::{BadHook, ENDLESS, HOOKS, SHORT, SILENT, all, context, extension, for_each, path};
 use crate::harness::{PiOutput, TEST_TIMEOUT, TestContext};
 use crate::terminal::Terminal;
 
@@ -17,9 +15,17 @@ async fn print(hook: BadHook) -> PiOutput {
 }
 
 pub(super) async fn print_in(context: &TestContext, hook: BadHook) -> PiOutput {
+    print_prompts(context, hook, &["go"]).await
+}
+
+pub(super) async fn print_prompts(
+    context: &TestContext,
+    hook: BadHook,
+    prompts: &[&str],
+) -> PiOutput {
     let extension = extension();
-    let arguments = ["--model", "mock/alpha", "-e", &extension, "-p", "go"];
-    let mut command = context.command(&arguments);
+    let arguments = ["--model", "mock/alpha", "-e", &extension, "-p"];
+    let mut command = context.command(&[&arguments, prompts].concat());
     command.env("PATH", path(context)).envs(hook.variables());
     let child = command.spawn();
     let output = tokio::time::timeout(TEST_TIMEOUT, child.unwrap().wait_with_output()).await;
@@ -54,21 +60,6 @@ async fn print_mode_continues_without_hooks_that_do_not_respond() {
 #[tokio::test]
 async fn print_mode_continues_after_hooks_that_throw() {
     for_each(all(&HOOKS, &["throw"], SHORT), assert_print_continues).await;
-}
-
-async fn assert_print_ends_while_loading(hook: BadHook) {
-    let output = print(hook).await;
-    assert_eq!(output.code, Some(1), "{hook:?}: {output:?}");
-    assert_eq!(output.stdout, "", "{hook:?}");
-    let error = "cannot load extension";
-    assert!(output.stderr.contains(error), "{hook:?}: {output:?}");
-}
-
-#[tokio::test]
-async fn an_extension_that_does_not_load_ends_the_start() {
-    let hooks = all(&LOADING, &SILENT, SHORT).into_iter();
-    let hooks = hooks.chain(all(&LOADING, &["throw"], SHORT)).collect();
-    for_each(hooks, assert_print_ends_while_loading).await;
 }
 
 /// A client disables the extension, the answer arrives, and the end of the input ends the process.

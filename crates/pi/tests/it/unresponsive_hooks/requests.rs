@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::rpc_session::{RpcSession, is_entered, is_response};
 use super::{BadHook, ENDLESS, SHORT, SILENT, context, for_each};
+use crate::terminal::Terminal;
 
 /// Hooks, and the request that calls each.
 const REQUESTED: [(&str, &str); 7] = [
@@ -90,4 +91,37 @@ async fn assert_aborts(hook: BadHook) {
 #[tokio::test]
 async fn an_abort_ends_the_hooks_of_requests() {
     for_each(requested(ENDLESS), assert_aborts).await;
+}
+
+/// The user runs a command in the terminal, and disables the extension.
+async fn assert_terminal_runs_command(hook: BadHook) {
+    let context = context().await;
+    let used = tokio::task::spawn_blocking(move || {
+        let extension = super::extension();
+        let arguments = ["--model", "mock/alpha", "-e", &extension];
+        let terminal = Terminal::start_with(&context, &arguments, &hook.variables());
+        terminal.wait("alpha");
+        terminal.submit("!true");
+        terminal.wait("Disable the extension");
+        terminal.send("\x1b[B\r");
+        terminal.wait_gone("Quit");
+        terminal.submit("/do_ping");
+        terminal.wait("pong");
+        terminal.quit();
+        context
+    });
+    drop(
+        used.await
+            .unwrap_or_else(|error| panic!("{hook:?}: {error}")),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_asks_about_hooks_of_commands() {
+    let hooks = SILENT.map(|manner| BadHook {
+        hook: "user_bash",
+        manner,
+        timeout: SHORT,
+    });
+    for_each(hooks.into(), assert_terminal_runs_command).await;
 }

@@ -75,6 +75,12 @@ impl RpcSession {
                     json!({"type": "extension_ui_response", "id": id, "value": options[1]});
                 self.send(answer).await;
             }
+            if record["method"] == "confirm" {
+                let answer = json!({
+                    "type": "extension_ui_response", "id": record["id"], "confirmed": true,
+                });
+                self.send(answer).await;
+            }
             if is_wanted(&record) {
                 return was_asked;
             }
@@ -84,6 +90,12 @@ impl RpcSession {
     /// Reads up to the record that `is_wanted` accepts.
     pub(super) async fn until(&mut self, is_wanted: impl Fn(&Value) -> bool) {
         self.disable_until(is_wanted).await;
+    }
+
+    /// Reads up to the record that `is_wanted` accepts, and returns it.
+    pub(super) async fn record(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        self.until(is_wanted).await;
+        self.records.last().cloned().unwrap_or_default()
     }
 
     pub(super) fn signal(&self, signal: rustix::process::Signal) {
