@@ -19,6 +19,7 @@ class Extension {
     this.messageRenderers = new Map();
     this.entryRenderers = new Map();
     this.markdownTransformer = undefined;
+    this.toolRenderers = [];
     this.providers = [];
     // Set by `bind`. Earlier registrations are only recorded.
     this.isBound = false;
@@ -58,6 +59,7 @@ export async function loadExtension(path) {
     messageRenderers: [...extension.messageRenderers.keys()],
     entryRenderers: [...extension.entryRenderers.keys()],
     transformsMarkdown: typeof extension.markdownTransformer === "function",
+    rendersTools: extension.toolRenderers.length > 0,
     providers: extension.providers.map(({ name, config }) => describeProvider(name, config)),
     events: subscribedEvents(),
   };
@@ -118,6 +120,12 @@ export function describeTool(tool) {
     executionMode: tool.executionMode,
     defaultActive: tool.defaultActive,
     constrainedSampling: tool.constrainedSampling,
+    outputSchema: tool.outputSchema,
+    exposure: tool.exposure ?? "direct",
+    namespace: tool.namespace,
+    annotations: tool.annotations,
+    reachesTools: typeof tool.reachesTools === "function",
+    preparesLoadout: typeof tool.prepareLoadout === "function",
     renderShell: tool.renderShell,
     preparesArguments: typeof tool.prepareArguments === "function",
     rendersCall: typeof tool.renderCall === "function",

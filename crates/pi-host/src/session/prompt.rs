@@ -181,6 +181,7 @@ impl PromptIntake<'_> {
             format!("{text}\n\n{}", notes.join("\n"))
         };
         self.apply_start_changes(&changes);
+        self.session.tools().prepare_loadout().await;
         let added = changes.messages.into_iter();
         PreparedRun {
             prompt: self.session.queue().user_message(&text, images),
