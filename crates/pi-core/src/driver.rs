@@ -248,8 +248,8 @@ impl<B: Backend> Lane<B> {
                     Outcome::PromptChecked(false)
                 }
             },
-            Effect::PrepareRun { text, images } => {
-                let PreparedRun { prompt, added } = backend.prepare_run(text, images).await;
+            Effect::PrepareRun(start) => {
+                let PreparedRun { prompt, added } = backend.prepare_run(start).await;
                 Outcome::RunPrepared { prompt, added }
             }
             Effect::Append(message) => {

@@ -33,7 +33,7 @@ pub use event_log::{EventLog, Observed, Observer};
 pub use machine::{
     AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,
-    PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, Selection,
+    PreflightOutcome, PromptInput, Rejection, Reply, RunFailure, RunStart, Selection,
 };
 pub use model_message::model_message;
 pub use prompt::{InputSource, Prompt, PromptOutcome};

@@ -41,7 +41,7 @@ use context::Context;
 pub use context::Selection;
 pub use effect::{
     AnswerError, CancelScope, CompactionJob, ContextCheck, Effect, OmitTarget, Rejection, Reply,
-    RunFailure,
+    RunFailure, RunStart,
 };
 pub use input::{
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Input, Outcome,

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{
-    AgentMessage, Answer, ImageContent, Request, SessionEvent, SharedMessage, ToolCall,
-};
+use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -15,6 +13,7 @@ use super::control::Control;
 use crate::error::HookError;
 use crate::machine::{
     CompactionJob, ContextCheck, ConversationTail, OmitTarget, PromptInput, Rejection, RunFailure,
+    RunStart,
 };
 use crate::prompt::Prompt;
 use crate::tool::{Tool, ToolContext};
@@ -24,7 +23,7 @@ use crate::turn::{FinishedTurn, TurnDecision};
 /// The first messages of a run.
 #[derive(Debug)]
 pub struct PreparedRun {
-    /// The user's message.
+    /// The user's message, or the extension's message that starts the run.
     pub prompt: AgentMessage,
     /// Messages of the start hooks.
     pub added: Vec<AgentMessage>,
@@ -80,7 +79,7 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     fn check_prompt(&self) -> BoxFuture<'_, Result<(), Self::Error>>;
 
-    fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun>;
+    fn prepare_run(&self, start: RunStart) -> BoxFuture<'_, PreparedRun>;
 
     /// Stores a message outside of a turn and publishes it.
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), Self::Error>>;

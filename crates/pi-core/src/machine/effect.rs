@@ -39,10 +39,7 @@ pub enum Effect {
     /// Check that the selected model can be used. Outcome: `PromptChecked`.
     CheckPrompt,
     /// Run the start hooks and build the first messages. Outcome: `RunPrepared`.
-    PrepareRun {
-        text: String,
-        images: Vec<ImageContent>,
-    },
+    PrepareRun(RunStart),
 
     /// Append a message of a client, outside of a run.
     AppendNow(AgentMessage),
@@ -105,7 +102,7 @@ impl Effect {
         match self {
             Self::SubmitDeferred(_)
             | Self::CheckPrompt
-            | Self::PrepareRun { .. }
+            | Self::PrepareRun(_)
             | Self::Append(_)
             | Self::Compose
             | Self::Record(_)
@@ -223,4 +220,15 @@ pub struct CompactionJob {
 pub enum RunFailure {
     #[error("no message to continue from: send a prompt first")]
     NothingToContinue,
+}
+
+/// What starts a run.
+#[derive(Debug, Clone)]
+pub enum RunStart {
+    Prompt {
+        text: String,
+        images: Vec<ImageContent>,
+    },
+    /// A message of an extension.
+    Custom(Box<AgentMessage>),
 }

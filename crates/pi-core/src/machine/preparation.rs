@@ -4,7 +4,7 @@ use pi_protocol::{AgentMessage, ImageContent};
 
 use super::compaction::ContextCompaction;
 use super::context::Context;
-use super::effect::{ContextCheck, Effect, Rejection, Reply};
+use super::effect::{ContextCheck, Effect, Rejection, Reply, RunStart};
 use super::input::Outcome;
 use super::run::Run;
 
@@ -13,9 +13,11 @@ use super::run::Run;
 pub(super) struct Preparation {
     text: String,
     images: Vec<ImageContent>,
+    /// The message of an extension that starts the run instead of a prompt. Its sender does not wait for the run.
+    custom: Option<AgentMessage>,
     step: PreparationStep,
     is_aborted: bool,
-    /// Whether it prepares a run for queued messages instead of a prompt.
+    /// Whether no caller waits for it, since it prepares a run for queued messages instead of a prompt.
     is_for_queue: bool,
     /// Whether messages were queued for the run it prepares.
     has_queued: bool,
@@ -48,7 +50,24 @@ impl Preparation {
         Self {
             text,
             images,
+            custom: None,
             step: PreparationStep::Checking,
+            is_aborted: false,
+            is_for_queue: false,
+            has_queued: false,
+        }
+    }
+
+    /// Begins to prepare a run that a message of an extension starts.
+    pub(super) fn of_custom(message: AgentMessage, cx: &mut Context) -> Self {
+        cx.push(Effect::PrepareRun(RunStart::Custom(Box::new(
+            message.clone(),
+        ))));
+        Self {
+            text: String::new(),
+            images: Vec::new(),
+            custom: Some(message),
+            step: PreparationStep::Starting,
             is_aborted: false,
             is_for_queue: false,
             has_queued: false,
@@ -132,21 +151,24 @@ impl Preparation {
             return self.abandon(Rejection::Canceled, cx);
         }
         self.step = PreparationStep::Starting;
-        cx.push(Effect::PrepareRun {
+        cx.push(Effect::PrepareRun(RunStart::Prompt {
             text: self.text.clone(),
             images: std::mem::take(&mut self.images),
-        });
+        }));
     }
 
     fn prepared(&mut self, prompt: AgentMessage, added: Vec<AgentMessage>, cx: &mut Context) {
         if self.is_aborted {
             return self.abandon(Rejection::Canceled, cx);
         }
-        let text = std::mem::take(&mut self.text);
+        let is_custom = self.custom.take().is_some();
+        let text = (!is_custom).then(|| std::mem::take(&mut self.text));
         let next_turn = std::mem::take(&mut cx.waiting.next_turn);
         let next_turn = next_turn.into_iter().map(|message| (message, None));
-        let first = std::iter::once((prompt, Some(text))).chain(next_turn);
-        cx.reply(Reply::Started);
+        let first = std::iter::once((prompt, text)).chain(next_turn);
+        if !is_custom {
+            cx.reply(Reply::Started);
+        }
         let run = Run::start(first.collect(), added, cx);
         self.step = PreparationStep::Started(Box::new(run));
     }
@@ -154,6 +176,11 @@ impl Preparation {
     /// Ends the preparation. The next one begins after hooks' changes and a cancellation of this one are forgotten.
     fn abandon(&mut self, rejection: Rejection, cx: &mut Context) {
         self.step = PreparationStep::Abandoning(rejection);
+        // The sender was notified that the message is accepted, so it is kept without a run.
+        if let Some(message) = self.custom.take() {
+            self.is_for_queue = true;
+            cx.push(Effect::AppendNow(message));
+        }
         cx.push(Effect::EndRun);
         cx.push(Effect::Continue);
     }

@@ -9,7 +9,6 @@ use super::context::Deferred;
 use super::effect::{AnswerError, Effect, Rejection, Reply};
 use super::input::{CustomDelivery, CustomInput, Input, PromptInput};
 use super::preparation::Preparation;
-use super::run::Run;
 use crate::prompt::Prompt;
 
 impl Machine {
@@ -81,7 +80,7 @@ impl Machine {
             }
             (Activity::Idle, Some(true)) => {
                 cx.reply(Reply::Started);
-                self.activity = Activity::Running(Run::start_with(message, cx));
+                self.activity = Activity::Preparing(Preparation::of_custom(message, cx));
                 return;
             }
             (_, Some(true)) => cx.waiting.deferred.push_back(Deferred::Message(message)),
@@ -150,7 +149,7 @@ impl Machine {
         let cx = &mut self.context;
         match cx.waiting.deferred.pop_front() {
             Some(Deferred::Message(message)) => {
-                self.activity = Activity::Running(Run::start_with(message, cx));
+                self.activity = Activity::Preparing(Preparation::of_custom(message, cx));
             }
             Some(Deferred::Prompt(prompt)) => {
                 self.activity = Activity::Resubmitting;

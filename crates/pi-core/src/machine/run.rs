@@ -55,11 +55,6 @@ impl Run {
         }
     }
 
-    /// Starts a run with one message.
-    pub(super) fn start_with(message: AgentMessage, cx: &mut Context) -> Self {
-        Self::start(vec![(message, None)], Vec::new(), cx)
-    }
-
     /// Starts a run with queued messages; `None` if there are none.
     pub(super) fn start_with_queued(cx: &mut Context) -> Option<Self> {
         take_queued(cx).map(Self::new)

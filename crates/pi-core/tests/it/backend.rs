@@ -12,13 +12,12 @@ use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
-    PromptInput, Rejection, ReviewedToolCall, RunFailure, Selection, Tool, ToolContext,
+    PromptInput, Rejection, ReviewedToolCall, RunFailure, RunStart, Selection, Tool, ToolContext,
     ToolResultUpdate, TurnDecision,
 };
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{
-    AgentMessage, ImageContent, Message, SessionEvent, SharedMessage, SystemMessage, ToolCall,
-    UserMessage,
+    AgentMessage, Message, SessionEvent, SharedMessage, SystemMessage, ToolCall, UserMessage,
 };
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
@@ -230,10 +229,13 @@ impl Backend for TestBackend {
         self.0.hooks.check_prompt(self)
     }
 
-    fn prepare_run(&self, text: String, _images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun> {
+    fn prepare_run(&self, start: RunStart) -> BoxFuture<'_, PreparedRun> {
         Box::pin(async move {
             PreparedRun {
-                prompt: user_message(&text),
+                prompt: match start {
+                    RunStart::Prompt { text, .. } => user_message(&text),
+                    RunStart::Custom(message) => *message,
+                },
                 added: self.0.hooks.prepare_run(self).await,
             }
         })

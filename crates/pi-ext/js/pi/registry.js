@@ -141,7 +141,10 @@ export function describeCommand(name, command) {
 // Returns the serializable description of a provider.
 export function describeProvider(name, config) {
   const data = {};
-  for (const [key, value] of Object.entries(config)) if (typeof value !== "function" && key !== "oauth") data[key] = value;
+  // Implementations by API, and models that are not for chats, stay in JavaScript.
+  const kept = new Set(["oauth", "images", "classifiers"]);
+  for (const [key, value] of Object.entries(config)) if (typeof value !== "function" && !kept.has(key)) data[key] = value;
+  if (Array.isArray(config.models)) data.models = config.models.filter((model) => (model?.type ?? "chat") === "chat");
   return {
     name,
     config: data,

@@ -56,7 +56,11 @@ pub struct InputEvent<'a> {
 pub struct BeforeAgentStart<'a> {
     /// What starts the run.
     pub message_type: &'static str,
-    pub prompt: &'a str,
+    /// Absent if a message of an extension starts the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<&'a AgentMessage>,
     pub images: Option<&'a [ImageContent]>,
     pub system_prompt: String,
     pub system_prompt_options: Value,

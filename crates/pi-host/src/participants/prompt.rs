@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use pi_context::PromptSections;
-use pi_protocol::{ImageContent, MessageContent};
+use pi_protocol::{AgentMessage, ImageContent, MessageContent};
 use serde_json::Value;
 
 use super::{Participants, ready};
@@ -16,12 +16,14 @@ pub trait PromptHook: Send + Sync {
     }
 }
 
-/// A prompt that is about to start a run.
+/// A prompt or a message of an extension that is about to start a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
     pub prompt: String,
     /// The images as given, before resizing.
     pub images: Vec<ImageContent>,
+    /// The message of an extension that starts the run; `None` for a prompt.
+    pub message: Option<AgentMessage>,
     /// The current system prompt.
     pub sections: PromptSections,
     pub tools: Vec<String>,
@@ -138,6 +140,7 @@ mod tests {
         let original = PromptSections::new("original");
         let changes = participants
             .before_agent_start(AgentStart {
+                message: None,
                 prompt: "go".to_owned(),
                 images: Vec::new(),
                 sections: original.clone(),

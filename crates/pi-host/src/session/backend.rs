@@ -9,12 +9,10 @@ use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
     PreparedRun, Prompt, PromptInput, RegisteredTool, Rejection, ReviewedToolCall, RunFailure,
-    SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision, run_nested_call,
+    RunStart, SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision, run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
-use pi_protocol::{
-    AgentMessage, Answer, ImageContent, Request, SessionEvent, SharedMessage, ToolCall,
-};
+use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -78,8 +76,15 @@ impl Backend for AgentSession {
         Box::pin(self.intake().check_model())
     }
 
-    fn prepare_run(&self, text: String, images: Vec<ImageContent>) -> BoxFuture<'_, PreparedRun> {
-        Box::pin(self.intake().prepare_messages(text, images))
+    fn prepare_run(&self, start: RunStart) -> BoxFuture<'_, PreparedRun> {
+        Box::pin(async move {
+            match start {
+                RunStart::Prompt { text, images } => {
+                    self.intake().prepare_messages(text, images).await
+                }
+                RunStart::Custom(message) => self.intake().prepare_custom(*message).await,
+            }
+        })
     }
 
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), PromptError>> {

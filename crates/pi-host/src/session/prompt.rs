@@ -172,7 +172,9 @@ impl PromptIntake<'_> {
         text: String,
         images: Vec<ImageContent>,
     ) -> PreparedRun {
-        let changes = self.run_start_hook(&text, &images).await;
+        let changes = self
+            .run_start_hook(text.clone(), images.clone(), None)
+            .await;
         let (images, notes) =
             images::fit_prompt_images(images, self.session.tools().image_limits()).await;
         let text = if notes.is_empty() {
@@ -180,11 +182,23 @@ impl PromptIntake<'_> {
         } else {
             format!("{text}\n\n{}", notes.join("\n"))
         };
+        let prompt = self.session.queue().user_message(&text, images);
+        self.prepared(prompt, changes).await
+    }
+
+    /// Runs the start hooks for a message of an extension that starts a run.
+    pub(super) async fn prepare_custom(self, message: AgentMessage) -> PreparedRun {
+        let start = self.run_start_hook(String::new(), Vec::new(), Some(message.clone()));
+        let changes = start.await;
+        self.prepared(message, changes).await
+    }
+
+    async fn prepared(self, prompt: AgentMessage, changes: AgentStartChanges) -> PreparedRun {
         self.apply_start_changes(&changes);
         self.session.tools().prepare_loadout().await;
         let added = changes.messages.into_iter();
         PreparedRun {
-            prompt: self.session.queue().user_message(&text, images),
+            prompt,
             added: added.map(|draft| self.custom_message(draft)).collect(),
         }
     }
@@ -261,10 +275,16 @@ impl PromptIntake<'_> {
         }
     }
 
-    async fn run_start_hook(self, text: &str, images: &[ImageContent]) -> AgentStartChanges {
+    async fn run_start_hook(
+        self,
+        prompt: String,
+        images: Vec<ImageContent>,
+        message: Option<AgentMessage>,
+    ) -> AgentStartChanges {
         let start = AgentStart {
-            prompt: text.to_owned(),
-            images: images.to_vec(),
+            prompt,
+            images,
+            message,
             sections: self.session.tools().base_sections(),
             tools: self.session.tools().active_names(),
         };

@@ -8,7 +8,7 @@ use super::fixtures::{prompt_input, user};
 use super::lane::Work;
 use super::script::{ScriptedResponse, execute, preflight};
 use super::simulation::Simulation;
-use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome};
+use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome, RunStart};
 
 impl Simulation {
     /// Completes the effect in progress.
@@ -89,8 +89,11 @@ impl Simulation {
             Effect::CheckPrompt => {
                 Outcome::PromptChecked(script.checks.pop_front().unwrap_or(true))
             }
-            Effect::PrepareRun { text, .. } => Outcome::RunPrepared {
-                prompt: user(&text),
+            Effect::PrepareRun(start) => Outcome::RunPrepared {
+                prompt: match start {
+                    RunStart::Prompt { text, .. } => user(&text),
+                    RunStart::Custom(message) => *message,
+                },
                 added: script.added.pop_front().unwrap_or_default(),
             },
             Effect::Append(message) => {

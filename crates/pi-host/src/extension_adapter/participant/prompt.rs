@@ -13,8 +13,13 @@ impl PromptHook for ExtensionParticipant {
     fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
         Box::pin(async move {
             let event = || BeforeAgentStart {
-                message_type: "user",
-                prompt: &start.prompt,
+                message_type: if start.message.is_some() {
+                    "custom"
+                } else {
+                    "user"
+                },
+                prompt: start.message.is_none().then_some(start.prompt.as_str()),
+                message: start.message.as_ref(),
                 images: (!start.images.is_empty()).then_some(start.images.as_slice()),
                 system_prompt: system_text(&SystemMessage {
                     sections: Some(start.sections.rendered()),
