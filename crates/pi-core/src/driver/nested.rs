@@ -38,9 +38,10 @@ pub async fn run_nested_call<B: Backend>(
     let tool = backend.callable_tool(&call.name);
     let must_run_alone = must_run_alone(backend, tool.as_deref()) && !caller.nested.is_exclusive();
     let control = backend.control();
-    let turn = match must_run_alone {
-        true => Some(control.nested_order.lock().await),
-        false => None,
+    let turn = if must_run_alone {
+        Some(control.nested_order.lock().await)
+    } else {
+        None
     };
     let cancel = caller.cancel.child_token();
     let scope = caller.nested.below(must_run_alone);

@@ -2,8 +2,8 @@
 // working directory; `expected.json` contains the results of the same file with the library of the TypeScript pi.
 import { writeFileSync } from "node:fs";
 import * as tui from "@earendil-works/pi-tui";
-// Removed in 1.5.0; extensions for earlier versions import it by name.
-import { parseOsc11BackgroundColor } from "@earendil-works/pi-tui";
+// Removed in 1.5.0; extensions for earlier versions import it by name, from either scope.
+import { parseOsc11BackgroundColor } from "@mariozechner/pi-tui";
 
 const red = (text) => `\u001b[31m${text}\u001b[39m`;
 const dim = (text) => `\u001b[2m${text}\u001b[22m`;
