@@ -2,7 +2,8 @@
 //! `src/embedded.rs`.
 //!
 //! `js/internal/x.js` becomes the module `pi:x`, `js/web/x.js` becomes `pi:web/x`,
-//! `js/node/a/b.js` becomes `node:a/b`. A syntax error in any of them fails the build.
+//! `js/node/a/b.js` becomes `node:a/b`. A syntax error in any of them fails the build. The module
+//! `pi:pi/version` has the version of this package.
 //!
 //! `js/modules/x.js` implements a package that extensions import. `data/exports/x.txt` lists all
 //! exports of the real package; names that the file does not implement become stubs that throw when
@@ -45,15 +46,22 @@ fn main() {
         println!("cargo::error=cannot read js/: {error}");
         return;
     }
+    let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    sources.insert(
+        "pi:pi/version".to_owned(),
+        format!("// The version of pi.\nexport const VERSION = {version:?};\n"),
+    );
     let node_host = take_node_host(&mut sources);
     let mut reexports = BTreeMap::new();
     for (name, own, origins) in split_packages(&sources) {
         if let Some(package_source) = sources.get_mut(&name) {
-            *package_source = package_module(&name, &origins);
             let package = name.trim_start_matches("pi:modules/");
             let list = exports.join(package).with_extension("txt");
             match std::fs::read_to_string(list) {
-                Ok(list) => add_stubs(package, &list, &exported_names(&own), package_source),
+                Ok(list) => {
+                    *package_source = package_module(&name, &origins, &list);
+                    add_stubs(package, &list, &exported_names(&own), package_source);
+                }
                 Err(error) => println!("cargo::error=data/exports/{package}.txt: {error}"),
             }
         }
@@ -193,10 +201,14 @@ fn next_reexport(source: &str) -> Option<(&str, &str, &str, &str)> {
     }
 }
 
-/// Returns the source of a complete package: its own code and its re-exports.
-fn package_module(name: &str, origins: &[ReExport]) -> String {
+/// Returns the source of a complete package: its own code and its re-exports. Re-exports that are not on the list are
+/// those of earlier versions; they can be imported by name.
+fn package_module(name: &str, origins: &[ReExport], list: &str) -> String {
     let mut source = format!("// {name}\nexport * from \"{name}/own\";\n");
-    for (exported, module, original) in origins {
+    let listed = origins
+        .iter()
+        .filter(|(exported, ..)| list.lines().any(|name| name == exported));
+    for (exported, module, original) in listed {
         writeln!(
             source,
             "export {{ {original} as {exported} }} from {module:?};"

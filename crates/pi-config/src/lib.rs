@@ -52,9 +52,10 @@ pub use packages::{
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::ReadFileError;
 pub use resources::{
-    ContextFile, ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags,
-    ResourceKind, ResourceRequest, ResourceToggles, Resources, Skill, SkillError, SkillListing,
-    expand_prompt_template, expand_skill_command, list_skills_for_model, load_resources,
+    BuiltinExtension, BuiltinExtensions, ContextFile, ExtensionFile, ListedResource,
+    ProjectOverride, PromptTemplate, ResourceFlags, ResourceKind, ResourceRequest, ResourceToggles,
+    Resources, Skill, SkillError, SkillListing, expand_prompt_template, expand_skill_command,
+    list_skills_for_model, load_resources,
 };
 pub use session_directory::session_directory;
 pub use settings::{SettingsError, SettingsOverrides, SettingsStore, extension_engine, shell_path};

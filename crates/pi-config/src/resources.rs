@@ -4,6 +4,7 @@
 //! installed packages and the command line. [`load_resources`] finds them in order of precedence
 //! and reports problems; it runs nothing and installs nothing.
 
+mod builtin_extensions;
 mod commands;
 mod context_files;
 mod entry_patterns;
@@ -27,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use builtin_extensions::{BuiltinExtension, BuiltinExtensions};
 pub use context_files::ContextFile;
 pub(crate) use location::{percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
@@ -35,6 +37,7 @@ pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
+use builtin_extensions::builtin_name;
 use location::absolute;
 use named_set::NamedSet;
 use pi_env::Env;
@@ -115,6 +118,7 @@ pub struct Resources {
     pub themes: Vec<ThemeFile>,
     /// Unique by file.
     pub extensions: Vec<ExtensionFile>,
+    pub builtin_extensions: BuiltinExtensions,
     /// Most general first.
     pub context_files: Vec<ContextFile>,
     /// Replaces the default system prompt.
@@ -231,7 +235,11 @@ impl ResourceLoader<'_> {
                 .extensions
                 .push(ExtensionFile { path, source_info });
         }
+        self.load_builtin_extensions(resources);
         for source in &self.request.flags.extensions {
+            if builtin_name(source).is_some() {
+                continue;
+            }
             let is_path = matches!(PackageAddress::parse(source), Ok(PackageAddress::Local(_)));
             let path = self.resolve(source);
             if is_path && !path.exists() {
@@ -241,6 +249,27 @@ impl ResourceLoader<'_> {
                     .push(ConfigDiagnostic::error(message, path));
             }
         }
+    }
+
+    /// Determines the built-in extensions: all, unless settings or `--no-extensions` leave some out.
+    fn load_builtin_extensions(&self, resources: &mut Resources) {
+        let flags = &self.request.flags;
+        let mut builtin = BuiltinExtensions::default();
+        if !flags.no_extensions {
+            builtin = BuiltinExtensions::all();
+            let settings = ScopedSettings::of(&self.request.settings);
+            builtin.apply(settings.user.extensions.as_deref().unwrap_or_default());
+            if self.request.project.is_trusted() {
+                builtin.apply(settings.project.extensions.as_deref().unwrap_or_default());
+            }
+        }
+        for source in &flags.extensions {
+            if let Some(Err(message)) = builtin_name(source).map(|name| builtin.add(name)) {
+                let error = ConfigDiagnostic::error(message, PathBuf::from(source));
+                resources.extension_errors.push(error);
+            }
+        }
+        resources.builtin_extensions = builtin;
     }
 
     fn load_skills(

@@ -10,6 +10,7 @@ mod backend;
 mod control;
 mod duration;
 mod lanes;
+mod nested;
 mod reply;
 mod tools;
 
@@ -24,7 +25,9 @@ use tracing::{Instrument as _, Span};
 pub use backend::{Backend, PreparedRun};
 pub use control::Control;
 use duration::RequestStart;
+pub(crate) use duration::elapsed_ms;
 use lanes::LaneStart;
+pub use nested::run_nested_call;
 use pi_protocol::{AgentEvent, SessionEvent};
 pub use reply::{LaneReply, PendingReply};
 use reply::{Replier, ReplyRelease};
@@ -255,7 +258,7 @@ impl<B: Backend> Lane<B> {
                 }
                 Outcome::Appended
             }
-            Effect::Compose => Outcome::Composed(backend.compose().map_err(|error| error.0)),
+            Effect::Compose => Outcome::Composed(backend.compose().await.map_err(|error| error.0)),
             Effect::Record(message) => {
                 let recorded = backend.record(message).await;
                 Outcome::Recorded(recorded.map_err(|error| error.0))

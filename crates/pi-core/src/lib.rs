@@ -21,7 +21,7 @@ mod tool_call;
 mod turn;
 mod validation;
 
-pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, submit};
+pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, run_nested_call, submit};
 pub use environment::{
     DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileKind, FileOperations,
     FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile, OpenFile,
@@ -44,8 +44,9 @@ pub use session_services::{
 pub use start_order::StartOrder;
 pub use summary_options::summary_options;
 pub use tool::{
-    CallId, ExecutionMode, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin,
-    ToolRegistry, ToolSource, merge_tools,
+    CallId, ExecutionMode, LoadoutChanges, NestedScope, NestedSummary, NestedToolCall,
+    NestedToolResult, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolExposure,
+    ToolLoadout, ToolMetadata, ToolNamespace, ToolOrigin, ToolRegistry, ToolSource, merge_tools,
 };
 pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,

@@ -36,6 +36,7 @@ use pi_protocol::{
 
 use activity::Activity;
 pub use batch::CallOutcome;
+pub(crate) use batch::DENIED_CALL;
 use context::Context;
 pub use context::Selection;
 pub use effect::{

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
+use pi_protocol::ToolCall;
 
-use crate::tool::CallId;
+use crate::tool::{CallId, NestedToolCall, NestedToolResult, RegisteredTool, ToolContext};
 
 /// The services of a session for its tools.
 ///
@@ -25,7 +26,32 @@ pub trait SessionServices: Send + Sync {
     ) -> BoxFuture<'_, Result<UserAnswer, InteractionUnavailable>> {
         Box::pin(std::future::ready(Err(InteractionUnavailable)))
     }
+
+    /// Lists the tools that a call may run.
+    fn callable_tools(&self) -> Vec<RegisteredTool> {
+        Vec::new()
+    }
+
+    /// Runs another tool for a call in progress: with the checks and hooks of a call of the model,
+    /// recorded on the result of the call instead of in the transcript. The default has no tools.
+    fn execute_tool<'a>(
+        &'a self,
+        caller: &'a ToolContext,
+        call: NestedToolCall,
+    ) -> BoxFuture<'a, NestedToolResult> {
+        let call = ToolCall {
+            id: caller.nested.next_id(&caller.call),
+            name: call.name,
+            arguments: call.arguments,
+            ..ToolCall::default()
+        };
+        let refused = NestedToolResult::refused(call, NO_TOOLS);
+        Box::pin(std::future::ready(refused))
+    }
 }
+
+/// Result of a nested call outside of sessions.
+const NO_TOOLS: &str = "This call was not run: there is no session whose tools could be called.";
 
 /// A question with a fixed set of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Tools the model can call.
 
 mod context;
+mod exposure;
+mod loadout;
+mod nested;
 mod progress;
 mod source;
 
@@ -10,6 +13,9 @@ use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
 
 pub use context::{CallId, ToolContext};
+pub use exposure::{ToolExposure, ToolMetadata, ToolNamespace};
+pub use loadout::{LoadoutChanges, ToolLoadout};
+pub use nested::{NestedScope, NestedSummary, NestedToolCall, NestedToolResult};
 pub use progress::Progress;
 pub use source::{RegisteredTool, ToolOrigin, ToolRegistry, ToolSource, merge_tools};
 
@@ -40,6 +46,12 @@ pub trait Tool: Send + Sync {
     /// is returned to the model.
     fn prepare(&self, arguments: JsonObject) -> BoxFuture<'_, Result<JsonObject, ToolError>> {
         Box::pin(std::future::ready(Ok(self.prepare_arguments(arguments))))
+    }
+
+    /// Returns changes of the declarations of the active tools. Called if the tool is active and registered with
+    /// [`ToolMetadata::prepares_loadout`].
+    fn prepare_loadout(&self, _loadout: ToolLoadout) -> BoxFuture<'_, LoadoutChanges> {
+        Box::pin(std::future::ready(LoadoutChanges::default()))
     }
 
     /// Runs the tool with validated arguments. Cancellation is cooperative: the tool stops, cleans

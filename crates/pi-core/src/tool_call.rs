@@ -14,6 +14,8 @@ pub struct PendingToolCall {
     /// The call as sent by the model.
     pub call: ToolCall,
     pub arguments: JsonObject,
+    /// The call whose tool made this one; `None` for a call of the model.
+    pub parent: Option<String>,
 }
 
 impl PendingToolCall {
@@ -130,6 +132,7 @@ mod tests {
                     response: None,
                     call: ToolCall::default(),
                     arguments: JsonObject::new(),
+                    parent: None,
                 },
                 output: ToolOutput {
                     structured_content: Some(json!("old")),

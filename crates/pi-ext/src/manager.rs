@@ -26,19 +26,20 @@ use crate::running_hooks::RunningHooks;
 pub use functions::UiCall;
 use functions::{
     ABORT, BIND, COMPLETE_COMMAND, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION, PREPARE_ARGUMENTS,
-    REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT, SET_FLAGS,
-    SIGN_IN, STREAM,
+    PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT,
+    SET_FLAGS, SIGN_IN, STREAM,
 };
 use hook_dispatch::BlockedHosts;
 pub use hook_dispatch::{HookDispatch, HookProbe, HostRecovery};
 
 /// Packages that extensions import, with the embedded module that implements each.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("pi-coding-agent", "pi-coding-agent"),
     ("pi-agent-core", "pi-agent-core"),
     ("pi-tui", "pi-tui"),
     ("pi-ai", "pi-ai"),
     ("pi-ai/compat", "pi-ai"),
+    ("pi-ai/models", "pi-ai-models"),
     ("pi-ai/providers/all", "pi-ai-providers"),
 ];
 
@@ -181,6 +182,18 @@ impl ExtensionManager {
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), tool.into(), arguments];
         self.call_extension(extension, PREPARE_ARGUMENTS, values)
+            .await
+    }
+
+    /// Runs a tool's `prepareLoadout` hook.
+    pub async fn prepare_loadout(
+        &self,
+        extension: &str,
+        tool: &str,
+        loadout: Value,
+    ) -> Result<Value, EngineError> {
+        let values = vec![extension.into(), tool.into(), loadout];
+        self.call_extension(extension, PREPARE_LOADOUT, values)
             .await
     }
 

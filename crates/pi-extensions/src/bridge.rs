@@ -12,7 +12,7 @@ use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
 use pi_config::AgentDir;
-use pi_core::Progress;
+use pi_core::ToolContext;
 use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
 use serde::Serialize;
@@ -50,8 +50,8 @@ enum BridgeState {
 /// Receivers of what extensions send for a call in progress, by its signal.
 #[derive(Default)]
 pub(crate) struct SignalStreams {
-    /// Partial results of tools.
-    pub(crate) updates: Mutex<HashMap<u64, Progress>>,
+    /// Calls of tools, which receive partial results and may call other tools.
+    pub(crate) tool_calls: Mutex<HashMap<u64, ToolContext>>,
     /// Output of shell commands that extensions run, in base64.
     pub(crate) outputs: Mutex<HashMap<u64, mpsc::UnboundedSender<String>>>,
     /// Events of responses that extensions' providers stream.
@@ -182,12 +182,17 @@ impl ExtensionBridge {
         self.next_signal.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn open_updates(&self, signal: u64, updates: Progress) {
-        lock(&self.streams.updates).insert(signal, updates);
+    pub(crate) fn open_tool_call(&self, signal: u64, call: ToolContext) {
+        lock(&self.streams.tool_calls).insert(signal, call);
     }
 
-    pub(crate) fn close_updates(&self, signal: u64) {
-        lock(&self.streams.updates).remove(&signal);
+    /// Returns the call of a tool that an extension runs; `None` if it has ended.
+    pub(crate) fn tool_call(&self, signal: u64) -> Option<ToolContext> {
+        lock(&self.streams.tool_calls).get(&signal).cloned()
+    }
+
+    pub(crate) fn close_tool_call(&self, signal: u64) {
+        lock(&self.streams.tool_calls).remove(&signal);
     }
 
     /// Receives what JavaScript sends for a signal, until closed.

@@ -29,7 +29,7 @@ mod utilities;
 pub(crate) use agents::{AgentCalls, AgentRunCalls, AgentState, CreatedAgent};
 pub(crate) use builtin::{BuiltinCalls, BuiltinTool, ShellExit};
 pub(crate) use group::{Answer, Parameters, Pending, to_json};
-pub(crate) use jobs::JobCalls;
+pub(crate) use jobs::{CallableTool, JobCalls, NestedRunResult};
 pub(crate) use messages::MessageCalls;
 pub(crate) use models::{AuthStatus, ModelCalls, RequestAuth};
 pub(crate) use program::{ContextInfo, ProgramCalls};
@@ -37,7 +37,7 @@ pub(crate) use registration::{RegistrationCalls, RendererKind};
 pub(crate) use replacement::{Replacement, ReplacementCalls};
 pub(crate) use run::RunCalls;
 pub(crate) use screen::{AppliedCompletion, OverlayBounds, ScreenCalls, ThemeChange};
-pub(crate) use selection::{ScopedModelInfo, SelectionCalls, ToolSourceInfo, ToolSummary};
+pub(crate) use selection::{ScopedModelInfo, SelectionCalls, ToolSummary};
 pub(crate) use session::{
     AppendedEntry, ContextModelInfo, EntryMessages, SessionCalls, SessionContext, SessionInfo,
 };

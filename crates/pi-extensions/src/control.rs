@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_config::{AgentDir, ResourceFlags, Resources, Skill};
 use pi_context::PromptSections;
-use pi_core::Tool;
+use pi_core::{Tool, ToolMetadata};
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
@@ -130,6 +130,9 @@ pub trait SessionSetup: Send + Sync {
     fn active_tools(&self) -> Vec<String>;
 
     fn set_active_tools(&self, names: &[String]);
+
+    /// Lets the active tools change the declarations of the active tools.
+    fn prepare_loadout(&self) -> BoxFuture<'_, ()>;
 
     /// Adds a tool of an extension, or replaces one of the same name.
     fn register_tool(&self, tool: ToolRegistration);
@@ -275,6 +278,7 @@ pub struct ToolRegistration {
     pub guidelines: Vec<String>,
     /// Whether the tool is active as soon as it is registered.
     pub is_default_active: bool,
+    pub metadata: ToolMetadata,
 }
 
 /// A tool of a session.
@@ -282,8 +286,10 @@ pub struct SessionTool {
     pub name: String,
     pub description: String,
     pub parameters: Value,
+    pub label: String,
     pub snippet: Option<String>,
     pub guidelines: Vec<String>,
+    pub metadata: ToolMetadata,
     /// `builtin`, `sdk` or `extension`.
     pub source: &'static str,
 }

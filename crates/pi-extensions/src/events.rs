@@ -23,8 +23,9 @@ pub use results::{
 pub use run::{
     AfterProviderResponse, AgentStarted, BeforeAgentStart, BeforeProviderHeaders,
     BeforeProviderRequest, BeforeSettle, BoundaryContextData, ContextEvent, ContextWithSystem,
-    InputEvent, MessageEnd, MessageStart, MessageUpdate, ToolCallEvent, ToolExecutionEnd,
-    ToolExecutionStart, ToolExecutionUpdate, ToolResultEvent, TurnEnd, TurnStart, UserBash,
+    InputEvent, MessageEnd, MessageStart, MessageUpdate, ProviderStreamEvent, ToolCallEvent,
+    ToolExecutionEnd, ToolExecutionStart, ToolExecutionUpdate, ToolResultEvent, TurnEnd, TurnStart,
+    UserBash,
 };
 pub use summaries::{
     BeforeCompact, BeforeTree, CompactionDone, CompactionFailure, CompactionPreparation, FileLists,

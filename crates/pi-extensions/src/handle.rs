@@ -272,7 +272,19 @@ impl ExtensionHandle {
     pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
         let shared = self.0.upgrade()?;
         let registry = shared.bridge.registry();
-        let (extension, tool) = registry.tools.iter().find(|(_, tool)| tool.name == name)?;
+        let mut tools = registry.tools.iter();
+        let known = tools.find(|(_, tool)| tool.name == name);
+        if let Some(chooser) = &registry.tool_renderer {
+            // Only JavaScript can find out what it chooses; parts that it does not draw look as without it.
+            let shell = known.and_then(|(_, tool)| tool.render_shell.as_deref());
+            return Some(ToolRenderer {
+                extension: chooser.clone(),
+                renders_call: true,
+                renders_result: true,
+                renders_frame: shell == Some("self"),
+            });
+        }
+        let (extension, tool) = known?;
         let frame = tool.render_shell.as_deref() == Some("self");
         let draws = tool.renders_call || tool.renders_result || frame;
         draws.then(|| ToolRenderer {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use pi_core::{ToolExposure, ToolMetadata, ToolNamespace};
 use pi_protocol::SourceInfo;
+use pi_protocol::json::JsonObject;
 use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +22,8 @@ pub(crate) struct Registrations {
     pub message_renderers: Vec<String>,
     pub entry_renderers: Vec<String>,
     pub transforms_markdown: bool,
+    /// Whether the extension chooses how calls of any tool are drawn.
+    pub renders_tools: bool,
     pub providers: Vec<ProviderData>,
     /// The events handled by any extension so far.
     pub events: Vec<String>,
@@ -39,9 +43,29 @@ pub(crate) struct ToolData {
     pub default_active: Option<bool>,
     pub constrained_sampling: Option<Value>,
     pub prepares_arguments: bool,
+    pub output_schema: Option<Value>,
+    pub exposure: ToolExposure,
+    pub namespace: Option<ToolNamespace>,
+    pub annotations: Option<JsonObject>,
+    pub reaches_tools: bool,
+    pub prepares_loadout: bool,
     pub render_shell: Option<String>,
     pub renders_call: bool,
     pub renders_result: bool,
+}
+
+impl ToolData {
+    /// Returns the properties that are not sent to the model.
+    pub(crate) fn metadata(&self) -> ToolMetadata {
+        ToolMetadata {
+            exposure: self.exposure,
+            namespace: self.namespace.clone(),
+            annotations: self.annotations.clone(),
+            output_schema: self.output_schema.clone(),
+            reaches_tools: self.reaches_tools,
+            prepares_loadout: self.prepares_loadout,
+        }
+    }
 }
 
 /// The serializable part of a command.
@@ -110,6 +134,8 @@ pub(crate) struct ExtensionRegistry {
     pub message_renderers: HashSet<String>,
     pub entry_renderers: HashSet<String>,
     pub transforms_markdown: bool,
+    /// The first extension that chooses how calls of any tool are drawn.
+    pub tool_renderer: Option<String>,
     pub providers: Vec<(String, ProviderData)>,
     pub events: HashSet<String>,
     pub sources: HashMap<String, SourceInfo>,
@@ -150,6 +176,9 @@ impl ExtensionRegistry {
             .extend(registrations.message_renderers);
         self.entry_renderers.extend(registrations.entry_renderers);
         self.transforms_markdown |= registrations.transforms_markdown;
+        if registrations.renders_tools {
+            self.tool_renderer.get_or_insert_with(|| extension.clone());
+        }
         let providers = registrations.providers.into_iter();
         self.providers
             .extend(providers.map(|provider| (extension.clone(), provider)));
@@ -184,6 +213,13 @@ impl ExtensionRegistry {
         self.shortcuts
             .retain(|(owner, known)| owner != extension || known.key != data.key);
         self.shortcuts.push((extension.to_owned(), data));
+    }
+
+    /// Returns the source of the extension that registered a tool.
+    pub(crate) fn source_of_tool(&self, name: &str) -> Option<SourceInfo> {
+        let mut tools = self.tools.iter();
+        let (extension, _) = tools.find(|(_, tool)| tool.name == name)?;
+        self.sources.get(extension).cloned()
     }
 
     /// Finds a command by the name it is invoked by.

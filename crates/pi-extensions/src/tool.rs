@@ -4,17 +4,22 @@ use std::future::Future;
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{ExecutionMode, Progress, Tool, ToolContext, ToolError};
+use pi_core::{
+    ExecutionMode, LoadoutChanges, RegisteredTool, Tool, ToolContext, ToolError, ToolLoadout,
+};
 use pi_ext::EngineError;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
-use serde_json::Value;
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
 use crate::ExtensionsInner;
 use crate::control::ToolRegistration;
+use crate::front_end::ExtensionFailure;
 use crate::hooks::Hook;
 use crate::registration::ToolData;
+
+/// Name of the hook in error messages.
+const PREPARE_LOADOUT: &str = "prepare_loadout";
 
 struct ExtensionTool {
     /// Weak, since the session owns its tools and the extensions own the session.
@@ -57,6 +62,7 @@ pub(crate) fn registered(
         snippet: data.prompt_snippet.clone(),
         guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
         is_default_active: data.default_active.unwrap_or(true),
+        metadata: data.metadata(),
     }
 }
 
@@ -104,6 +110,38 @@ impl Tool for ExtensionTool {
         })
     }
 
+    fn prepare_loadout(&self, loadout: ToolLoadout) -> BoxFuture<'_, LoadoutChanges> {
+        Box::pin(async move {
+            let Some(shared) = self.shared.upgrade() else {
+                return LoadoutChanges::default();
+            };
+            let name = &self.declaration.name;
+            let data = loadout_data(&loadout);
+            let preparing = shared.engine.prepare_loadout(&self.extension, name, data);
+            let hook = Hook {
+                name: PREPARE_LOADOUT,
+                extension: &|| Some(self.extension.clone()),
+                cancel: None,
+                signal: None,
+            };
+            let Ok(prepared) = shared.unless_abandoned(&hook, preparing).await else {
+                return LoadoutChanges::default();
+            };
+            let changes = prepared.map_err(error_message).and_then(|changes| {
+                serde_json::from_value(changes).map_err(|error| error.to_string())
+            });
+            changes.unwrap_or_else(|error| {
+                shared.bridge.report_failure(ExtensionFailure {
+                    extension: Some(self.extension.clone()),
+                    event: PREPARE_LOADOUT.to_owned(),
+                    error,
+                    stack: None,
+                });
+                LoadoutChanges::default()
+            })
+        })
+    }
+
     fn call(
         &self,
         cx: ToolContext,
@@ -116,31 +154,58 @@ impl Tool for ExtensionTool {
                 .ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let (extension, name) = (&self.extension, &self.declaration.name);
             let arguments = Value::Object(arguments);
+            let call = cx.call.clone();
             let run = |signal| {
                 let engine = &shared.engine;
-                engine.execute_tool(extension, name, cx.call.as_str(), arguments, signal)
+                engine.execute_tool(extension, name, call.as_str(), arguments, signal)
             };
-            shared.run_tool(run, cx.progress.clone(), &cx.cancel).await
+            shared.run_tool(run, cx).await
         })
     }
 }
 
+/// Returns the tools as JSON; those that are declared or callable by name.
+fn loadout_data(loadout: &ToolLoadout) -> Value {
+    let tools = loadout.registered.iter().map(|tool| {
+        let declaration = tool.tool.declaration();
+        json!({
+            "name": declaration.name,
+            "label": tool.tool.label(),
+            "description": declaration.description,
+            "parameters": declaration.parameters,
+            "outputSchema": tool.metadata.output_schema,
+            "exposure": tool.metadata.exposure,
+            "namespace": tool.metadata.namespace,
+            "promptGuidelines": tool.guidelines,
+        })
+    });
+    let names = |tools: &[RegisteredTool]| {
+        let names = tools.iter().map(|tool| tool.name().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    json!({
+        "tools": tools.collect::<Vec<_>>(),
+        "declared": names(&loadout.declared),
+        "callable": names(&loadout.callable),
+    })
+}
+
 impl ExtensionsInner {
-    /// Runs an extension's code as a tool. Partial results and cancellation use the signal ID
-    /// passed to `run`.
+    /// Runs an extension's code as a tool. Partial results, calls of other tools and cancellation use
+    /// the signal ID passed to `run`.
     pub(crate) async fn run_tool<Running>(
         &self,
         run: impl FnOnce(u64) -> Running,
-        progress: Progress,
-        cancel: &CancellationToken,
+        cx: ToolContext,
     ) -> Result<ToolOutput, ToolError>
     where
         Running: Future<Output = Result<Value, EngineError>>,
     {
         let signal = self.bridge.new_signal();
-        self.bridge.open_updates(signal, progress);
-        let outcome = self.until_cancelled(run(signal), signal, cancel).await;
-        self.bridge.close_updates(signal);
+        let cancel = cx.cancel.clone();
+        self.bridge.open_tool_call(signal, cx);
+        let outcome = self.until_cancelled(run(signal), signal, &cancel).await;
+        self.bridge.close_tool_call(signal);
         if cancel.is_cancelled() && outcome == Err(EngineError::Interrupted) {
             // The tool ignores its signal. Other errors are its own.
             return Ok(ToolOutput {

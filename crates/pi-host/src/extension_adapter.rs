@@ -78,5 +78,6 @@ fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {
         snippet: tool.snippet,
         guidelines: tool.guidelines,
         is_default_active: tool.is_default_active,
+        metadata: tool.metadata,
     }
 }

@@ -12,6 +12,7 @@ mod dialogs;
 mod expansion;
 mod history;
 mod images;
+mod loadout;
 mod model;
 mod navigation;
 mod outline;

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use pi_context::PromptTool;
 use pi_core::{
-    Environment, ExecutionMode, RegisteredTool, Tool, ToolOrigin, ToolRegistry, ToolSource,
-    Variables, merge_tools,
+    Environment, ExecutionMode, RegisteredTool, Tool, ToolExposure, ToolOrigin, ToolRegistry,
+    ToolSource, Variables, merge_tools,
 };
 use pi_protocol::{Modality, Model};
 use pi_tools::{
@@ -182,7 +182,11 @@ impl Toolset {
         let tools = self.merged();
         let before = std::mem::replace(&mut self.tools, tools);
         let mut added = self.default_active();
-        added.retain(|name| !before.iter().any(|known| known.name() == name));
+        // A tool whose exposure widens is activated like a new one.
+        added.retain(|name| {
+            let mut known = before.iter().filter(|known| known.name() == name);
+            !known.any(RegisteredTool::activates_on_registration)
+        });
         Some(added)
     }
 
@@ -213,12 +217,15 @@ impl Toolset {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Returns the names that are tools, deduplicated, in the given order.
+    /// Returns the names of tools that can be active, deduplicated, in the given order. Hidden tools cannot.
     pub fn filter_known(&self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
         let mut known: Vec<String> = Vec::new();
         for name in names {
             let name = name.as_ref();
-            if self.get(name).is_some() && !known.iter().any(|known| known == name) {
+            let tool = self.get(name);
+            let is_visible =
+                tool.is_some_and(|tool| tool.metadata.exposure != ToolExposure::Hidden);
+            if is_visible && !known.iter().any(|known| known == name) {
                 known.push(name.to_owned());
             }
         }
@@ -232,6 +239,17 @@ impl Toolset {
             .filter_map(|name| self.get(name))
             .map(|tool| Arc::clone(&tool.tool))
             .collect()
+    }
+
+    /// Returns the tools that other tools may call.
+    pub fn callable<'tools>(
+        &'tools self,
+        active: &'tools [String],
+    ) -> impl Iterator<Item = &'tools RegisteredTool> {
+        self.tools.iter().filter(move |tool| {
+            let is_active = active.iter().any(|active| active == tool.name());
+            tool.metadata.exposure.is_callable(is_active)
+        })
     }
 
     /// Returns those of the tools that must run alone.
@@ -273,12 +291,17 @@ impl Toolset {
         &'tools self,
         allow: &'tools [String],
     ) -> impl Iterator<Item = &'tools str> {
+        let is_declared = |name: &&str| {
+            let tool = self.get(name);
+            tool.is_some_and(|tool| tool.metadata.exposure.activates_on_registration())
+        };
         let matching = self
             .tools
             .iter()
             .map(RegisteredTool::name)
             .filter(|name| allow.iter().any(|pattern| matches(pattern, name)));
-        allow.iter().map(String::as_str).chain(matching)
+        let names = allow.iter().map(String::as_str).chain(matching);
+        names.filter(is_declared)
     }
 
     /// Returns the active tool names after a reload: those active before, those that flags or changed settings name,
@@ -316,7 +339,7 @@ impl Toolset {
     fn non_builtin_names(&self) -> impl Iterator<Item = &str> {
         self.tools
             .iter()
-            .filter(|tool| tool.origin != ToolOrigin::Builtin && tool.is_default_active)
+            .filter(|tool| tool.origin != ToolOrigin::Builtin && tool.activates_on_registration())
             .map(RegisteredTool::name)
     }
 

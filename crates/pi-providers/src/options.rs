@@ -219,6 +219,17 @@ pub trait RequestHooks: Send + Sync {
         let _ = (response, model);
         Box::pin(std::future::ready(()))
     }
+
+    /// Whether the events of responses are parsed a second time for [`on_stream_event`](Self::on_stream_event).
+    fn wants_stream_events(&self) -> bool {
+        false
+    }
+
+    /// Receives an event of a streamed response as the provider sent it, before it is decoded.
+    fn on_stream_event<'a>(&'a self, event: Value, model: &'a Model) -> BoxFuture<'a, ()> {
+        let _ = (event, model);
+        Box::pin(std::future::ready(()))
+    }
 }
 
 impl fmt::Debug for dyn RequestHooks {

@@ -3,6 +3,8 @@
 //! Everything happens inside the future that the stream polls. Canceling drops it and ends the
 //! message as `aborted`, with the content received so far.
 
+mod stream_events;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,8 @@ use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
     BodyEncoding, DecodeStatus, HttpExchange, HttpProtocol, OutgoingRequest, TransportRetry,
 };
+
+use stream_events::StreamEventReporter;
 
 /// Limit for the part of an error response that is read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -383,6 +387,7 @@ impl RequestDriver<'_> {
         let idle = self.request.options.timeouts.idle;
         let mut budget = TransportBudget::new(idle);
         let mut decoder = self.protocol.decoder(&self.request);
+        let mut reporter = StreamEventReporter::new(self.hooks(), &self.request.model);
         loop {
             let chunk = TimeoutKind::Idle
                 .enforce(idle, route, response.chunk())
@@ -391,6 +396,9 @@ impl RequestDriver<'_> {
                 return decoder.finish(writer.message());
             };
             budget.receive(chunk.len())?;
+            if let Some(reporter) = &mut reporter {
+                reporter.push(&chunk).await?;
+            }
             let progress = decoder.push(&chunk, writer.message())?;
             let has_content = writer.message().has_events();
             writer.flush().await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_core::{RegisteredTool, Tool, ToolOrigin, ToolRegistry, ToolSource};
+use pi_core::{RegisteredTool, Tool, ToolMetadata, ToolOrigin, ToolRegistry, ToolSource};
 use tokio::sync::watch;
 
 use crate::bash::{ShellTool, ShellToolOptions};
@@ -94,5 +94,6 @@ fn builtin(tool: impl Tool + 'static, prompt: ToolPrompt) -> RegisteredTool {
         snippet: Some(prompt.snippet.to_owned()),
         guidelines: prompt.guidelines.iter().map(|&it| it.to_owned()).collect(),
         is_default_active: true,
+        metadata: ToolMetadata::default(),
     }
 }

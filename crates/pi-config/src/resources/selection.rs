@@ -11,6 +11,7 @@ use pi_protocol::ConfigDiagnostic;
 use pi_protocol::SourceScope;
 use pi_protocol::settings::Settings;
 
+use super::builtin_extensions::builtin_name;
 use super::entry_patterns::{EntryPatterns, is_pattern};
 use super::location::resolve;
 use super::provenance::Provenance;
@@ -138,7 +139,8 @@ impl<'a> ResourceSelector<'a> {
 
     /// Collects the resources named by `--extension`.
     pub(crate) fn select_command_line(&mut self) -> SelectedResources {
-        for source in &self.request.flags.extensions {
+        let named = self.request.flags.extensions.iter();
+        for source in named.filter(|source| builtin_name(source).is_none()) {
             self.add_command_line_package(source);
         }
         self.take_selected()
@@ -196,7 +198,8 @@ impl<'a> ResourceSelector<'a> {
         let entries = kind.entries(settings);
         let base = self.locations().base(scope);
         let mut files = Vec::new();
-        for entry in entries.iter().filter(|entry| !is_pattern(entry)) {
+        let is_path = |entry: &&String| !is_pattern(entry) && builtin_name(entry).is_none();
+        for entry in entries.iter().filter(is_path) {
             let path = resolve(entry, &base, &self.request.env);
             self.collect_path(kind, path, &mut files);
         }

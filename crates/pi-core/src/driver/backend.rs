@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, SessionEvent, SharedMessage, ToolCall};
+use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -85,7 +85,7 @@ pub trait Backend: Clone + Send + Sync + 'static {
     fn append(&self, message: AgentMessage) -> BoxFuture<'_, Result<(), Self::Error>>;
 
     /// Returns the system message that announces changes of prompt and tools.
-    fn compose(&self) -> Result<Option<AgentMessage>, HookError>;
+    fn compose(&self) -> BoxFuture<'_, Result<Option<AgentMessage>, HookError>>;
 
     /// Lets the hooks replace a message, then stores it.
     fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>>;
@@ -97,6 +97,16 @@ pub trait Backend: Clone + Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<AssistantStream, HookError>>;
 
     fn tool(&self, name: &str) -> Option<Arc<dyn Tool>>;
+
+    /// Returns a tool that other tools may call.
+    fn callable_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        self.tool(name)
+    }
+
+    /// Asks the clients whether a nested call may run. Dropping the future withdraws the question.
+    fn ask_approval(&self, _request: Request) -> BoxFuture<'_, Answer> {
+        Box::pin(std::future::ready(Answer::Cancelled))
+    }
 
     /// Returns what a call of this session receives.
     fn tool_context(&self, call: &ToolCall) -> ToolContext;

@@ -25,6 +25,8 @@ pub struct Control {
     request_phase: watch::Sender<Option<StreamPhase>>,
     /// Compiled argument schemas of the tools called so far.
     pub(super) validators: Validators,
+    /// Held by the nested call that must run alone.
+    pub(super) nested_order: tokio::sync::Mutex<()>,
     pub(super) lanes: Lanes,
 }
 
@@ -38,6 +40,7 @@ impl Control {
             activity: watch::Sender::default(),
             request_phase: watch::Sender::new(None),
             validators: Validators::default(),
+            nested_order: tokio::sync::Mutex::default(),
             lanes: Lanes::default(),
         }
     }

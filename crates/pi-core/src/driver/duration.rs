@@ -10,7 +10,7 @@ use tokio::time::Instant;
 const HALF_A_MILLISECOND: Duration = Duration::from_micros(500);
 
 /// Returns the time since the start, in whole milliseconds.
-pub(super) fn elapsed_ms(started: Instant) -> u64 {
+pub(crate) fn elapsed_ms(started: Instant) -> u64 {
     let rounded = started.elapsed() + HALF_A_MILLISECOND;
     u64::try_from(rounded.as_millis()).unwrap_or(u64::MAX)
 }

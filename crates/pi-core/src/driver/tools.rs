@@ -87,6 +87,7 @@ impl<B: Backend> RunningTools<B> {
                 response,
                 call,
                 arguments,
+                parent: None,
             },
             cx,
         };
@@ -153,10 +154,23 @@ async fn first_of<F: Future>(futures: impl Iterator<Item = F>) -> (F::Output, us
     (output, place)
 }
 
-/// Validates a call and lets the hooks decide about it.
+/// Validates a call of the model and lets the hooks decide about it.
 pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> PreflightOutcome {
+    let tool = backend.tool(&call.name);
+    let cancel = backend.control().begin(CancelScope::Run);
+    check_call(backend, tool, call, None, &cancel).await
+}
+
+/// Validates a call and lets the hooks decide about it.
+pub(super) async fn check_call<B: Backend>(
+    backend: &B,
+    tool: Option<Arc<dyn Tool>>,
+    call: ToolCall,
+    parent: Option<String>,
+    cancel: &CancellationToken,
+) -> PreflightOutcome {
     let refuse = |text: String| PreflightOutcome::Refused(ToolOutput::failure(text));
-    let Some(tool) = backend.tool(&call.name) else {
+    let Some(tool) = tool else {
         return refuse(format!("Tool {} not found", call.name));
     };
     if let Some(error) = call.arguments_error() {
@@ -164,7 +178,6 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
             "This call was not run: {error}. Repeat the call with complete arguments."
         ));
     }
-    let cancel = backend.control().begin(CancelScope::Run);
     let aborted = || PreflightOutcome::Refused(ToolOutput::aborted());
     // Preparing a schema takes time that an aborted run does not have.
     if cancel.is_cancelled() {
@@ -183,8 +196,9 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
         response: backend.control().machine().running_response(),
         call,
         arguments,
+        parent,
     };
-    let reviewed = backend.before_tool_call(pending.clone(), &cancel).await;
+    let reviewed = backend.before_tool_call(pending.clone(), cancel).await;
     if cancel.is_cancelled() {
         return aborted();
     }
@@ -215,15 +229,15 @@ pub(super) async fn preflight<B: Backend>(backend: &B, call: ToolCall) -> Prefli
 }
 
 /// One call, from its start to the outcome after the hooks.
-struct ToolExecution<B> {
-    backend: B,
-    tool: Option<Arc<dyn Tool>>,
-    pending: PendingToolCall,
-    cx: ToolContext,
+pub(super) struct ToolExecution<B> {
+    pub(super) backend: B,
+    pub(super) tool: Option<Arc<dyn Tool>>,
+    pub(super) pending: PendingToolCall,
+    pub(super) cx: ToolContext,
 }
 
 impl<B: Backend> ToolExecution<B> {
-    async fn run(self) -> CallOutcome {
+    pub(super) async fn run(self) -> CallOutcome {
         let started = Instant::now();
         let ran = match &self.tool {
             Some(tool) => {
@@ -263,6 +277,7 @@ impl<B: Backend> ToolExecution<B> {
             output: finished.output,
             is_error: finished.is_error,
             duration_ms,
+            nested: self.cx.nested.summary(),
         }
     }
 }

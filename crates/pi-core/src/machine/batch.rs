@@ -20,7 +20,7 @@ use crate::tool::ExecutionMode;
 const ABANDONED_CALL: &str = "The run failed before this call ended";
 
 /// Result of a call that a client denied without giving a reason.
-const DENIED_CALL: &str = "The user denied this tool call";
+pub(crate) const DENIED_CALL: &str = "The user denied this tool call";
 
 /// Effect of one input on a batch.
 #[derive(Debug, Default)]

@@ -169,6 +169,7 @@ impl Preparation {
 
     /// Ends the preparation. The next one begins after hooks' changes and a cancellation of this one are forgotten.
     fn abandon(&mut self, rejection: Rejection, cx: &mut Context) {
+        // The sender was notified that the message is accepted, so it is kept without a run.
         if let Some(RunTrigger::Message(message)) = &self.trigger {
             cx.push(Effect::AppendNow(message.clone()));
         }

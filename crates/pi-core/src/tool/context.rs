@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Progress;
+use super::{NestedScope, NestedToolCall, NestedToolResult, Progress};
 use crate::environment::Environment;
 use crate::session_services::SessionServices;
 
@@ -42,6 +42,8 @@ pub struct ToolContext {
     /// Receives partial results.
     pub progress: Progress,
     pub cancel: CancellationToken,
+    /// The calls of other tools that this call makes.
+    pub nested: NestedScope,
 }
 
 impl ToolContext {
@@ -56,6 +58,12 @@ impl ToolContext {
             env,
             progress: Progress::default(),
             cancel: CancellationToken::new(),
+            nested: NestedScope::default(),
         }
+    }
+
+    /// Runs another tool of the session.
+    pub async fn execute_tool(&self, call: NestedToolCall) -> NestedToolResult {
+        self.session.execute_tool(self, call).await
     }
 }

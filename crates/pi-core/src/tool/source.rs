@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::Tool;
+use super::{Tool, ToolMetadata};
 
 /// Provides tools: the built-in ones, those of an extension, of a server or of the embedding
 /// program.
@@ -35,6 +35,7 @@ pub struct RegisteredTool {
     pub guidelines: Vec<String>,
     /// Whether the tool is active without being named by flags, settings or the session.
     pub is_default_active: bool,
+    pub metadata: ToolMetadata,
 }
 
 impl RegisteredTool {
@@ -46,7 +47,13 @@ impl RegisteredTool {
             snippet: None,
             guidelines: Vec::new(),
             is_default_active: true,
+            metadata: ToolMetadata::default(),
         }
+    }
+
+    /// Whether the tool becomes active when it is registered.
+    pub fn activates_on_registration(&self) -> bool {
+        self.is_default_active && self.metadata.exposure.activates_on_registration()
     }
 
     pub fn name(&self) -> &str {

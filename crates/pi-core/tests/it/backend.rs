@@ -246,16 +246,15 @@ impl Backend for TestBackend {
         Box::pin(ready(Ok(())))
     }
 
-    fn compose(&self) -> Result<Option<AgentMessage>, HookError> {
+    fn compose(&self) -> BoxFuture<'_, Result<Option<AgentMessage>, HookError>> {
         let is_announced = |message: &SharedMessage| matches!(**message, AgentMessage::System(_));
-        if self.0.tools.is_empty() || self.messages().iter().any(is_announced) {
-            return Ok(None);
-        }
+        let is_composed = self.messages().iter().any(is_announced);
         let tools = self.0.tools.iter();
-        Ok(Some(AgentMessage::from(SystemMessage {
+        let message = (!self.0.tools.is_empty() && !is_composed).then(|| SystemMessage {
             tools_added: Some(tools.map(|tool| tool.declaration().clone()).collect()),
             ..SystemMessage::default()
-        })))
+        });
+        Box::pin(ready(Ok(message.map(AgentMessage::from))))
     }
 
     fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>> {

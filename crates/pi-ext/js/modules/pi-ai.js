@@ -7,6 +7,7 @@ import {
 import { AssistantMessageEventStream, EventStream } from "pi:pi/event_stream";
 import { noUsage, streamOnWire } from "pi:pi/model_streams";
 import { Type } from "pi:pi/schema";
+import { VERSION } from "pi:pi/version";
 import { errorsOf } from "pi:pi/schema_check";
 
 export { AssistantMessageEventStream, EventStream, Type };
@@ -119,6 +120,24 @@ export function calculateCost(model, usage) {
 export function modelsAreEqual(left, right) {
   return !!left && !!right && left.id === right.id && left.provider === right.provider;
 }
+
+// Models without a type are chat models.
+export function getModelType(model) {
+  return model?.type ?? "chat";
+}
+export function isModelType(model, type) {
+  return getModelType(model) === type;
+}
+
+export const PI_AI_VERSION = VERSION;
+export const ANTHROPIC_API_KEY_ENV = "ANTHROPIC_API_KEY";
+export const ANTHROPIC_AUTH_TOKEN_ENV = "ANTHROPIC_AUTH_TOKEN";
+export const ANTHROPIC_OAUTH_TOKEN_ENV = "ANTHROPIC_OAUTH_TOKEN";
+export const ANTHROPIC_FEDERATION_RULE_ID_ENV = "ANTHROPIC_FEDERATION_RULE_ID";
+export const ANTHROPIC_IDENTITY_TOKEN_FILE_ENV = "ANTHROPIC_IDENTITY_TOKEN_FILE";
+export const ANTHROPIC_ORGANIZATION_ID_ENV = "ANTHROPIC_ORGANIZATION_ID";
+export const ANTHROPIC_SERVICE_ACCOUNT_ID_ENV = "ANTHROPIC_SERVICE_ACCOUNT_ID";
+export const ANTHROPIC_WORKSPACE_ID_ENV = "ANTHROPIC_WORKSPACE_ID";
 
 export function getModel(provider, id) {
   return call("models.find", { provider, id }) ?? undefined;

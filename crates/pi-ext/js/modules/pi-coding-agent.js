@@ -75,9 +75,11 @@ export {
   serializeConversation,
   shouldCompact,
 } from "pi:pi/summaries";
+export { VERSION } from "pi:pi/version";
 export { generateDiffString, generateUnifiedPatch, renderDiff } from "pi:pi/diff";
 
-export const VERSION = "0.87.1";
+// The type of the entries with the state of virtual models.
+export const VIRTUAL_MODEL_STATE_ENTRY = "pi.virtual-model-state";
 export const CURRENT_SESSION_VERSION = 3;
 
 export const createBashTool = (cwd, options) => createTool("bash", cwd, options);

@@ -1,6 +1,8 @@
 // Agents that an extension runs in addition to the live session.
 import { call, request } from "pi:host";
+import { createToolContext } from "pi:pi/context";
 import { describeTool } from "pi:pi/registry";
+import { toolResult } from "pi:pi/tools";
 import { register, unregister } from "pi:pi/callbacks";
 
 const optional = (value) => value ?? undefined;
@@ -203,8 +205,7 @@ export async function createAgentSession(options = {}) {
   const execute = async ({ name, callId, arguments: args }, signal, signalId) => {
     const tool = customTools.find((candidate) => candidate.name === name);
     const onUpdate = (partial) => void call("job.toolUpdate", { signalId, partial });
-    const { content = [], details, usage, terminate } = (await tool.execute(callId, args, signal, onUpdate)) ?? {};
-    return { content, details, usage, terminate };
+    return toolResult(await tool.execute(callId, args, signal, onUpdate, createToolContext(callId, signalId)));
   };
   const number = register({ event: (event) => session?.dispatch(event), tool: execute });
   const opened = sessionManager?.openOptions;

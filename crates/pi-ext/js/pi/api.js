@@ -2,6 +2,7 @@
 import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
+import { reportError } from "pi:pi/report";
 import { describeCommand, describeProvider, describeTool, publishSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
@@ -40,6 +41,7 @@ export function createApi(extension) {
     },
     registerCommand(name, command) {
       requireNonEmpty(name, "command name");
+      if (typeof command?.handler !== "function") throw new TypeError(`command ${name} has no handler function`);
       extension.commands.set(name, command);
       if (extension.isBound) call("registration.command", { extension: extension.path, command: describeCommand(name, command) });
     },
@@ -67,6 +69,11 @@ export function createApi(extension) {
       extension.markdownTransformer = transformer;
       if (extension.isBound) call("registration.renderer", { kind: "markdown" });
     },
+    registerToolRenderer(resolver) {
+      if (typeof resolver !== "function") throw new TypeError("a tool renderer must be a function");
+      extension.toolRenderers.push(resolver);
+      if (extension.isBound) call("registration.renderer", { kind: "tool" });
+    },
     registerProvider(nameOrProvider, config) {
       const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config ?? {}] : [nameOrProvider.id, nameOrProvider];
       requireNonEmpty(name, "provider name");
@@ -77,6 +84,22 @@ export function createApi(extension) {
       extension.providers = extension.providers.filter((known) => known.name !== name);
       if (extension.isBound) call("registration.removeProvider", { name });
     },
+
+    // Nothing connects MCP servers, so a registration is reported like one without a connecting extension.
+    registerMcpServer(name) {
+      requireNonEmpty(name, "server name");
+      reportError(extension.path, "register_mcp_server", new Error(`MCP server ${name} is not used: this version of pi does not connect MCP servers`));
+    },
+    unregisterMcpServer() {},
+    getMcpServers() {
+      return [];
+    },
+    registerVirtualModel(definition) {
+      requireNonEmpty(definition?.id, "model ID");
+      const name = `${definition.provider}/${definition.id}`;
+      reportError(extension.path, "register_virtual_model", new Error(`${name} cannot be selected: this version of pi has no virtual models`));
+    },
+    unregisterVirtualModel() {},
 
     sendMessage(message, options) {
       call("run.sendMessage", { message, options: options ?? {} });
@@ -104,7 +127,7 @@ export function createApi(extension) {
       return call("tools.active");
     },
     getAllTools() {
-      return call("tools.all");
+      return requireModule("pi:pi/tools").allTools();
     },
     setActiveTools(names) {
       call("tools.setActive", { names: [...names] });

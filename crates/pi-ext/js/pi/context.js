@@ -1,6 +1,7 @@
 // The context passed to handlers. Properties are read from the program on access, so they are never stale; after
 // the session ends, access throws.
 import { call, request } from "pi:host";
+import { requestWithCallbacks } from "pi:pi/callbacks";
 import { createModelRegistry } from "pi:pi/model_registry";
 import { reportError } from "pi:pi/report";
 import { createSessionView } from "pi:pi/session_view";
@@ -62,6 +63,23 @@ export function createContext(signalId) {
     compact,
     getSystemPrompt: () => call("run.systemPrompt"),
   };
+}
+
+// Runs another tool for a running tool. Failures are results.
+function executeTool(callId, signalId, name, args, { signal, onUpdate } = {}) {
+  const handlers = { update: (partial) => void onUpdate?.(partial) };
+  const isAborted = signal?.aborted === true;
+  return requestWithCallbacks("job.executeTool", { signalId, callId, name, arguments: args ?? {}, isAborted }, handlers, signal);
+}
+
+// Creates the context of a tool call. `signalId` identifies the call.
+export function createToolContext(callId, signalId) {
+  return withLiveMembers(createContext(signalId), {
+    get tools() {
+      return call("job.callableTools", { signalId });
+    },
+    executeTool: (name, args, options) => executeTool(callId, signalId, name, args, options),
+  });
 }
 
 async function runWithSession(result, options) {

@@ -7,6 +7,7 @@ const registered = new Map();
 
 // Loaded when a model is first called.
 const streams = () => requireModule("pi:pi/model_streams");
+const typed = () => requireModule("pi:pi/typed_models");
 
 // A view of the program's models. All instances share the same models.
 export class ModelRegistry {
@@ -25,6 +26,28 @@ export class ModelRegistry {
   find(provider, id) {
     return call("models.find", { provider, id }) ?? undefined;
   }
+  getModelsOfType(type, provider) {
+    return typed().modelsOfType(type, provider);
+  }
+  async getAvailableOfType(type, provider) {
+    return typed().modelsOfType(type, provider).filter((model) => call("models.isAuthenticated", { provider: model.provider }));
+  }
+  getModelOfType(type, provider, id) {
+    return typed().modelOfType(type, provider, id);
+  }
+  findOfType(type, provider, id) {
+    return typed().modelOfType(type, provider, id);
+  }
+  classify(model, context, options) {
+    return typed().runModel("classifiers", "classify", model, context, options);
+  }
+  generateImages(model, context, options) {
+    return typed().runModel("images", "generateImages", model, context, options);
+  }
+  registerVirtualModel(definition) {
+    ownerOfCall().api.registerVirtualModel(definition);
+  }
+  unregisterVirtualModel() {}
   hasConfiguredAuth(model) {
     return call("models.isAuthenticated", { provider: model.provider });
   }

@@ -19,6 +19,7 @@ class Extension {
     this.messageRenderers = new Map();
     this.entryRenderers = new Map();
     this.markdownTransformer = undefined;
+    this.toolRenderers = [];
     this.providers = [];
     // Set by `bind`. Earlier registrations are only recorded.
     this.isBound = false;
@@ -58,6 +59,7 @@ export async function loadExtension(path) {
     messageRenderers: [...extension.messageRenderers.keys()],
     entryRenderers: [...extension.entryRenderers.keys()],
     transformsMarkdown: typeof extension.markdownTransformer === "function",
+    rendersTools: extension.toolRenderers.length > 0,
     providers: extension.providers.map(({ name, config }) => describeProvider(name, config)),
     events: subscribedEvents(),
   };
@@ -118,6 +120,12 @@ export function describeTool(tool) {
     executionMode: tool.executionMode,
     defaultActive: tool.defaultActive,
     constrainedSampling: tool.constrainedSampling,
+    outputSchema: tool.outputSchema,
+    exposure: tool.exposure ?? "direct",
+    namespace: tool.namespace,
+    annotations: tool.annotations,
+    reachesTools: typeof tool.reachesTools === "function",
+    preparesLoadout: typeof tool.prepareLoadout === "function",
     renderShell: tool.renderShell,
     preparesArguments: typeof tool.prepareArguments === "function",
     rendersCall: typeof tool.renderCall === "function",
@@ -133,7 +141,10 @@ export function describeCommand(name, command) {
 // Returns the serializable description of a provider.
 export function describeProvider(name, config) {
   const data = {};
-  for (const [key, value] of Object.entries(config)) if (typeof value !== "function" && key !== "oauth") data[key] = value;
+  // Implementations by API, and models that are not for chats, stay in JavaScript.
+  const kept = new Set(["oauth", "images", "classifiers"]);
+  for (const [key, value] of Object.entries(config)) if (typeof value !== "function" && !kept.has(key)) data[key] = value;
+  if (Array.isArray(config.models)) data.models = config.models.filter((model) => (model?.type ?? "chat") === "chat");
   return {
     name,
     config: data,

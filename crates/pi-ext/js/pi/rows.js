@@ -2,8 +2,9 @@
 // render and keeps the components returned by its renderers.
 import { call } from "pi:host";
 import { reportError } from "pi:pi/report";
-import { extensionOf, extensions } from "pi:pi/registry";
+import { extensions } from "pi:pi/registry";
 import { theme } from "pi:pi/theme";
+import { keyHint, keyText } from "pi:tui/key_hints";
 
 const rows = new Map();
 // Renderers that failed, so that each error is reported once.
@@ -39,10 +40,26 @@ function rowOf(id) {
   return row;
 }
 
+// Returns the renderers of a tool: what the resolvers choose, in load order, else the tool itself.
+function renderersOf(name) {
+  const resolvers = extensions.flatMap(({ path, toolRenderers }) => toolRenderers.map((resolver) => [path, resolver]));
+  const resolveFrom = (index) => {
+    if (index === resolvers.length) return extensions.find((extension) => extension.tools.has(name))?.tools.get(name);
+    const [path, resolver] = resolvers[index];
+    try {
+      return resolver(name, () => resolveFrom(index + 1));
+    } catch (error) {
+      report(path, "tool renderer", error);
+      return resolveFrom(index + 1);
+    }
+  };
+  return resolveFrom(0);
+}
+
 // Called by the program to render a tool call and its result.
 export function renderTool(id, width, data) {
   const { extension, tool: name, cwd, result, ...known } = data;
-  const tool = extensionOf(extension).tools.get(name);
+  const tool = renderersOf(name);
   if (!tool) return null;
   const row = rowOf(id);
   row.args = known.args;
@@ -51,6 +68,8 @@ export function renderTool(id, width, data) {
     cwd,
     state: row.state,
     lastComponent,
+    keyText,
+    keyHint,
     invalidate: () => void call("screen.change", { kind: "rowChanged", id }),
   });
   const rendered = { call: null, result: null };
@@ -78,7 +97,7 @@ export function renderCustom(id, width, data) {
   const found = rendererOf(kind === "entry" ? "entryRenderers" : "messageRenderers", type);
   if (!found) return null;
   const [path, renderer] = found;
-  const options = kind === "entry" ? { expanded } : { expanded, outputPad };
+  const options = kind === "entry" ? { expanded, keyText, keyHint } : { expanded, outputPad, keyText, keyHint };
   return { lines: renderSlot(rowOf(id), "component", path, `renderer of ${type}`, () => renderer(value, options, theme), width) };
 }
 

@@ -112,6 +112,9 @@ export class SessionManager {
   getEntry(id) {
     return optional(this.#call("sessionFile.entry", { id }));
   }
+  getEntryCount() {
+    return this.getEntries().length;
+  }
   getEntries() {
     return this.#call("sessionFile.entries");
   }

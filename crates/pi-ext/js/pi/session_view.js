@@ -18,6 +18,7 @@ export function createSessionView() {
     getLeafEntry: () => optional(call("session.entry", { id: call("session.info").leafId })),
     getEntry: (id) => optional(call("session.entry", { id })),
     getEntries: () => call("session.entries"),
+    getEntryCount: () => call("session.entryCount"),
     getBranch: (fromId) => call("session.branch", { fromId }),
     getChildren: (parentId) => call("session.entries").filter((entry) => entry.parentId === parentId),
     getLabel: (id) => optional(call("session.label", { id })),

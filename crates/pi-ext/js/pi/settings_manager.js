@@ -58,6 +58,9 @@ export class SettingsManager {
   value(key) {
     return merge(merge(DEFAULTS, this.#settings), this.#overrides)[key];
   }
+  getSettings() {
+    return structuredClone(merge(this.#settings, this.#overrides));
+  }
   getGlobalSettings() {
     return structuredClone(this.#settings);
   }

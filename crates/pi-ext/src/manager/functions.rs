@@ -30,6 +30,7 @@ functions! {
     RUN_SHORTCUT = "pi:pi/dispatch", "runShortcut";
     EXECUTE_TOOL = "pi:pi/tools", "execute";
     PREPARE_ARGUMENTS = "pi:pi/tools", "prepareArguments";
+    PREPARE_LOADOUT = "pi:pi/tools", "prepareLoadout";
     STREAM = "pi:pi/providers", "stream";
     REFRESH_MODELS = "pi:pi/providers", "refreshModels";
     SIGN_IN = "pi:pi/providers", "signIn";

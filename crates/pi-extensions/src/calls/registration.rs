@@ -12,6 +12,7 @@ pub(crate) enum RendererKind {
     Message,
     Entry,
     Markdown,
+    Tool,
 }
 
 calls! {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use pi_protocol::{Model, ThinkingLevel};
+use pi_core::{ToolExposure, ToolNamespace};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{Model, SourceInfo, ThinkingLevel};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -15,15 +17,15 @@ pub(crate) struct ToolSummary {
     pub(crate) description: String,
     pub(crate) parameters: Value,
     pub(crate) prompt_guidelines: Vec<String>,
-    pub(crate) source_info: ToolSourceInfo,
-}
-
-#[derive(Serialize)]
-pub(crate) struct ToolSourceInfo {
-    pub(crate) source: &'static str,
-    pub(crate) path: String,
-    pub(crate) scope: &'static str,
-    pub(crate) origin: &'static str,
+    pub(crate) exposure: ToolExposure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<ToolNamespace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) annotations: Option<JsonObject>,
+    /// Replaced by the function itself in JavaScript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reaches_tools: Option<bool>,
+    pub(crate) source_info: SourceInfo,
 }
 
 /// A model the user cycles through, with the thinking level to use it with.

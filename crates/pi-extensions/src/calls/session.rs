@@ -65,6 +65,7 @@ calls! {
         call "session.header" => header() -> SessionHeader;
         call "session.entry" => entry(id: Option<String>) -> Option<Arc<Entry>>;
         call "session.entries" => entries() -> Vec<Arc<Entry>>;
+        call "session.entryCount" => entry_count() -> usize;
         /// Returns the entries from the root to an entry, by default to the leaf.
         call "session.branch" => branch(from as "fromId": Option<String>) -> Vec<Arc<Entry>>;
         call "session.label" => label(id: Option<String>) -> Option<String>;

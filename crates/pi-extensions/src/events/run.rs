@@ -33,6 +33,7 @@ events! {
     BeforeProviderRequest<'_> => "before_provider_request" -> PayloadResult;
     BeforeProviderHeaders<'_> => "before_provider_headers" -> HeadersResult;
     AfterProviderResponse<'_> => "after_provider_response";
+    ProviderStreamEvent<'_> => "provider_stream_event";
     ToolCallEvent<'_> => "tool_call" -> ToolCallResult;
     ToolResultEvent<'_> => "tool_result" -> ChangedResult;
     ToolExecutionStart<'_> => "tool_execution_start";
@@ -55,9 +56,9 @@ pub struct InputEvent<'a> {
 pub struct BeforeAgentStart<'a> {
     /// What starts the run.
     pub message_type: &'static str,
+    /// Absent if a message of an extension starts the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<&'a str>,
-    /// The message of an extension that starts the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<&'a AgentMessage>,
     pub images: Option<&'a [ImageContent]>,
@@ -158,11 +159,22 @@ pub struct AfterProviderResponse<'a> {
     pub headers: &'a std::collections::BTreeMap<String, String>,
 }
 
+/// An event of a streamed response, as the provider sent it.
+#[derive(Serialize)]
+pub struct ProviderStreamEvent<'a> {
+    pub provider: &'a str,
+    pub api: &'a str,
+    pub model: &'a str,
+    pub data: &'a Value,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallEvent<'a> {
     pub tool_name: &'a str,
     pub tool_call_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_tool_call_id: Option<&'a str>,
     pub input: &'a JsonObject,
 }
 
@@ -171,6 +183,8 @@ pub struct ToolCallEvent<'a> {
 pub struct ToolResultEvent<'a> {
     pub tool_name: &'a str,
     pub tool_call_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_tool_call_id: Option<&'a str>,
     pub input: &'a JsonObject,
     pub content: &'a [InputBlock],
     pub details: Option<&'a Value>,

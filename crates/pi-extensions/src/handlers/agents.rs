@@ -25,6 +25,7 @@ use crate::callbacks::SessionEventData;
 use crate::calls::{AgentCalls, AgentRunCalls, AgentState, CreatedAgent, Pending, ToolSummary};
 use crate::control::{AgentObserver, ExtensionPrompt, ExtensionSession, RunningAgent};
 use crate::jobs::JobCallback;
+use crate::registration::ExtensionRegistry;
 use crate::send_message::{DraftData, SendOptions, parse_delivery};
 pub(crate) use options::ExtensionAgentOptions;
 
@@ -141,7 +142,10 @@ impl AgentCalls for Caller<'_> {
     }
 
     fn tools(&self, agent: u64) -> Result<Vec<ToolSummary>, HostError> {
-        Ok(tool_summaries(&*self.agent(agent)?))
+        Ok(tool_summaries(
+            &*self.agent(agent)?,
+            &ExtensionRegistry::default(),
+        ))
     }
 
     fn set_active_tools(&self, agent: u64, names: Vec<String>) -> Result<(), HostError> {

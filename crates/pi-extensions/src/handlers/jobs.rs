@@ -5,8 +5,9 @@ use pi_protocol::ToolOutput;
 use serde_json::Value;
 
 use super::Caller;
+use super::nested_calls::{NestedRun, callable_tool};
 use crate::bridge::lock;
-use crate::calls::JobCalls;
+use crate::calls::{CallableTool, JobCalls, NestedRunResult, Pending};
 
 impl JobCalls for Caller<'_> {
     fn cancel(&self, number: u64) -> Result<(), HostError> {
@@ -23,10 +24,22 @@ impl JobCalls for Caller<'_> {
     }
 
     fn tool_update(&self, signal: u64, partial: ToolOutput) -> Result<(), HostError> {
-        if let Some(updates) = lock(&self.bridge.streams.updates).get(&signal) {
-            updates.send(partial);
+        if let Some(call) = self.bridge.tool_call(signal) {
+            call.progress.send(partial);
         }
         Ok(())
+    }
+
+    fn callable_tools(&self, signal: u64) -> Result<Vec<CallableTool>, HostError> {
+        self.bridge.check_not_stale()?;
+        let call = self.bridge.tool_call(signal);
+        let tools = call.map(|call| call.session.callable_tools());
+        Ok(tools.into_iter().flatten().map(callable_tool).collect())
+    }
+
+    fn execute_tool(&self, run: NestedRun) -> Result<Pending<NestedRunResult>, HostError> {
+        self.bridge.check_not_stale()?;
+        self.execute_nested(run)
     }
 
     fn provider_event(&self, signal: u64, event: Value) -> Result<(), HostError> {

@@ -44,6 +44,11 @@ impl RegistrationCalls for Caller<'_> {
         let custom_type = custom_type.unwrap_or_default();
         match kind {
             RendererKind::Markdown => registry.transforms_markdown = true,
+            RendererKind::Tool => {
+                let extension = self.extension.unwrap_or_default();
+                let renderer = &mut registry.tool_renderer;
+                renderer.get_or_insert_with(|| extension.to_owned());
+            }
             RendererKind::Entry => {
                 registry.entry_renderers.insert(custom_type);
             }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pi_ext::HostError;
-use pi_protocol::{Model, ThinkingLevel};
+use pi_protocol::{Model, SourceInfo, SourceOrigin, SourceScope, ThinkingLevel};
 
 use super::Caller;
-use crate::calls::{Pending, ScopedModelInfo, SelectionCalls, ToolSourceInfo, ToolSummary};
-use crate::control::ExtensionSession;
+use crate::calls::{Pending, ScopedModelInfo, SelectionCalls, ToolSummary};
+use crate::control::{ExtensionSession, SessionTool};
+use crate::registration::ExtensionRegistry;
 
 impl SelectionCalls for Caller<'_> {
     fn active_tools(&self) -> Result<Vec<String>, HostError> {
@@ -15,11 +16,15 @@ impl SelectionCalls for Caller<'_> {
     }
 
     fn all_tools(&self) -> Result<Vec<ToolSummary>, HostError> {
-        Ok(tool_summaries(&*self.bridge.session()?))
+        let session = self.bridge.session()?;
+        Ok(tool_summaries(&*session, &self.bridge.registry()))
     }
 
     fn set_active_tools(&self, names: Vec<String>) -> Result<(), HostError> {
-        self.bridge.session()?.set_active_tools(&names);
+        let session = self.bridge.session()?;
+        session.set_active_tools(&names);
+        self.bridge
+            .begin(async move { session.prepare_loadout().await });
         Ok(())
     }
 
@@ -57,22 +62,43 @@ impl SelectionCalls for Caller<'_> {
     }
 }
 
-pub(super) fn tool_summaries(session: &dyn ExtensionSession) -> Vec<ToolSummary> {
+/// Lists the tools of a session; those of extensions with the source of their extension.
+pub(super) fn tool_summaries(
+    session: &dyn ExtensionSession,
+    registry: &ExtensionRegistry,
+) -> Vec<ToolSummary> {
     let tools = session.tools().into_iter();
     tools
         .map(|tool| ToolSummary {
-            source_info: ToolSourceInfo {
-                source: tool.source,
-                path: format!("<{}:{}>", tool.source, tool.name),
-                scope: "temporary",
-                origin: "top-level",
-            },
+            source_info: match tool.source {
+                "extension" => registry.source_of_tool(&tool.name),
+                _ => None,
+            }
+            .unwrap_or_else(|| synthetic_source(&tool)),
             name: tool.name,
             description: tool.description,
             parameters: tool.parameters,
             prompt_guidelines: tool.guidelines,
+            exposure: tool.metadata.exposure,
+            namespace: tool.metadata.namespace,
+            annotations: tool.metadata.annotations,
+            reaches_tools: tool.metadata.reaches_tools.then_some(true),
         })
         .collect()
+}
+
+fn synthetic_source(tool: &SessionTool) -> SourceInfo {
+    let path = match tool.source {
+        "builtin" => format!("builtin:{}", tool.name),
+        source => format!("<{source}:{}>", tool.name),
+    };
+    SourceInfo {
+        path: path.into(),
+        source: tool.source.to_owned(),
+        scope: SourceScope::Temporary,
+        origin: SourceOrigin::TopLevel,
+        base_dir: None,
+    }
 }
 
 pub(super) fn scoped_models(session: &dyn ExtensionSession) -> Vec<ScopedModelInfo> {

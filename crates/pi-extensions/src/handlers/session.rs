@@ -47,6 +47,12 @@ impl SessionCalls for Caller<'_> {
         self.bridge.session()?.with(entries)?
     }
 
+    fn entry_count(&self) -> Result<usize, HostError> {
+        self.bridge
+            .session()?
+            .with(|session| session.entries().len())
+    }
+
     fn branch(&self, from: Option<String>) -> Result<Vec<Arc<Entry>>, HostError> {
         let session = self.bridge.session()?;
         session.with(|session| branch(session, from))?

@@ -66,6 +66,7 @@ impl ProgramServices for RuntimeServices {
             snippet: known.snippet,
             guidelines: known.guidelines,
             is_default_active: known.is_default_active,
+            metadata: known.metadata,
         })
     }
 }

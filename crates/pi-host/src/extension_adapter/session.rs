@@ -264,8 +264,10 @@ impl SessionSetup for AgentSession {
                 name: declaration.name.clone(),
                 description: declaration.description.clone(),
                 parameters: declaration.parameters.clone(),
+                label: tool.tool.label().to_owned(),
                 snippet: tool.snippet.clone(),
                 guidelines: tool.guidelines.clone(),
+                metadata: tool.metadata.clone(),
                 source: match tool.origin {
                     ToolOrigin::Builtin => "builtin",
                     ToolOrigin::Program => "sdk",
@@ -282,6 +284,10 @@ impl SessionSetup for AgentSession {
 
     fn set_active_tools(&self, names: &[String]) {
         self.tools().set_active(names);
+    }
+
+    fn prepare_loadout(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.tools().prepare_loadout().await })
     }
 
     fn register_tool(&self, tool: ToolRegistration) {

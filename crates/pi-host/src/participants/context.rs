@@ -94,6 +94,20 @@ impl RequestHooks for RequestHookList {
             }
         })
     }
+
+    fn wants_stream_events(&self) -> bool {
+        self.0.iter().any(|hooks| hooks.wants_stream_events())
+    }
+
+    fn on_stream_event<'a>(&'a self, event: Value, model: &'a Model) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            for hooks in &self.0 {
+                if hooks.wants_stream_events() {
+                    hooks.on_stream_event(event.clone(), model).await;
+                }
+            }
+        })
+    }
 }
 
 #[cfg(test)]

@@ -16,15 +16,15 @@ pub trait PromptHook: Send + Sync {
     }
 }
 
-/// A prompt or message that is about to start a run.
+/// A prompt or a message of an extension that is about to start a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentStart {
     /// Empty if a message of an extension starts the run.
     pub prompt: String,
-    /// The message of an extension that starts the run.
-    pub message: Option<AgentMessage>,
     /// The images as given, before resizing.
     pub images: Vec<ImageContent>,
+    /// The message of an extension that starts the run; `None` for a prompt.
+    pub message: Option<AgentMessage>,
     /// The current system prompt.
     pub sections: PromptSections,
     pub tools: Vec<String>,

@@ -163,6 +163,7 @@ mod tests {
             response: None,
             call: ToolCall::default(),
             arguments: JsonObject::new(),
+            parent: None,
         }
     }
 

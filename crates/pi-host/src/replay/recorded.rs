@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError, ToolOrigin};
+use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError};
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
@@ -100,8 +100,8 @@ async fn steer(session: &AgentSession, message: &UserMessage) {
 /// Returns a tool for every tool name in the record.
 pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
     let results = Arc::new(script.tool_results());
-    let tools = script.tool_names().into_iter().map(|name| RegisteredTool {
-        tool: Arc::new(RecordedTool {
+    let tools = script.tool_names().into_iter().map(|name| {
+        RegisteredTool::new(Arc::new(RecordedTool {
             declaration: pi_protocol::Tool {
                 name,
                 description: "Returns the recorded result.".to_owned(),
@@ -110,11 +110,7 @@ pub(super) fn recorded_tools(script: &ReplayScript) -> Vec<RegisteredTool> {
                 extra: JsonObject::new(),
             },
             results: Arc::clone(&results),
-        }),
-        origin: ToolOrigin::Program,
-        snippet: None,
-        guidelines: Vec::new(),
-        is_default_active: true,
+        }))
     });
     tools.collect()
 }

@@ -7,12 +7,12 @@ use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
-    FinishedTurn, HookError, OmitTarget, PendingToolCall, PreparedRun, Prompt, PromptInput,
-    Rejection, ReviewedToolCall, RunFailure, RunTrigger, SessionServices, Tool, ToolContext,
-    ToolResultUpdate, TurnDecision,
+    FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
+    PreparedRun, Prompt, PromptInput, RegisteredTool, Rejection, ReviewedToolCall, RunFailure,
+    RunTrigger, SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision, run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
-use pi_protocol::{AgentMessage, SessionEvent, SharedMessage, ToolCall};
+use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -88,12 +88,13 @@ impl Backend for AgentSession {
         })
     }
 
-    fn compose(&self) -> Result<Option<AgentMessage>, HookError> {
-        let update = self
-            .tools()
-            .system_update()
-            .map_err(|error| hook_error(&error))?;
-        Ok(update.map(AgentMessage::from))
+    fn compose(&self) -> BoxFuture<'_, Result<Option<AgentMessage>, HookError>> {
+        Box::pin(async move {
+            self.tools().update_loadout().await;
+            let update = self.tools().system_update();
+            let update = update.map_err(|error| hook_error(&error))?;
+            Ok(update.map(AgentMessage::from))
+        })
     }
 
     fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>> {
@@ -114,6 +115,16 @@ impl Backend for AgentSession {
         let active = active.find(|active| *active == name)?;
         let tool = state.tools.get(active)?;
         Some(Arc::clone(&tool.tool))
+    }
+
+    fn callable_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let tools = self.tools().callable();
+        let found = tools.into_iter().find(|tool| tool.name() == name);
+        found.map(|tool| tool.tool)
+    }
+
+    fn ask_approval(&self, request: Request) -> BoxFuture<'_, Answer> {
+        Box::pin(self.requests().ask_approval(request))
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
@@ -261,6 +272,18 @@ impl SessionServices for AgentSession {
     fn cwd(&self) -> &Path {
         Self::cwd(self)
     }
+
+    fn callable_tools(&self) -> Vec<RegisteredTool> {
+        self.tools().callable()
+    }
+
+    fn execute_tool<'a>(
+        &'a self,
+        caller: &'a ToolContext,
+        call: NestedToolCall,
+    ) -> BoxFuture<'a, NestedToolResult> {
+        Box::pin(run_nested_call(self, caller, call))
+    }
 }
 
 fn hook_error(error: &SessionError) -> HookError {
@@ -301,6 +324,7 @@ async fn start_request(
     let messages = session.0.participants.context(messages, &cancel).await?;
     let messages = session.tools().with_forced_prompt(messages);
     let mut messages = to_model_messages(messages.iter().map(Arc::as_ref));
+    session.tools().hide_declarations(&mut messages);
     let settings = session.0.settings.settings();
     if settings.images.block_images() {
         images::block(&mut messages);

@@ -1,6 +1,7 @@
 //! Dialogs of extensions as requests of the session: any client may answer, and so may the front end that shows them.
 //!
-//! The first answer wins. Approvals are requests, too, but belong to the machine.
+//! The first answer wins. Approvals of calls that a model makes belong to the machine; those of calls that tools make
+//! are answered here.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, Weak};
 use futures_util::future::BoxFuture;
 use pi_core::AnswerError;
 use pi_extensions::ShowRequest;
-use pi_protocol::{Answer, Request, RequestId, SessionEvent};
+use pi_protocol::{Answer, Request, RequestId, RequestKind, SessionEvent};
 use tokio::sync::oneshot;
 
 use super::{PendingRequests, SessionCore, lock};
@@ -28,9 +29,9 @@ struct DialogTable {
 }
 
 impl DialogTable {
-    fn take(&mut self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
+    fn take(&mut self, id: &RequestId) -> Option<(Request, oneshot::Sender<Answer>)> {
         let position = self.open.iter().position(|(open, _)| open.id == *id)?;
-        Some(self.open.remove(position).1)
+        Some(self.open.remove(position))
     }
 
     fn remember(&mut self, id: RequestId) {
@@ -69,10 +70,11 @@ impl OpenDialog {
 
 impl Drop for OpenDialog {
     fn drop(&mut self) {
-        if let Some(core) = self.core.upgrade()
-            && lock(&core.dialogs.0).take(&self.id).is_some()
-        {
-            core.log_dialog_end(self.id.clone(), Answer::Cancelled);
+        if let Some(core) = self.core.upgrade() {
+            let open = lock(&core.dialogs.0).take(&self.id);
+            if let Some((request, _)) = open {
+                core.log_dialog_end(request, Answer::Cancelled);
+            }
         }
     }
 }
@@ -97,6 +99,21 @@ impl PendingRequests<'_> {
         // A client that sees the dialog in the front end can answer the request.
         Box::pin(dialog.answer(show()))
     }
+
+    /// Asks the clients whether a tool call may run that no run of the machine waits for.
+    pub(super) async fn ask_approval(self, request: Request) -> Answer {
+        let (sender, client_answer) = oneshot::channel();
+        let core = &self.session.0;
+        let dialog = OpenDialog {
+            core: Arc::downgrade(core),
+            id: request.id.clone(),
+            client_answer,
+        };
+        lock(&core.dialogs.0).open.push((request.clone(), sender));
+        core.publish(SessionEvent::ApprovalRequested { request })
+            .await;
+        dialog.answer(Box::pin(std::future::pending())).await
+    }
 }
 
 impl SessionCore {
@@ -111,7 +128,7 @@ impl SessionCore {
         id: &RequestId,
         answer: &Answer,
     ) -> Option<Result<(), AnswerError>> {
-        let waiting = {
+        let (request, waiting) = {
             let mut table = lock(&self.dialogs.0);
             if table.answered.contains(id) {
                 return Some(Err(AnswerError::AlreadyAnswered));
@@ -123,7 +140,7 @@ impl SessionCore {
             table.remember(id.clone());
             table.take(id)?
         };
-        self.log_dialog_end(id.clone(), answer.clone());
+        self.log_dialog_end(request, answer.clone());
         // The dialog may be canceled at this moment.
         waiting.send(answer.clone()).ok();
         Some(Ok(()))
@@ -131,14 +148,15 @@ impl SessionCore {
 
     /// Records the answer of the front end; returns whether it was the first.
     fn resolve_dialog(&self, id: &RequestId, answer: &Answer) -> bool {
-        {
+        let request = {
             let mut table = lock(&self.dialogs.0);
-            if table.take(id).is_none() {
+            let Some((request, _)) = table.take(id) else {
                 return false;
-            }
+            };
             table.remember(id.clone());
-        }
-        self.log_dialog_end(id.clone(), answer.clone());
+            request
+        };
+        self.log_dialog_end(request, answer.clone());
         true
     }
 
@@ -146,11 +164,21 @@ impl SessionCore {
     pub(super) fn close_dialogs(&self) {
         let open = std::mem::take(&mut lock(&self.dialogs.0).open);
         for (request, _) in open {
-            self.log_dialog_end(request.id, Answer::Cancelled);
+            self.log_dialog_end(request, Answer::Cancelled);
         }
     }
 
-    fn log_dialog_end(&self, request: RequestId, answer: Answer) {
-        self.log_change(SessionEvent::DialogResolved { request, answer });
+    fn log_dialog_end(&self, request: Request, answer: Answer) {
+        let id = request.id;
+        self.log_change(match request.kind {
+            RequestKind::Approval { .. } => SessionEvent::ApprovalResolved {
+                request: id,
+                answer,
+            },
+            _ => SessionEvent::DialogResolved {
+                request: id,
+                answer,
+            },
+        });
     }
 }

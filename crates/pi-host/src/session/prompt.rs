@@ -174,6 +174,7 @@ impl PromptIntake<'_> {
             RunTrigger::Message(message) => message,
         };
         self.apply_start_changes(&changes);
+        self.session.tools().prepare_loadout().await;
         let added = changes.messages.into_iter();
         PreparedRun {
             prompt,

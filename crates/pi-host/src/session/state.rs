@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pi_context::CompactionPlan;
 use pi_context::PromptSections;
+use pi_core::LoadoutChanges;
 use pi_protocol::Model;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,10 @@ use crate::toolset::Toolset;
 pub(super) struct SessionState {
     pub tools: Toolset,
     pub run: RunOverrides,
+    /// What active tools change about the declarations of the active tools.
+    pub loadout: LoadoutChanges,
+    /// The active tools that the changes are for; `None` if the tools have changed since.
+    pub loadout_tools: Option<Vec<String>>,
     /// The next automatic compaction.
     pub plan: Option<(Arc<Model>, CompactionPlan)>,
     /// The user's instructions for the compaction in progress.
@@ -36,6 +41,8 @@ impl SessionState {
         Self {
             tools,
             run: RunOverrides::default(),
+            loadout: LoadoutChanges::default(),
+            loadout_tools: None,
             plan: None,
             instructions: None,
             bash: Vec::new(),

@@ -6,6 +6,7 @@ mod concurrency;
 mod delivery;
 mod faults;
 mod harness;
+mod nested_calls;
 mod observers;
 mod operations;
 mod order;

@@ -3,13 +3,14 @@
 //! The transcript records both as changes; this file computes their current values and the message that announces a
 //! change.
 
+use std::borrow::Cow;
 use std::sync::{Arc, MutexGuard};
 
 use pi_context::{PromptSections, SystemPromptParts, section_changes};
-use pi_core::RegisteredTool;
+use pi_core::{LoadoutChanges, RegisteredTool};
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{
-    AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage,
+    AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage, Tool,
 };
 use pi_session::{ContextOutline, SessionError};
 use pi_tools::{ImageResizeLimits, SessionVariables};
@@ -23,7 +24,7 @@ use crate::toolset::Toolset;
 /// Tools and system prompt of a session.
 #[derive(Clone, Copy)]
 pub struct ToolsAndPrompt<'session> {
-    session: &'session AgentSession,
+    pub(super) session: &'session AgentSession,
 }
 
 impl AgentSession {
@@ -60,6 +61,7 @@ impl<'session> ToolsAndPrompt<'session> {
     pub(super) fn state_with_tools(self) -> MutexGuard<'session, SessionState> {
         let mut state = self.session.0.state();
         if let Some(added) = state.tools.refresh() {
+            state.loadout_tools = None;
             let mut active = self.session.0.machine().selection().active_tools.clone();
             active.extend(added);
             self.select_tools(&state.tools, &active);
@@ -105,12 +107,18 @@ impl<'session> ToolsAndPrompt<'session> {
         self.select_tools(&state.tools, names);
     }
 
-    /// Adds a tool or replaces the one with the same name, and activates it.
+    /// Adds a tool or replaces the one with the same name. A new tool becomes active, unless its registration says
+    /// otherwise.
     pub fn register(self, tool: RegisteredTool) {
-        let name = tool.name().to_owned();
         self.session.0.state().tools.register(tool);
+        drop(self.state_with_tools());
+    }
+
+    /// Returns the tools that other tools may call.
+    pub(crate) fn callable(self) -> Vec<RegisteredTool> {
         let active = self.active_names();
-        self.set_active(&active.into_iter().chain([name]).collect::<Vec<_>>());
+        let state = self.session.0.state();
+        state.tools.callable(&active).cloned().collect()
     }
 
     /// Returns the current system prompt, including changes not announced to the model yet.
@@ -129,9 +137,9 @@ impl<'session> ToolsAndPrompt<'session> {
         let active = self.active_names();
         let state = self.session.0.state();
         let prompt_inputs = lock(&self.session.0.prompt_inputs);
-        prompt_inputs
-            .prompt
-            .sections(&state.tools.prompt_tools(&active))
+        let mut tools = state.tools.prompt_tools(&active);
+        tools.retain(|tool| !state.loadout.hides(tool.name));
+        prompt_inputs.prompt.sections(&tools)
     }
 
     fn sections(self) -> PromptSections {
@@ -142,7 +150,10 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Returns the message that announces changes of prompt and tools to the model; `None` if there are none.
     pub(super) fn system_update(self) -> Result<Option<SystemMessage>, SessionError> {
         let active = self.active_names();
-        let tools = self.session.0.state().tools.select(&active);
+        let (tools, loadout) = {
+            let state = self.session.0.state();
+            (state.tools.select(&active), state.loadout.clone())
+        };
         let sections = self.sections().rendered();
         let mut transcript = self.session.0.transcript();
         let sections = section_changes(&transcript.projection()?.declared_sections(), &sections);
@@ -153,7 +164,11 @@ impl<'session> ToolsAndPrompt<'session> {
                 AgentMessage::System(system) => Some(&**system),
                 _ => None,
             });
-        let current: Vec<_> = tools.iter().map(|tool| tool.declaration()).collect();
+        let current: Vec<_> = tools
+            .iter()
+            .map(|tool| described(tool.declaration(), &loadout))
+            .collect();
+        let current: Vec<_> = current.iter().map(AsRef::as_ref).collect();
         let changes = ToolChanges::between(&active_tools(declared), &current);
         if sections.is_none() && changes.is_empty() {
             return Ok(None);
@@ -248,5 +263,16 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Returns the image limits of the model.
     pub(super) fn image_limits(self) -> Option<ImageResizeLimits> {
         self.session.0.state().tools.image_policy().limits
+    }
+}
+
+/// Returns the declaration of a tool, with the description that an active tool sets.
+fn described<'tool>(declaration: &'tool Tool, loadout: &LoadoutChanges) -> Cow<'tool, Tool> {
+    match loadout.descriptions.get(&declaration.name) {
+        Some(description) => Cow::Owned(Tool {
+            description: description.clone(),
+            ..declaration.clone()
+        }),
+        None => Cow::Borrowed(declaration),
     }
 }

@@ -148,6 +148,7 @@ impl CallRenderer {
                 "expanded": state.expanded,
                 "showImages": ctx.show_images,
                 "isError": state.failed,
+                "outputPad": ctx.output_padding,
                 "result": result,
             }))
         });

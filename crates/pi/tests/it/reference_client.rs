@@ -31,6 +31,15 @@ pub(crate) fn modules() -> Option<PathBuf> {
     Some(directory.join("node_modules"))
 }
 
+/// Returns the `node_modules` directory of another version, which is installed next to the other one.
+pub(crate) fn modules_of(version: &str) -> Option<PathBuf> {
+    let modules = modules()?;
+    let directory = modules.parent()?;
+    let name = directory.file_name()?.to_str()?;
+    let other = directory.with_file_name(format!("{name}-{version}"));
+    Some(other.join("node_modules"))
+}
+
 fn find_reference() -> Option<ReferenceInstall> {
     let modules = modules()?;
     let install = ReferenceInstall {

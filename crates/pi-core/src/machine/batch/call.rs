@@ -4,12 +4,16 @@ use pi_protocol::json::JsonObject;
 use pi_protocol::{AgentEvent, Answer, Request, ToolCall, ToolOutput, ToolResultMessage};
 use serde_json::Value;
 
+use crate::tool::NestedSummary;
+
 #[derive(Debug, Clone)]
 pub struct CallOutcome {
     pub output: ToolOutput,
     pub is_error: bool,
     /// How long the tool ran; `None` if it did not.
     pub duration_ms: Option<u64>,
+    /// The calls of other tools that the tool made.
+    pub nested: NestedSummary,
 }
 
 impl CallOutcome {
@@ -18,6 +22,7 @@ impl CallOutcome {
             output,
             is_error: true,
             duration_ms: None,
+            nested: NestedSummary::default(),
         }
     }
 
@@ -39,12 +44,18 @@ impl ToolCallResult {
     }
 
     pub(in crate::machine) fn into_message(self, timestamp: i64) -> ToolResultMessage {
+        let nested = self.outcome.nested;
+        let usage = match (self.outcome.output.usage, nested.usage) {
+            (Some(own), Some(nested)) => Some(own.plus(&nested)),
+            (own, nested) => own.or(nested),
+        };
         ToolResultMessage {
             tool_call_id: self.call.id,
             tool_name: self.call.name,
             content: self.outcome.output.content,
             details: self.outcome.output.details,
-            usage: self.outcome.output.usage,
+            usage,
+            nested_calls: nested.calls,
             is_error: self.outcome.is_error,
             duration_ms: self.outcome.duration_ms,
             timestamp,

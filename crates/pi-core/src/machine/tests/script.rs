@@ -211,6 +211,7 @@ pub(super) fn execute(call: &ToolCall, is_canceled: bool) -> CallOutcome {
         ..ToolOutput::text(call.name.clone())
     };
     CallOutcome {
+        nested: crate::tool::NestedSummary::default(),
         duration_ms: None,
         output,
         is_error: is_canceled || call.name == "fails",

@@ -33,6 +33,7 @@ pub(super) fn registered(callback: &JobCallback, data: &ToolData) -> ToolRegistr
         snippet: data.prompt_snippet.clone(),
         guidelines: data.prompt_guidelines.clone().unwrap_or_default(),
         is_default_active: data.default_active.unwrap_or(true),
+        metadata: data.metadata(),
     }
 }
 
@@ -58,13 +59,14 @@ impl Tool for AgentTool {
             let shared = self.callback.shared.upgrade();
             let shared =
                 shared.ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
+            let id = cx.call.clone();
             let call = AgentToolCall {
                 name: &self.declaration.name,
-                call_id: cx.call.as_str(),
+                call_id: id.as_str(),
                 arguments,
             };
             let run = |signal| self.callback.run_cancellable(&call, Some(signal));
-            shared.run_tool(run, cx.progress, &cx.cancel).await
+            shared.run_tool(run, cx).await
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use futures_util::future::BoxFuture;
 use pi_extensions::SessionExtensions;
-use pi_extensions::events::{AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest};
+use pi_extensions::events::{
+    AfterProviderResponse, BeforeProviderHeaders, BeforeProviderRequest, ProviderStreamEvent,
+};
 use pi_http::{HeaderOverrides, ResponseHead};
 use pi_protocol::Model;
 use pi_providers::RequestHooks;
@@ -44,6 +46,22 @@ impl RequestHooks for WireHooks {
             let event = || AfterProviderResponse {
                 status: response.status,
                 headers: &response.headers,
+            };
+            self.0.emit(None, event).await;
+        })
+    }
+
+    fn wants_stream_events(&self) -> bool {
+        self.0.has_handler::<ProviderStreamEvent<'_>>()
+    }
+
+    fn on_stream_event<'a>(&'a self, data: Value, model: &'a Model) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let event = || ProviderStreamEvent {
+                provider: &model.provider,
+                api: &model.api,
+                model: &model.id,
+                data: &data,
             };
             self.0.emit(None, event).await;
         })

@@ -20,6 +20,7 @@ impl ToolPolicy for ExtensionParticipant {
             let event = || ToolCallEvent {
                 tool_name: &call.call.name,
                 tool_call_id: &call.call.id,
+                parent_tool_call_id: call.parent.as_deref(),
                 input: &call.arguments,
             };
             let Some(result) = self.extensions.emit(Some(cancel), event).await else {
@@ -48,6 +49,7 @@ impl ToolPolicy for ExtensionParticipant {
             let event = || ToolResultEvent {
                 tool_name: &call.pending.call.name,
                 tool_call_id: &call.pending.call.id,
+                parent_tool_call_id: call.pending.parent.as_deref(),
                 input: &call.pending.arguments,
                 content: &call.output.content,
                 details: call.output.details.as_ref(),

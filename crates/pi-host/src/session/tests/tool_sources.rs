@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_core::{RegisteredTool, ToolRegistry};
+use pi_core::{RegisteredTool, ToolExposure, ToolMetadata, ToolRegistry};
 use pi_protocol::transcript::active_tools;
 use pi_protocol::{Message, ToolOutput};
 use pi_providers::FauxResponse;
@@ -126,5 +126,31 @@ async fn a_tool_that_was_deactivated_stays_inactive_when_others_change() {
         .session
         .tools()
         .register(RegisteredTool::new(echo()));
-    assert_eq!(harness.session.tools().active_names(), ["other", "echo"]);
+    assert_eq!(harness.session.tools().active_names(), ["other"]);
+}
+
+#[tokio::test]
+async fn registering_activates_by_exposure_and_again_if_it_widens() {
+    let source = Arc::default();
+    let harness = harness(&[&source]);
+    let tools = harness.session.tools();
+    let register = |exposure| {
+        tools.register(RegisteredTool {
+            metadata: ToolMetadata {
+                exposure,
+                ..ToolMetadata::default()
+            },
+            ..RegisteredTool::new(echo())
+        });
+        tools.active_names()
+    };
+    for exposure in [ToolExposure::Codemode, ToolExposure::Deferred] {
+        assert!(register(exposure).is_empty(), "{exposure:?}");
+    }
+    tools.set_active(&["echo".to_owned()]);
+    assert_eq!(tools.active_names(), ["echo"]);
+    assert!(register(ToolExposure::Hidden).is_empty());
+    tools.set_active(&["echo".to_owned()]);
+    assert!(tools.active_names().is_empty());
+    assert_eq!(register(ToolExposure::ModelOnly), ["echo"]);
 }

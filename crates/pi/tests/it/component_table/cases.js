@@ -2,6 +2,8 @@
 // working directory; `expected.json` contains the results of the same file with the library of the TypeScript pi.
 import { writeFileSync } from "node:fs";
 import * as tui from "@earendil-works/pi-tui";
+// Removed in 1.5.0; extensions for earlier versions import it by name, from either scope.
+import { parseOsc11BackgroundColor } from "@mariozechner/pi-tui";
 
 const red = (text) => `\u001b[31m${text}\u001b[39m`;
 const dim = (text) => `\u001b[2m${text}\u001b[22m`;
@@ -201,7 +203,7 @@ function textCases() {
     filtered: tui.fuzzyFilter(["apple pie", "banana", "pineapple", "apply"], "app", (one) => one),
     "filtered by two words": tui.fuzzyFilter(["src/main.rs", "main/src.rs", "lib.rs"], "src main", (one) => one),
     scheme: [tui.parseTerminalColorSchemeReport("\u001b[?997;2n"), tui.parseTerminalColorSchemeReport("x")],
-    background: [tui.parseOsc11BackgroundColor("\u001b]11;rgb:ffff/8080/0000\u0007"), tui.parseOsc11BackgroundColor("x") ?? null],
+    background: [parseOsc11BackgroundColor("\u001b]11;rgb:ffff/8080/0000\u0007"), parseOsc11BackgroundColor("x") ?? null],
   };
 }
 

@@ -1,0 +1,117 @@
+//! Built-in extensions, which flags and settings name as `builtin:NAME`.
+
+use std::collections::BTreeSet;
+
+/// Prefix of the names of built-in extensions and of the paths of built-in tools.
+const PREFIX: &str = "builtin:";
+
+/// A part of pi that can be turned off like an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BuiltinExtension {
+    Mcp,
+    LlamaCpp,
+    Codemode,
+    ToolSearch,
+}
+
+impl BuiltinExtension {
+    pub const ALL: [Self; 4] = [Self::Mcp, Self::LlamaCpp, Self::Codemode, Self::ToolSearch];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::LlamaCpp => "llama.cpp",
+            Self::Codemode => "codemode",
+            Self::ToolSearch => "tool-search",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|extension| extension.name() == name)
+    }
+}
+
+/// Returns the name in an entry that names a built-in extension, known or not.
+pub(super) fn builtin_name(entry: &str) -> Option<&str> {
+    entry.strip_prefix(PREFIX)
+}
+
+/// The built-in extensions that are loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BuiltinExtensions(BTreeSet<BuiltinExtension>);
+
+impl BuiltinExtensions {
+    pub fn contains(&self, extension: BuiltinExtension) -> bool {
+        self.0.contains(&extension)
+    }
+
+    /// Returns all of them.
+    pub(super) fn all() -> Self {
+        Self(BuiltinExtension::ALL.into())
+    }
+
+    /// Applies the entries of a settings list in order; other entries are ignored.
+    pub(super) fn apply(&mut self, entries: &[String]) {
+        for entry in entries {
+            let (is_enabled, rest) = match entry.strip_prefix(['-', '!']) {
+                Some(rest) => (false, rest),
+                None => (true, entry.strip_prefix('+').unwrap_or(entry)),
+            };
+            let Some(extension) = builtin_name(rest).and_then(BuiltinExtension::named) else {
+                continue;
+            };
+            if is_enabled {
+                self.0.insert(extension);
+            } else {
+                self.0.remove(&extension);
+            }
+        }
+    }
+
+    /// Adds one that a flag names; returns what is wrong with the name.
+    pub(super) fn add(&mut self, name: &str) -> Result<(), String> {
+        if let Some(extension) = BuiltinExtension::named(name) {
+            self.0.insert(extension);
+            return Ok(());
+        }
+        let known = BuiltinExtension::ALL.map(BuiltinExtension::name).join(", ");
+        Err(format!("unknown built-in extension; use one of {known}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn later_entries_win_and_others_are_ignored() {
+        let mut extensions = BuiltinExtensions::all();
+        let entries = [
+            "-builtin:mcp",
+            "!builtin:llama.cpp",
+            "-builtin:nope",
+            "x.ts",
+        ];
+        extensions.apply(&entries.map(str::to_owned));
+        assert!(!extensions.contains(BuiltinExtension::Mcp));
+        assert!(!extensions.contains(BuiltinExtension::LlamaCpp));
+        assert!(extensions.contains(BuiltinExtension::Codemode));
+        extensions.apply(&["+builtin:mcp", "builtin:llama.cpp"].map(str::to_owned));
+        assert_eq!(extensions, BuiltinExtensions::all());
+    }
+
+    #[test]
+    fn a_flag_adds_known_names_only() {
+        let mut extensions = BuiltinExtensions::default();
+        assert_eq!(extensions.add("tool-search"), Ok(()));
+        assert!(extensions.contains(BuiltinExtension::ToolSearch));
+        let error = extensions.add("nope").unwrap_err();
+        assert!(
+            error.contains("mcp, llama.cpp, codemode, tool-search"),
+            "{error}"
+        );
+    }
+}
