@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::args::{Flag, FlagGroup, Takes};
 use crate::environment::{VARIABLES, VariableTopic};
-use crate::version::VERSION;
+use pi_env::VERSION;
 
 /// Column where descriptions start.
 const DESCRIPTION_COLUMN: usize = 34;

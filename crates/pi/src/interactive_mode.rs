@@ -17,7 +17,6 @@ use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::signals::Signals;
 use crate::startup::prepare_interactive;
-use crate::version;
 
 /// Exit code after SIGTERM.
 const SIGTERM_EXIT: u8 = 143;
@@ -46,7 +45,6 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     };
     let runtime = prepared.runtime;
     let options = InteractiveOptions {
-        version: version::VERSION.to_owned(),
         prompts: prompts(prepared.prompts),
         verbose,
         pick_session,

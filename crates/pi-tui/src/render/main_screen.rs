@@ -13,6 +13,7 @@ use super::document::LineChange;
 use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
 use super::screen::ComposeFn;
 use super::sync_output::SyncOutput;
+use crate::cursor::VisibleCursor;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, Size, kitty_delete};
 use crate::text::visible_width;
@@ -222,13 +223,14 @@ impl MainScreen {
         if overlay.is_some() && lines.len() < size.rows {
             lines.resize(size.rows, Line::default());
         }
-        let mut rows = prepare_rows(&lines, &self.rows, size.columns, width_policy)?;
+        let cursor = VisibleCursor::of(show_cursor);
+        let mut rows = prepare_rows(&lines, &self.rows, size.columns, width_policy, cursor)?;
         let mut covered = None;
         if let Some(overlay) = overlay {
             let mut screen: Vec<Line> = lines.split_off(leaving);
             overlay(&mut screen);
             let previous = self.rows.get(leaving..).unwrap_or_default();
-            let screen = prepare_rows(&screen, previous, size.columns, width_policy)?;
+            let screen = prepare_rows(&screen, previous, size.columns, width_policy, cursor)?;
             if leaving == 0 {
                 rows = screen;
             } else {

@@ -21,6 +21,9 @@ use crate::dialogs::intent::Intent;
 use crate::keys;
 use crate::theme::ui_theme::UiTheme;
 
+/// Added to the score of models that have the letters of the search, but not its words.
+const SCATTERED: f64 = 1e6;
+
 const MAX_ROWS: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -293,7 +296,13 @@ impl SearchBody for ModelDialog {
             let score = if matches_default {
                 f64::NEG_INFINITY
             } else {
-                query.score(&search_text(model))?
+                let searched = search_text(model);
+                let score = query.score(&searched)?;
+                if query.is_contained_in(&searched) {
+                    score
+                } else {
+                    score + SCATTERED
+                }
             };
             Some((score, Arc::clone(model)))
         });
