@@ -388,6 +388,18 @@ fn an_unknown_tool_shows_arguments_and_output() {
 }
 
 #[test]
+fn a_tool_of_an_mcp_server_is_titled_by_server_and_shows_five_lines() {
+    let arguments = json!({"seed": "rose"});
+    let mut block = done("mcp__garden__plant", &arguments, &numbered(12));
+    let rows = shown(&mut block);
+    assert!(
+        rows.contains(&" garden/plant seed=\"rose\"".to_owned()),
+        "{rows:?}"
+    );
+    assert!(rows.contains(&" line 5".to_owned()) && !rows.contains(&" line 6".to_owned()));
+}
+
+#[test]
 fn mistyped_arguments_are_handled() {
     let wrong = json!({
         "path": 7, "command": [1], "content": {}, "pattern": null, "edits": "x", "offset": "a",

@@ -162,8 +162,13 @@ mod tests {
                 json!({"type": "agent_settled", "aborted": true}),
             ],
         );
-        use ProgramState::{Done, Idle, Working};
-        assert_eq!(seen, [Working, Done, Working, Idle]);
+        let expected = [
+            ProgramState::Working,
+            ProgramState::Done,
+            ProgramState::Working,
+            ProgramState::Idle,
+        ];
+        assert_eq!(seen, expected);
     }
 
     #[test]

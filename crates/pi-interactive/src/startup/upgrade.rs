@@ -18,7 +18,7 @@ pub(crate) fn notice(settings: &Settings) -> Option<String> {
     if settings.tui_mode.is_none() {
         lines.push(
             "pi now starts full screen. Scroll with the mouse wheel, Page Up and Page Down, Ctrl+Home and Ctrl+End. \
-             To use the scrollback of the terminal, set TUI mode to regular in /settings."
+             To use the scrollback of the terminal, set Screen mode to regular in /settings."
                 .to_owned(),
         );
     }

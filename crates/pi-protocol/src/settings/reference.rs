@@ -170,6 +170,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Notices, UserAndProject, "collapseChangelog", "true, false", "false", "Collapse the changelog shown after an update"),
     row(Notices, UserAndProject, "enableInstallTelemetry", "true, false", "false", "Send attribution headers to providers that support them"),
     row(Notices, UserOnly, "selfUpdateCommand", "list: command and arguments", "`PI_SELF_UPDATE_COMMAND`", "Command that `pi update` runs to update pi, with `{packageName}`, `{version}` and `{installSpec}`"),
+    row(Notices, Ignored, "extensionChangelogVersions", "object: package → version", "", "Versions of packages whose changelogs were shown last; written by pi"),
     row(Notices, Ignored, "lastChangelogVersion", "version", "", "Version whose changelog was shown last; written by pi"),
     row(Notices, Ignored, "enableAnalytics", "true, false", "false", "Opt in to analytics"),
     row(Notices, Ignored, "trackingId", "ID", "", "Random ID for analytics"),
@@ -186,8 +187,9 @@ mod tests {
     use crate::settings::Settings;
 
     /// Groups with user-defined keys, which have a single row.
-    const OPEN_GROUPS: [&str; 3] = [
+    const OPEN_GROUPS: [&str; 4] = [
         "modelThinkingLevels",
+        "extensionChangelogVersions",
         "thinkingBudgets",
         "compaction.modelOverrides",
     ];

@@ -21,8 +21,7 @@ use crate::dialogs::intent::Intent;
 use crate::keys;
 use crate::theme::ui_theme::UiTheme;
 
-/// Added to the score of models that have the letters of the search, but not its words.
-const SCATTERED: f64 = 1e6;
+mod search;
 
 const MAX_ROWS: usize = 10;
 
@@ -223,15 +222,6 @@ impl ModelDialog {
     }
 }
 
-/// Returns the searched text. The provider comes first, so that `openai/gpt` finds OpenAI's own models before
-/// those of resellers.
-fn search_text(model: &Model) -> String {
-    let Model {
-        id, provider, name, ..
-    } = model;
-    format!("{provider} {provider}/{id} {provider} {id} {name}")
-}
-
 /// Returns a one-line description of a model.
 fn describe(model: &Model) -> String {
     let mut parts = vec![one_line(&model.name)];
@@ -296,13 +286,7 @@ impl SearchBody for ModelDialog {
             let score = if matches_default {
                 f64::NEG_INFINITY
             } else {
-                let searched = search_text(model);
-                let score = query.score(&searched)?;
-                if query.is_contained_in(&searched) {
-                    score
-                } else {
-                    score + SCATTERED
-                }
+                search::score(&query, model)?
             };
             Some((score, Arc::clone(model)))
         });

@@ -186,4 +186,32 @@ mod tests {
         ));
         assert!(matches!(SessionQuery::parse("  "), SessionQuery::Empty));
     }
+
+    #[test]
+    fn names_and_directories_match_by_letters_ids_and_texts_by_parts() {
+        let session = SessionInfo {
+            path: "/sessions/1.jsonl".into(),
+            id: "0199-abcd".to_owned(),
+            cwd: "/home/user/garden".to_owned(),
+            name: Some("Prune roses".to_owned()),
+            parent_session: None,
+            created_ms: None,
+            modified_ms: 0,
+            message_count: 1,
+            first_message: None,
+            text: "Water the tomatoes daily".to_owned(),
+        };
+        for (query, expected) in [
+            ("prns", true),
+            ("grdn", true),
+            ("tomato", true),
+            ("tmts", false),
+            ("0199-ab", true),
+            ("09ad", false),
+            ("prns TOMATO", true),
+        ] {
+            let found = SessionQuery::parse(query).score(&session).is_some();
+            assert_eq!(found, expected, "{query}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use pi_env::Env;
 use pi_protocol::settings::{CommandSetting, Settings};
 
-use crate::output::{Failure, notice};
+use crate::output::{Failure, notice, warn};
 
 /// Command that updates pi, split at blanks; takes precedence over the setting.
 const SELF_UPDATE_COMMAND: &str = "PI_SELF_UPDATE_COMMAND";
@@ -38,7 +38,7 @@ impl UpdateCommand {
     }
 
     fn words(&self, version: &str) -> Vec<String> {
-        let version = version.split_once('+').map_or(version, |(plain, _)| plain);
+        let version = plain(version);
         let specification = format!("{PACKAGE_NAME}@{version}");
         let words = self.0.iter();
         words
@@ -72,8 +72,39 @@ impl UpdateCommand {
                 words.join(" ")
             )));
         }
+        if self.needs_release() {
+            warn_about_version(version).await;
+        }
         Ok("The update command has finished. Restart pi to use the new version.\n".to_owned())
     }
+}
+
+/// Warns if the `pi` that a shell finds has another version than the one that was to be installed.
+async fn warn_about_version(version: &str) {
+    let expected = plain(version);
+    let printed = tokio::process::Command::new("pi")
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .await;
+    let found = match printed {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        Err(error) => {
+            tracing::debug!(%error, "cannot run pi --version");
+            return;
+        }
+    };
+    if found != expected {
+        warn(&format!(
+            "pi --version prints {found}, expected {expected}; check which pi is first in PATH"
+        ));
+    }
+}
+
+/// Returns a version without build metadata.
+fn plain(version: &str) -> &str {
+    version.split_once('+').map_or(version, |(plain, _)| plain)
 }
 
 #[cfg(test)]
