@@ -96,11 +96,17 @@ impl UserKeybindings {
     }
 }
 
-/// Returns the keys of an action without duplicates.
+/// Returns the keys of an action without duplicates and without values that are no names.
 fn keys_of(value: &Value) -> Option<Vec<String>> {
     let all: Vec<&str> = match value {
         Value::String(key) => vec![key],
-        Value::Array(keys) => keys.iter().map(Value::as_str).collect::<Option<_>>()?,
+        Value::Array(keys) => {
+            let usable: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
+            if usable.is_empty() && !keys.is_empty() {
+                return None;
+            }
+            usable
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
     let mut keys: Vec<String> = Vec::with_capacity(all.len());

@@ -47,7 +47,7 @@ pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, rea
 pub use models_store::ModelsStoreFile;
 pub use packages::{
     GitAddress, MissingPackage, NpmAddress, NpmRange, NpmVersion, PackageAddress,
-    PackageAddressError, PackageLocations, installed_version,
+    PackageAddressError, PackageChangelog, PackageLocations, installed_version,
 };
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::ReadFileError;

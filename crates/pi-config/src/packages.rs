@@ -4,6 +4,7 @@
 //! `resources` module loads their contents.
 
 mod address;
+mod changelog;
 mod manifest;
 mod npm_version;
 
@@ -14,6 +15,7 @@ use pi_protocol::SourceScope;
 use sha2::{Digest, Sha256};
 
 pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};
+pub use changelog::PackageChangelog;
 pub(crate) use manifest::Manifest;
 pub use manifest::installed_version;
 pub use npm_version::{NpmRange, NpmVersion};

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 pub use builtin_extensions::{BuiltinExtension, BuiltinExtensions};
 pub use context_files::ContextFile;
-pub(crate) use location::{percent_decode, resolve};
+pub(crate) use location::{canonical, normalize, percent_decode, resolve};
 pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use selection::ResourceKind;

@@ -1,4 +1,4 @@
-//! The environment of the process: variables, home directory and clock, all injectable.
+//! The environment of the process: variables, home directory and clock, all injectable; and the version of pi.
 //!
 //! ```
 //! use pi_env::{Env, env_vars};
@@ -11,5 +11,7 @@
 
 mod env;
 pub mod env_vars;
+mod version;
 
 pub use env::Env;
+pub use version::{RELEASE_NUMBER, VERSION, release};

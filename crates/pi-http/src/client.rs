@@ -177,9 +177,10 @@ fn same_origin_redirects(attempt: redirect::Attempt<'_>) -> redirect::Action {
 /// The `User-Agent` of all requests.
 pub fn user_agent() -> String {
     format!(
-        "pi/{} ({}; rust; {})",
-        env!("CARGO_PKG_VERSION"),
+        "pi/{} ({}; rust; {}; rs.{})",
+        pi_env::VERSION,
         std::env::consts::OS,
-        std::env::consts::ARCH
+        std::env::consts::ARCH,
+        pi_env::RELEASE_NUMBER
     )
 }

@@ -39,6 +39,7 @@ use crate::controllers::switching::SwitchMsg;
 use crate::controllers::terminal::TerminalMsg;
 use crate::extensions::bridge::ExtensionEvent;
 use crate::prompt::editor_area::{EditorArea, PromptEvent};
+use crate::screen::run_status::{RunStatus, WaitingFor};
 use crate::session::port::{PortUpdate, SessionPort};
 use crate::transcript::TranscriptMsg;
 use crate::{ExitReason, InteractiveError, InteractiveOptions};
@@ -58,6 +59,7 @@ pub(crate) struct App {
     tasks: AppTasks,
     /// Runs the work queued for extension components.
     component_tasks: JoinSet<()>,
+    run_status: RunStatus,
     exit_reason: Option<ExitReason>,
 }
 
@@ -88,6 +90,7 @@ impl App {
             display,
             tasks,
             component_tasks: JoinSet::new(),
+            run_status: RunStatus::default(),
             exit_reason: None,
         }
     }
@@ -214,7 +217,9 @@ impl App {
 
     /// Delivers a message and performs the commands that follow from it.
     pub(crate) fn route(&mut self, message: impl Into<AppMsg>) {
-        let commands = match message.into() {
+        let message = message.into();
+        let may_wait = matches!(message, AppMsg::Dialogs(_) | AppMsg::SignIn(_));
+        let commands = match message {
             AppMsg::Transcript(message) => self.display.update_transcript(message),
             message => {
                 let snapshot = self.session.snapshot();
@@ -226,7 +231,7 @@ impl App {
                     ui: &self.display.ui,
                     screen_mode: self.display.screen.peek().mode(),
                     has_dialog: self.display.screen.dialog().is_some(),
-                    version: &self.options.version,
+                    version: pi_env::VERSION,
                     now: Instant::now(),
                     available_models: &|| workspace.models.available(),
                 };
@@ -236,10 +241,29 @@ impl App {
         for command in commands {
             self.perform(command);
         }
+        if may_wait {
+            self.report_status();
+        }
+    }
+
+    /// Reports to the terminal what the program does or waits for.
+    fn report_status(&mut self) {
+        let waiting = match (
+            self.controllers.sign_in.provider(),
+            self.controllers.dialogs.extension_title(),
+        ) {
+            (Some(provider), _) => WaitingFor::SignIn(provider),
+            (None, Some(title)) => WaitingFor::Answer(title),
+            (None, None) => WaitingFor::Nothing,
+        };
+        let name = self.session.snapshot().name;
+        let status = self.run_status.current(name.as_deref(), waiting);
+        self.display.set_program_status(status);
     }
 
     fn on_session(&mut self, event: pi_protocol::SessionEvent) {
         let status = StatusMsg::of(&event);
+        let has_state = self.run_status.follow(&event);
         let now = Instant::now();
         self.display
             .screen
@@ -248,6 +272,9 @@ impl App {
         if let Some(status) = status {
             self.route(status);
         }
+        if has_state {
+            self.report_status();
+        }
     }
 
     fn on_terminal(&mut self, event: RunnerEvent) {
@@ -255,6 +282,7 @@ impl App {
             RunnerEvent::Input { event, .. } => self.on_input(&event),
             RunnerEvent::OpenUrl(url) => self.route(TerminalMsg::OpenUrl(url)),
             RunnerEvent::ColorScheme(scheme) => self.route(AppearanceMsg::ColorScheme(scheme)),
+            RunnerEvent::Colors(colors) => self.route(AppearanceMsg::Colors(colors)),
             RunnerEvent::Resized => self.display.resized(),
             RunnerEvent::Terminated => self.quit(ExitReason::Terminated),
         }

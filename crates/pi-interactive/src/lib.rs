@@ -41,7 +41,6 @@ use terminal::setup;
 /// Startup options besides the session itself.
 #[derive(Debug, Default)]
 pub struct InteractiveOptions {
-    pub version: String,
     /// Prompts sent as soon as the session is on screen.
     pub prompts: Vec<Prompt>,
     /// Show the full startup listing regardless of the settings.
@@ -102,7 +101,7 @@ pub async fn run(
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
     let workspace = runtime.workspace();
-    terminal::crash::install_panic_hook(workspace.agent_dir.path(), &options.version);
+    terminal::crash::install_panic_hook(workspace.agent_dir.path(), &pi_env::release());
     let settings = workspace.settings.settings();
     let env = &workspace.env;
     let capabilities = setup::capabilities(&settings, env);
@@ -111,6 +110,7 @@ pub async fn run(
     themes.load(&settings, &workspace.resources.themes);
     let (keys, problems) = setup::read_keys(&workspace.agent_dir, env);
     let chosen = themes.choose();
+    let theme_problems = themes.problems();
     let ui = UiTheme::new(setup::render_context(
         &settings,
         chosen.theme,
@@ -133,6 +133,9 @@ pub async fn run(
         RunnerOptions {
             timing: InputTiming::default(),
             capabilities,
+            color_wait: setup::color_wait(&themes),
+            program_status: setup::program_status(env),
+            program: "pi",
         },
     )?;
     let display = Display::new(
@@ -151,7 +154,7 @@ pub async fn run(
         themes,
     );
     app.route(AppearanceMsg::Problems {
-        theme: chosen.problem,
+        theme: chosen.problem.into_iter().chain(theme_problems).collect(),
         keys: problems,
     });
     if let Some(trust) = trust {

@@ -7,6 +7,7 @@ mod extensions;
 pub(crate) mod footer;
 pub(crate) mod git_branch;
 pub(crate) mod header;
+pub(crate) mod run_status;
 pub(crate) mod title;
 pub(crate) mod widgets;
 pub(crate) mod working;
@@ -271,5 +272,9 @@ impl Component for DialogSlot {
 
     fn wants_key_release(&self) -> bool {
         self.dialog.wants_key_release()
+    }
+
+    fn captures_viewport_input(&self) -> bool {
+        true
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod resource_config;
 pub(crate) mod standalone_dialog;
 pub(crate) mod trust_prompter;
+pub(crate) mod upgrade;
 
 use std::path::Path;
 
@@ -33,9 +34,9 @@ pub(crate) fn header(
     let resources = &workspace.resources;
     let display = |path: &Path| with_tilde(path, home);
     HeaderData {
-        version: options.version.clone(),
-        quiet: (settings.quiet_startup() || settings.hide_startup_header()) && !options.verbose,
-        sections: if settings.quiet_startup() && !options.verbose {
+        version: pi_env::VERSION.to_owned(),
+        quiet: settings.quiet_startup() && !options.verbose,
+        sections: if settings.hide_startup_details() && !options.verbose {
             problems(resources).into_iter().collect()
         } else {
             let mut sections = sections(resources, &workspace.cwd, &display);
@@ -87,14 +88,11 @@ fn sections(
     let prompts = prompts.map(|prompt| named(format!("/{}", prompt.name), &prompt.file_path));
     let extensions = resources.extensions.iter();
     let extensions = extensions.map(|it| (extension_name(&it.path), display(&it.path)));
-    let themes = resources.themes.iter();
-    let themes = themes.map(|theme| named(theme.name.clone(), &theme.path));
     [
         section("Context", context),
         section("Skills", skills),
         section("Prompts", prompts),
         section("Extensions", extensions),
-        section("Themes", themes),
     ]
     .into_iter()
     .filter(|section| !section.names.is_empty())

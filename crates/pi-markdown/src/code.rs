@@ -374,8 +374,8 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "\x1b[38;5;1mlet\x1b[39m a = \x1b[38;5;2m\"\x1b[39m\x1b[38;5;2mx\x1b[39m",
-                "\x1b[38;5;2my\x1b[39m\x1b[38;5;2m\"\x1b[39m; \x1b[38;5;3m//\x1b[39m\x1b[38;5;3m c\x1b[39m",
+                "\x1b[31mlet\x1b[39m a = \x1b[32m\"\x1b[39m\x1b[32mx\x1b[39m",
+                "\x1b[32my\x1b[39m\x1b[32m\"\x1b[39m; \x1b[33m//\x1b[39m\x1b[33m c\x1b[39m",
             ]
         );
     }

@@ -164,11 +164,13 @@ fn find_url(text: &str) -> Option<(usize, usize)> {
             .get(..*at)
             .and_then(|before| before.chars().next_back());
         starts.iter().any(|start| rest.starts_with(start))
-            && before.is_none_or(|before| !before.is_alphanumeric())
+            && before.is_none_or(|before| !before.is_alphanumeric() || is_east_asian(before))
     })?;
     let rest = text.get(start..)?;
     let length = rest
-        .find(|character: char| character.is_whitespace() || "<>\"`".contains(character))
+        .find(|character: char| {
+            character.is_whitespace() || "<>\"`".contains(character) || is_east_asian(character)
+        })
         .unwrap_or(rest.len());
     let mut url = rest.get(..length)?;
     // Trailing punctuation belongs to the sentence, a closing parenthesis to its opening one.
@@ -181,6 +183,16 @@ fn find_url(text: &str) -> Option<(usize, usize)> {
     }
     let scheme = starts.iter().find(|start| url.starts_with(**start))?;
     (url.len() > scheme.len()).then(|| (start, start + url.len()))
+}
+
+/// Whether a character is Chinese, Japanese or Korean text or punctuation, which follows a URL without a space.
+fn is_east_asian(character: char) -> bool {
+    matches!(character,
+        '\u{3000}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff00}'..='\u{ffef}'
+        | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]
@@ -196,6 +208,9 @@ mod tests {
             ("xhttps://a.b", None),
             ("https://", None),
             ("http https://é.x y", Some("https://é.x")),
+            ("請看https://a.b/c。謝謝", Some("https://a.b/c")),
+            ("https://a.b/c（附註）", Some("https://a.b/c")),
+            ("https://a.b/c를 보세요", Some("https://a.b/c")),
         ] {
             let found = find_url(text).and_then(|(start, end)| text.get(start..end));
             assert_eq!(found, expected, "{text:?}");

@@ -128,12 +128,12 @@ fn styles_nest_and_close() {
     let mut markdown = Markdown::new("## a `b`", theme.clone());
     assert_eq!(
         markdown.render(5).as_ref(),
-        ["\x1b[1;38;5;3ma \x1b[22;39m\x1b[1;38;5;6mb\x1b[22;39m  "]
+        ["\x1b[1;33ma \x1b[22;39m\x1b[1;36mb\x1b[22;39m  "]
     );
     let mut markdown = Markdown::new("[t](http://x/ü)", theme);
     assert_eq!(
         markdown.render(1).as_ref(),
-        ["\x1b]8;;http://x/%C3%BC\x1b\\\x1b[4;38;5;4mt\x1b[24;39m\x1b]8;;\x1b\\"]
+        ["\x1b]8;;http://x/%C3%BC\x1b\\\x1b[4;34mt\x1b[24;39m\x1b]8;;\x1b\\"]
     );
 }
 
@@ -173,9 +173,9 @@ fn a_background_fills_the_padded_lines() {
     assert_eq!(
         markdown.render(3).as_ref(),
         [
-            "\x1b[48;5;4m   \x1b[49m",
-            "\x1b[48;5;4m a \x1b[49m",
-            "\x1b[48;5;4m   \x1b[49m"
+            "\x1b[44m   \x1b[49m",
+            "\x1b[44m a \x1b[49m",
+            "\x1b[44m   \x1b[49m"
         ]
     );
 }

@@ -321,12 +321,12 @@ mod tests {
     #[test]
     fn releases_are_ordered_by_version_and_build_number() {
         for (offered, current, expected) in [
-            ("0.87.1+rs.2", "0.87.1+rs.1", true),
-            ("0.87.1+rs.10", "0.87.1+rs.9", true),
-            ("0.88.0+rs.1", "0.87.1+rs.7", true),
-            ("0.87.1+rs.1", "0.87.1+rs.1", false),
-            ("0.87.0+rs.9", "0.87.1+rs.1", false),
-            ("nonsense", "0.87.1+rs.1", false),
+            ("1.5.0+rs.2", "1.5.0+rs.1", true),
+            ("1.5.0+rs.10", "1.5.0+rs.9", true),
+            ("1.6.0+rs.1", "1.5.0+rs.7", true),
+            ("1.5.0+rs.1", "1.5.0+rs.1", false),
+            ("1.4.0+rs.9", "1.5.0+rs.1", false),
+            ("nonsense", "1.5.0+rs.1", false),
         ] {
             let release = ReleaseInfo {
                 version: offered.to_owned(),

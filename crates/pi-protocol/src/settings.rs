@@ -145,6 +145,9 @@ pub struct Settings {
     pub collapse_changelog: Option<bool>,
     /// Version whose changelog was shown last.
     pub last_changelog_version: Option<String>,
+    /// Versions of package changelogs that were shown last, by the JSON text of `source` and `scope`.
+    #[serde(deserialize_with = "group::group")]
+    pub extension_changelog_versions: BTreeMap<String, String>,
     pub enable_install_telemetry: Option<bool>,
     /// UUID of this installation, created when a sign-in first needs it. User settings only.
     pub device_id: Option<String>,

@@ -12,7 +12,7 @@ use pi_tui::{
     BlockId, Color, Component, Editor, EditorEvent, EditorOptions, EditorTheme, ExitBehavior,
     FocusTarget, InputEvent, InputOutcome, Key, KeyEvent, KeyId, Keybindings, Line, Lines,
     Liveness, Modifiers, Platform, Runner, RunnerEvent, RunnerOptions, ScreenMode, Style,
-    TUI_ACTIONS, Text, TruncateOptions, Tui, TuiOptions, UserKeybindings, sanitize,
+    TUI_ACTIONS, Text, TruncateOptions, Tui, TuiOptions, UserKeybindings, WheelSpeed, sanitize,
     truncate_to_width,
 };
 
@@ -74,7 +74,7 @@ pub(crate) fn ui(mode: ScreenMode) -> (Tui, BlockId, Receiver<String>) {
     let mut tui = Tui::new(TuiOptions {
         mode,
         keybindings: Keybindings::new(TUI_ACTIONS, Platform::Linux, &UserKeybindings::default()),
-        wheel_lines: 3,
+        wheel: WheelSpeed::Lines(3),
         copy_on_select: true,
         ..TuiOptions::default()
     });
@@ -148,6 +148,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             RunnerEvent::Input { .. }
             | RunnerEvent::OpenUrl(_)
+            | RunnerEvent::Colors(_)
             | RunnerEvent::ColorScheme(_)
             | RunnerEvent::Resized => {}
         }

@@ -112,6 +112,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             RunnerEvent::Input { .. }
             | RunnerEvent::OpenUrl(_)
+            | RunnerEvent::Colors(_)
             | RunnerEvent::ColorScheme(_)
             | RunnerEvent::Resized => {}
         }

@@ -49,6 +49,12 @@ pub trait Component: Any + Send {
     fn wants_key_release(&self) -> bool {
         false
     }
+
+    /// Whether the component has an open list or dialog, which receives the scroll keys of
+    /// full-screen mode before the transcript.
+    fn captures_viewport_input(&self) -> bool {
+        false
+    }
 }
 
 /// Context for handling input.

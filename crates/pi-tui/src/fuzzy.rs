@@ -69,6 +69,14 @@ impl FuzzyQuery {
         self.tokens.is_empty()
     }
 
+    /// Whether the text contains every word as it is, not only its letters.
+    pub fn is_contained_in(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.tokens
+            .iter()
+            .all(|token| text.contains(token.as_str()))
+    }
+
     /// Returns the sum of the word scores, or `None` if a word does not match.
     pub fn score(&self, text: &str) -> Option<f64> {
         let text = text.to_lowercase();

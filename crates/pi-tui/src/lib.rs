@@ -12,6 +12,7 @@
 //! ```
 
 mod autocomplete;
+mod color_space;
 mod component;
 mod components;
 mod cursor;
@@ -33,6 +34,7 @@ pub use autocomplete::{
     CombinedCompletionProvider, CommandCompletion, CompletedLine, CompletionProvider,
     CompletionReply, CompletionRequest, CompletionTrigger, Suggestions, request_suggestions,
 };
+pub use color_space::{Oklch, Rgb, contrast, okhsl_to_rgb};
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{
     BackgroundFill, Basis, CancellableLoader, CancellationFlag, Container, Editor, EditorEvent,
@@ -64,13 +66,14 @@ pub use render::{
 pub use runner::{Runner, RunnerError, RunnerEvent, RunnerOptions};
 pub use style::{Color, Painter, Style};
 pub use terminal::{
-    CapabilityOverrides, CellSize, ColorScheme, DISABLE_COLOR_SCHEME_REPORTS,
+    BlockedKind, CapabilityOverrides, CellSize, ColorScheme, DISABLE_COLOR_SCHEME_REPORTS,
     ENABLE_COLOR_SCHEME_REPORTS, ImageCells, ImageDimensions, ImageProtocol, ImageSpan,
     KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation, PendingReplies, ProcessTerminal,
-    ProtocolImagePainter, QUERY_BACKGROUND, QUERY_CELL_SIZE, Size, TerminalCapabilities,
-    TerminalEnvironment, TerminalEvent, TerminalModes, TerminalProgress, TerminationSignals,
-    clipboard_sequence, image_dimensions, image_fallback, image_lines, iterm2_image, kitty_delete,
-    kitty_image, next_image_id, probe_tmux_hyperlinks, title_sequence,
+    ProgramState, ProgramStatus, ProgramStatusSupport, ProtocolImagePainter, QUERY_CELL_SIZE, Size,
+    TerminalCapabilities, TerminalColors, TerminalEnvironment, TerminalEvent, TerminalModes,
+    TerminalProgress, TerminationSignals, clipboard_sequence, image_dimensions, image_fallback,
+    image_lines, iterm2_image, kitty_delete, kitty_image, next_image_id, probe_tmux_hyperlinks,
+    title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,
@@ -79,6 +82,9 @@ pub use text::{
     truncate_to_width, visible_width, wrap_text,
 };
 pub use theme::{
-    ColorMode, ColorToken, ExportColors, Theme, ThemeError, ThemeProblem, nearest_palette_entry,
+    ColorMode, ColorToken, ExportColors, SYSTEM_THEME, Theme, ThemeError, ThemeProblem,
+    nearest_palette_entry,
 };
-pub use tui::{EventResponse, FrameUrgency, ListenerId, ListenerOutcome, Scene, Tui, TuiOptions};
+pub use tui::{
+    EventResponse, FrameUrgency, ListenerId, ListenerOutcome, Scene, Tui, TuiOptions, WheelSpeed,
+};

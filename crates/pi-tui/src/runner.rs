@@ -4,52 +4,23 @@
 //! Frames, timers and terminal queries are handled internally.
 
 use std::collections::VecDeque;
-use std::io;
 use std::time::Instant;
 
-use crate::component::InputOutcome;
 use crate::frame_requester::{FrameRequester, FrameScheduler};
-use crate::input::{InputDecoder, InputEvent, InputTiming, TerminalReply};
-use crate::render::{ExitBehavior, RenderError, ScreenMode};
+use crate::input::{InputDecoder, InputEvent, TerminalReply};
+use crate::render::{ExitBehavior, ScreenMode};
 use crate::terminal::{
-    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, KeyboardNegotiation,
-    PendingReplies, ProcessTerminal, QUERY_BACKGROUND, QUERY_CELL_SIZE, TerminalCapabilities,
-    TerminalEnvironment, TerminalEvent, TerminalProgress, clipboard_sequence, title_sequence,
+    DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, KeyboardNegotiation, PendingReplies,
+    ProcessTerminal, ProgramStatus, ProgramStatusReport, QUERY_CELL_SIZE, TerminalEnvironment,
+    TerminalEvent, TerminalProgress, clipboard_sequence, title_sequence,
 };
 use crate::tui::{EventResponse, FrameUrgency, Tui};
 
-/// Event returned by [`Runner::next`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunnerEvent {
-    /// A key, paste or unknown sequence.
-    Input {
-        event: InputEvent,
-        /// Whether a component consumed it.
-        outcome: InputOutcome,
-    },
-    /// The user clicked a URL.
-    OpenUrl(String),
-    /// The terminal reported a light or dark color scheme.
-    ColorScheme(ColorScheme),
-    Resized,
-    /// SIGTERM or SIGHUP was received.
-    Terminated,
-}
+mod color_report;
+mod event;
 
-#[derive(Debug, thiserror::Error)]
-pub enum RunnerError {
-    #[error("cannot access the terminal")]
-    Terminal(#[from] io::Error),
-    #[error(transparent)]
-    Render(#[from] RenderError),
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunnerOptions {
-    /// Timeouts for incomplete escape sequences.
-    pub timing: InputTiming,
-    pub capabilities: TerminalCapabilities,
-}
+use color_report::{ColorReport, ColorUpdate};
+pub use event::{RunnerError, RunnerEvent, RunnerOptions};
 
 /// A UI on the terminal of this process.
 #[derive(Debug)]
@@ -63,6 +34,8 @@ pub struct Runner {
     scheduler: FrameScheduler,
     requester: FrameRequester,
     progress: TerminalProgress,
+    colors: ColorReport,
+    status: ProgramStatusReport,
     ready: VecDeque<RunnerEvent>,
 }
 
@@ -96,6 +69,8 @@ impl Runner {
             scheduler: FrameScheduler::default(),
             requester: FrameRequester::default(),
             progress: TerminalProgress::default(),
+            colors: ColorReport::default(),
+            status: ProgramStatusReport::new(options.program_status),
             ready: VecDeque::new(),
         };
         runner.enter()?;
@@ -127,6 +102,12 @@ impl Runner {
         let bytes = self.progress.set(active, Instant::now());
         self.sync_modes();
         self.write(bytes)
+    }
+
+    /// Reports what the program does, if the terminal supports it.
+    pub fn set_program_status(&mut self, status: ProgramStatus) -> Result<(), RunnerError> {
+        let bytes = self.status.set(status, self.options.program);
+        self.write(&bytes)
     }
 
     pub fn set_mode(&mut self, mode: ScreenMode) -> Result<(), RunnerError> {
@@ -179,9 +160,10 @@ impl Runner {
     }
 
     fn deadline(&self) -> Option<Instant> {
+        let frame = self.scheduler.deadline();
         [
             self.decoder.deadline(),
-            self.scheduler.deadline(),
+            frame.map(|due| self.colors.held().map_or(due, |held| due.max(held))),
             self.tui.deadline(),
             self.progress.deadline(),
         ]
@@ -201,7 +183,7 @@ impl Runner {
         self.scheduler.request(urgency, now);
         let keep_alive = self.progress.tick(now);
         self.write(keep_alive)?;
-        if self.scheduler.take(now) {
+        if !self.colors.holds_frame(now) && self.scheduler.take(now) {
             let frame = self.tui.frame()?;
             self.write(&frame)?;
         }
@@ -282,9 +264,20 @@ impl Runner {
         self.write(bytes)?;
         let windows = environment().in_windows_terminal();
         self.decoder.set_mode(self.keyboard.mode(windows));
-        self.ready
-            .extend(ColorScheme::from_reply(reply).map(RunnerEvent::ColorScheme));
-        Ok(())
+        let status = self.status.receive(reply, self.options.program);
+        self.write(&status)?;
+        match self.colors.receive(reply) {
+            Some(ColorUpdate::Colors(colors)) => {
+                self.ready.push_back(RunnerEvent::Colors(colors));
+                Ok(())
+            }
+            Some(ColorUpdate::Scheme(scheme)) => {
+                self.ready.push_back(RunnerEvent::ColorScheme(scheme));
+                let queries = self.colors.query();
+                self.write(&queries)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Suspends the process as Ctrl+Z does. Returns once it is resumed and the screen is repainted.
@@ -348,7 +341,9 @@ impl Runner {
             .images
             .map_or("", |_| QUERY_CELL_SIZE);
         let queries = format!(
-            "{ENABLE_COLOR_SCHEME_REPORTS}{QUERY_BACKGROUND}{cell_size}{}",
+            "{ENABLE_COLOR_SCHEME_REPORTS}{}{}{cell_size}{}",
+            self.status.start(),
+            self.colors.start(self.options.color_wait, Instant::now()),
             self.keyboard.start()
         );
         self.write(&queries)?;

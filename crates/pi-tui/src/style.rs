@@ -149,6 +149,9 @@ impl Style {
 fn color_code(color: Color, base: u8) -> String {
     match color {
         Color::Default => (base + 9).to_string(),
+        // Understood by terminals with 16 colors, too.
+        Color::Indexed(index @ 0..=7) => (base + index).to_string(),
+        Color::Indexed(index @ 8..=15) => (base + 52 + index).to_string(),
         Color::Indexed(index) => format!("{};5;{index}", base + 8),
         Color::Rgb(red, green, blue) => format!("{};2;{red};{green};{blue}", base + 8),
     }
@@ -211,8 +214,13 @@ mod tests {
         let style = Style::plain()
             .bold()
             .fg(Color::Rgb(1, 2, 3))
-            .bg(Color::Indexed(7));
-        assert_eq!(style.apply("x"), "\x1b[1;38;2;1;2;3;48;5;7mx\x1b[22;39;49m");
+            .bg(Color::Indexed(77));
+        assert_eq!(
+            style.apply("x"),
+            "\x1b[1;38;2;1;2;3;48;5;77mx\x1b[22;39;49m"
+        );
+        let basic = Style::plain().fg(Color::Indexed(9)).bg(Color::Indexed(7));
+        assert_eq!(basic.apply("x"), "\x1b[91;47mx\x1b[39;49m");
         assert_eq!(Style::plain().apply("x"), "x");
         assert_eq!(
             Style::plain().fg(Color::Default).apply("x"),

@@ -5,9 +5,11 @@
 mod capabilities;
 mod clipboard;
 mod color_scheme;
+mod colors;
 mod image_painter;
 mod image_protocol;
 mod process;
+mod program_status;
 mod progress;
 mod raw_mode;
 mod replies;
@@ -18,9 +20,9 @@ pub use capabilities::{
     CapabilityOverrides, TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks,
 };
 pub use clipboard::clipboard_sequence;
-pub use color_scheme::{
-    ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS, QUERY_BACKGROUND,
-};
+pub use color_scheme::{ColorScheme, DISABLE_COLOR_SCHEME_REPORTS, ENABLE_COLOR_SCHEME_REPORTS};
+pub(crate) use colors::TEXT_CONTRAST;
+pub use colors::TerminalColors;
 pub use image_painter::ProtocolImagePainter;
 pub use image_protocol::{
     CellSize, ImageCells, ImageDimensions, ImageProtocol, ImageSpan, KITTY_DELETE_ALL,
@@ -28,6 +30,8 @@ pub use image_protocol::{
     kitty_delete, kitty_image, next_image_id,
 };
 pub use process::{ProcessTerminal, TerminalEvent, TerminationSignals};
+pub(crate) use program_status::ProgramStatusReport;
+pub use program_status::{BlockedKind, ProgramState, ProgramStatus, ProgramStatusSupport};
 pub use progress::TerminalProgress;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;

@@ -2,17 +2,23 @@
 //!
 //! The application reads theme files, watches them and selects one.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::style::{Color, Style};
+use crate::terminal::ColorScheme;
 
 mod error;
 mod palette;
+mod parser;
+mod system;
 mod token;
 
 pub use error::{ThemeError, ThemeProblem};
 pub use palette::nearest_palette_entry;
+pub use system::SYSTEM_THEME;
 pub use token::ColorToken;
+
+use parser::ThemeParser;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +29,8 @@ pub enum ColorMode {
     TrueColor,
     /// The 256-color palette; other colors map to the nearest entry.
     Palette,
+    /// The 16 colors of the terminal's own palette.
+    Basic,
     /// No colors; bold, italic and inverse are kept.
     Plain,
 }
@@ -40,17 +48,22 @@ pub struct ExportColors {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Theme {
     name: String,
+    /// The background the theme is made for.
+    appearance: ColorScheme,
     mode: ColorMode,
     /// By token, in the order of [`ColorToken`].
     colors: Vec<Color>,
+    /// Whether secondary text is faint instead of colored.
+    faint_secondary: bool,
     export: ExportColors,
 }
 
 impl Theme {
     /// Parses a theme file.
     ///
-    /// A color is `#rrggbb`, `#rgb`, a palette index, the name of a variable, or an empty string
-    /// for the terminal's default. All problems are reported at once.
+    /// A color is `#rrggbb`, `#rgb`, `oklch(L C H)`, `okhsl(H S L)`, a palette index, the name of a
+    /// variable, or an empty string for the terminal's default. Unknown keys are problems. All
+    /// problems are reported at once.
     pub fn from_json(json: &str, mode: ColorMode) -> Result<Self, ThemeError> {
         let document: Value = serde_json::from_str(json.strip_prefix('\u{feff}').unwrap_or(json))?;
         let Value::Object(document) = document else {
@@ -60,6 +73,8 @@ impl Theme {
         let name = parser.name();
         let colors = parser.colors();
         let export = parser.export();
+        let appearance = parser.appearance();
+        parser.reject_unknown_keys();
         if !parser.missing.is_empty() || !parser.problems.is_empty() {
             return Err(ThemeError::Invalid {
                 name,
@@ -67,20 +82,28 @@ impl Theme {
                 problems: parser.problems,
             });
         }
+        let appearance = appearance.unwrap_or_else(|| appearance_of(&colors));
         let colors = colors
             .into_iter()
             .map(|color| reduce(color, mode))
             .collect();
         Ok(Self {
             name,
+            appearance,
             mode,
             colors,
+            faint_secondary: false,
             export,
         })
     }
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the background the theme is made for: stated by the file, or derived from its colors.
+    pub fn appearance(&self) -> ColorScheme {
+        self.appearance
     }
 
     /// Returns the color mode the theme was resolved for.
@@ -101,6 +124,8 @@ impl Theme {
         let color = self.color(token);
         if token.is_background() {
             Style::plain().bg(color)
+        } else if self.faint_secondary && system::is_secondary(token) {
+            Style::plain().dim()
         } else {
             Style::plain().fg(color)
         }
@@ -116,163 +141,29 @@ fn reduce(color: Color, mode: ColorMode) -> Color {
         (Color::Rgb(red, green, blue), ColorMode::Palette) => {
             Color::Indexed(nearest_palette_entry(red, green, blue))
         }
+        (Color::Rgb(red, green, blue), ColorMode::Basic) => {
+            Color::Indexed(palette::nearest_basic_entry((red, green, blue)))
+        }
+        (Color::Indexed(index @ 16..), ColorMode::Basic) => {
+            Color::Indexed(palette::nearest_basic_entry(palette::entry_rgb(index)))
+        }
         (_, ColorMode::Plain) => Color::Default,
-        (color, ColorMode::TrueColor | ColorMode::Palette) => color,
+        (color, ColorMode::TrueColor | ColorMode::Palette | ColorMode::Basic) => color,
     }
 }
 
-/// Parses a theme document and collects its problems.
-struct ThemeParser<'a> {
-    document: &'a Map<String, Value>,
-    variables: Option<&'a Map<String, Value>>,
-    missing: Vec<ColorToken>,
-    problems: Vec<ThemeProblem>,
-}
-
-impl<'a> ThemeParser<'a> {
-    fn new(document: &'a Map<String, Value>) -> Self {
-        let mut parser = Self {
-            document,
-            variables: None,
-            missing: Vec::new(),
-            problems: Vec::new(),
-        };
-        parser.variables = parser.object("vars");
-        parser
-    }
-
-    /// Returns an object of the document. A missing one is fine; another type is a problem.
-    fn object(&mut self, key: &'static str) -> Option<&'a Map<String, Value>> {
-        match self.document.get(key) {
-            Some(Value::Object(object)) => Some(object),
-            Some(_) => {
-                self.problems.push(ThemeProblem::NotAnObject {
-                    path: key.to_owned(),
-                });
-                None
-            }
-            None => None,
-        }
-    }
-
-    fn name(&mut self) -> String {
-        match self.document.get("name") {
-            // A slash separates the two themes of an automatic light/dark setting.
-            Some(Value::String(name)) if name.contains('/') => {
-                self.problems.push(ThemeProblem::SlashInName);
-                name.clone()
-            }
-            Some(Value::String(name)) => name.clone(),
-            _ => {
-                self.problems.push(ThemeProblem::MissingName);
-                String::new()
-            }
-        }
-    }
-
-    fn colors(&mut self) -> Vec<Color> {
-        let colors = self.object("colors");
-        ColorToken::all()
-            .map(|token| {
-                let value = |token: ColorToken| Some((token, colors?.get(token.name())?));
-                match value(token).or_else(|| value(token.fallback()?)) {
-                    Some((found, value)) => self.color(&format!("colors.{}", found.name()), value),
-                    None => {
-                        if token.fallback().is_none() {
-                            self.missing.push(token);
-                        }
-                        Color::Default
-                    }
-                }
-            })
-            .collect()
-    }
-
-    fn export(&mut self) -> ExportColors {
-        let export = self.object("export");
-        let mut color = |key: &str| {
-            let value = export?.get(key)?;
-            Some(self.color(&format!("export.{key}"), value))
-        };
-        ExportColors {
-            page_background: color("pageBg"),
-            card_background: color("cardBg"),
-            info_background: color("infoBg"),
-        }
-    }
-
-    /// Resolves a value to a color. A problem is recorded and resolves to the default color.
-    fn color(&mut self, path: &str, value: &Value) -> Color {
-        self.resolve(path, value).unwrap_or_else(|problem| {
-            if !self.problems.contains(&problem) {
-                self.problems.push(problem);
-            }
-            Color::Default
-        })
-    }
-
-    /// Follows variables to a color. A chain longer than the number of variables is circular.
-    fn resolve(&self, path: &str, value: &Value) -> Result<Color, ThemeProblem> {
-        let mut value = value;
-        for _ in 0..=self.variables.map_or(0, Map::len) {
-            match literal(value) {
-                ColorLiteral::Color(color) => return Ok(color),
-                ColorLiteral::Invalid => {
-                    return Err(ThemeProblem::InvalidColor {
-                        path: path.to_owned(),
-                        value: value.to_string(),
-                    });
-                }
-                ColorLiteral::Variable(name) => {
-                    value = self
-                        .variables
-                        .and_then(|variables| variables.get(name))
-                        .ok_or_else(|| ThemeProblem::UnknownVariable {
-                            path: path.to_owned(),
-                            variable: name.to_owned(),
-                        })?;
-                }
-            }
-        }
-        Err(ThemeProblem::CircularVariable {
-            path: path.to_owned(),
-        })
-    }
-}
-
-enum ColorLiteral<'a> {
-    Color(Color),
-    Variable(&'a str),
-    Invalid,
-}
-
-fn literal(value: &Value) -> ColorLiteral<'_> {
-    let color = match value {
-        Value::String(text) if text.is_empty() => Some(Color::Default),
-        Value::String(text) => match text.strip_prefix('#') {
-            Some(digits) => parse_hex(digits),
-            None => return ColorLiteral::Variable(text),
-        },
-        Value::Number(number) => number
-            .as_u64()
-            .and_then(|index| u8::try_from(index).ok())
-            .map(Color::Indexed),
-        _ => None,
+/// Returns the background that colors are made for: that of the user's messages, or the opposite of the text.
+fn appearance_of(colors: &[Color]) -> ColorScheme {
+    let rgb_of = |token: ColorToken| match colors.get(token as usize)? {
+        Color::Rgb(red, green, blue) => Some((*red, *green, *blue)),
+        Color::Indexed(index) => Some(palette::entry_rgb(*index)),
+        Color::Default => None,
     };
-    color.map_or(ColorLiteral::Invalid, ColorLiteral::Color)
-}
-
-/// Parses `rrggbb` or `rgb`.
-fn parse_hex(digits: &str) -> Option<Color> {
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
+    if let Some(background) = rgb_of(ColorToken::UserMessageBg) {
+        return ColorScheme::from_background(background);
     }
-    let value = u32::from_str_radix(digits, 16).ok()?;
-    let [_, red, green, blue] = match digits.len() {
-        6 => value.to_be_bytes(),
-        // Each digit is doubled.
-        3 => (((value & 0xf00) << 8 | (value & 0x0f0) << 4 | value & 0x00f) * 0x11).to_be_bytes(),
-        _ => return None,
-    };
-    Some(Color::Rgb(red, green, blue))
+    match rgb_of(ColorToken::Text).map(ColorScheme::from_background) {
+        Some(ColorScheme::Dark) => ColorScheme::Light,
+        Some(ColorScheme::Light) | None => ColorScheme::Dark,
+    }
 }

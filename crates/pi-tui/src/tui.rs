@@ -21,9 +21,11 @@ mod scene;
 mod scrolling;
 mod search;
 mod search_panel;
+mod wheel;
 
 pub use listener::{ListenerId, ListenerOutcome};
 pub use scene::Scene;
+pub use wheel::WheelSpeed;
 
 use flash::Flashes;
 use gesture::Gesture;
@@ -36,8 +38,7 @@ pub struct TuiOptions {
     pub mode: ScreenMode,
     pub render: RenderOptions,
     pub keybindings: Keybindings,
-    /// Lines scrolled per wheel step; 0 is treated as 1.
-    pub wheel_lines: usize,
+    pub wheel: WheelSpeed,
     /// Whether a mouse selection is copied when the button is released.
     pub copy_on_select: bool,
 }
@@ -111,7 +112,7 @@ impl Tui {
             screen: SwitchableScreen::new(options.mode, options.render),
             keybindings: options.keybindings,
             pointer: PointerOptions {
-                wheel_lines: options.wheel_lines.max(1),
+                wheel: options.wheel,
                 copy_on_select: options.copy_on_select,
             },
             gesture: Gesture::default(),

@@ -23,7 +23,6 @@ use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 
 use crate::output::{Exit, Failure, StyledText, print_styled};
-use crate::version;
 use narrator::{Ink, Narrator, Tone};
 
 mod narrator;
@@ -157,7 +156,7 @@ fn session(directory: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<Ag
 
 fn introduce(narrator: &Narrator, directory: &Path) {
     let ink = narrator.ink();
-    let title = ink.paint(Tone::Strong, &format!("pi {} demo", version::VERSION));
+    let title = ink.paint(Tone::Strong, &format!("pi {} demo", pi_env::VERSION));
     narrator.print_line(&format!(
         "{title}\n\
          The model is scripted; no provider is called.\n\

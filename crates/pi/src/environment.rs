@@ -91,6 +91,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
 
     common(Network, "PI_OFFLINE", "Disable all network access except model requests, like --offline"),
     common(Network, "PI_SKIP_VERSION_CHECK", "Disable the update check"),
+    rare(Network, "PI_SELF_UPDATE_COMMAND", "Command that pi update runs to update pi, split at blanks; overrides selfUpdateCommand"),
     common(Network, "PI_TELEMETRY", "Whether to send attribution headers to providers"),
     common(Network, "HTTPS_PROXY", "HTTPS proxy; HTTP_PROXY for HTTP, ALL_PROXY for both"),
     rare(Network, "HTTP_PROXY", "HTTP proxy; lowercase names work too"),
@@ -99,6 +100,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     common(Network, "NO_PROXY", "Comma-separated hosts that bypass the proxy"),
 
     rare(Screen, "PI_HARDWARE_CURSOR", "1 shows the hardware cursor"),
+    rare(Screen, "ORCA_IMAGE_PROTOCOL", "kitty shows images in Orca"),
+    rare(Screen, "PI_PROGRAM_STATUS", "1 always reports the state to the terminal (OSC 7501), 0 never; by default only if the terminal supports it"),
     rare(Screen, "PI_CLEAR_ON_SHRINK", "1 clears rows that become empty"),
     rare(Screen, "PI_IMAGE_PROTOCOL", "Image protocol: kitty, iterm2 or none; overrides detection"),
     rare(Screen, "PI_TRUE_COLOR", "1 or 0: whether the terminal supports true color"),

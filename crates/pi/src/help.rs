@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use pi_config::AgentDir;
-use pi_env::Env;
+use pi_env::{Env, VERSION};
 use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions};
 use pi_protocol::DiagnosticLevel;
 
@@ -11,7 +11,6 @@ use crate::args::{Args, Flag, FlagGroup, Takes};
 use crate::environment::{VARIABLES, VariableTopic};
 use crate::output::{Exit, print, warn};
 use crate::startup::{inspect, working_directory};
-use crate::version::VERSION;
 
 /// Column where descriptions start.
 const DESCRIPTION_COLUMN: usize = 34;

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use pi_config::AgentDir;
+use pi_config::{AgentDir, PackageChangelog, PackageLocations};
 use pi_env::Env;
 use pi_host::{AgentSession, Prompt, Workspace};
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
+
+use pi_packages::ConfiguredPackage;
+use pi_protocol::ConfigScope;
+use serde_json::json;
 
 use crate::args::Args;
 use crate::docs_command::joined;
@@ -17,10 +21,12 @@ use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::signals::Signals;
 use crate::startup::prepare_interactive;
-use crate::version;
 
 /// Exit code after SIGTERM.
 const SIGTERM_EXIT: u8 = 143;
+
+/// Lines of a package's changelog that are shown.
+const MAX_NEWS_LINES: usize = 40;
 
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
@@ -46,7 +52,6 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     };
     let runtime = prepared.runtime;
     let options = InteractiveOptions {
-        version: version::VERSION.to_owned(),
         prompts: prompts(prepared.prompts),
         verbose,
         pick_session,
@@ -89,6 +94,7 @@ async fn startup_news(workspace: Arc<Workspace>) -> Vec<String> {
         ));
     }
     let used = used_packages(settings);
+    news.extend(package_news(&workspace, &used));
     let installer = installer(&workspace.agent_dir, &workspace.cwd, env, settings);
     let outdated = installer.outdated(&used).await;
     if !outdated.is_empty() {
@@ -100,6 +106,50 @@ async fn startup_news(workspace: Arc<Workspace>) -> Vec<String> {
             "Package updates available: {}. Run pi update --extensions to install them.",
             names.join(", ")
         ));
+    }
+    news
+}
+
+/// Returns the changes of packages that were updated since the last start, and records their versions. Packages that are
+/// seen for the first time are only recorded.
+fn package_news(workspace: &Workspace, packages: &[ConfiguredPackage]) -> Vec<String> {
+    let settings = &workspace.settings;
+    let locations = PackageLocations {
+        agent_dir: &workspace.agent_dir,
+        cwd: &workspace.cwd,
+        env: &workspace.env,
+    };
+    let seen = &settings
+        .scope(ConfigScope::User)
+        .extension_changelog_versions;
+    let mut found = seen.clone();
+    let mut news = Vec::new();
+    for package in packages {
+        let path = locations.install_path(&package.address, package.scope);
+        let Some(changelog) = PackageChangelog::read(&path) else {
+            continue;
+        };
+        let source = package.address.to_string();
+        let key = json!({"source": source, "scope": package.scope}).to_string();
+        let changes = seen.get(&key).and_then(|last| changelog.since(last));
+        if let Some(changes) = changes {
+            let title = format!("{source} was updated to {}", changelog.version());
+            news.push(if settings.settings().collapse_changelog() {
+                title
+            } else {
+                let lines: Vec<&str> = changes.lines().take(MAX_NEWS_LINES).collect();
+                format!("{title}\n{}", lines.join("\n"))
+            });
+        }
+        found.insert(key, changelog.version().to_owned());
+    }
+    if found != *seen {
+        let saved = settings.update(ConfigScope::User, |settings| {
+            settings.extension_changelog_versions = found;
+        });
+        if let Err(error) = saved {
+            tracing::debug!(%error, "cannot record changelog versions");
+        }
     }
     news
 }

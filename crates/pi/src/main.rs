@@ -32,7 +32,6 @@ mod replay_command;
 mod rpc_mode;
 mod signals;
 mod startup;
-mod version;
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -40,7 +39,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use pi_env::Env;
+use pi_env::{Env, VERSION};
 use pi_host::{ExtensionMode, ExtensionUi};
 use pi_protocol::UpdateFormat;
 use pi_rpc::RpcExtensionUi;
@@ -108,7 +107,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return failure.report();
     }
     if args.version {
-        return print(&format!("{}\n", version::VERSION));
+        return print(&version_text(args.screen.verbose));
     }
     if args.help {
         return run_sessions(help::run(&args, Env::process()));
@@ -129,6 +128,19 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return run_sessions(list_models::run(&args, wanted, Env::process()));
     }
     run_sessions(serve(args, mode))
+}
+
+/// Returns what `--version` prints: the compatible release of the TypeScript pi, which scripts compare, or with
+/// `--verbose` also our release and the platform.
+fn version_text(verbose: bool) -> String {
+    if !verbose {
+        return format!("{VERSION}\n");
+    }
+    let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+    format!(
+        "pi {VERSION}\nrelease {}\nplatform {system}-{architecture}\n",
+        pi_env::release()
+    )
 }
 
 fn run_package_command(words: &[OsString]) -> Exit {

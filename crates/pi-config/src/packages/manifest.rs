@@ -16,7 +16,7 @@ pub(crate) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest of a package directory; `None` if it has none.
+    /// Reads the manifest of a package directory; `None` if it declares no resources.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
         let package = read_package_json(directory)?;
         let declared = package.get("pi")?.as_object()?;
@@ -26,12 +26,14 @@ impl Manifest {
                 .map(|entry| entry.as_str().map(str::to_owned))
                 .collect()
         };
-        Some(Self {
+        let manifest = Self {
             extensions: list("extensions"),
             skills: list("skills"),
             prompts: list("prompts"),
             themes: list("themes"),
-        })
+        };
+        // Without any list, the resources are found in the conventional directories.
+        (manifest != Self::default()).then_some(manifest)
     }
 }
 
@@ -41,7 +43,7 @@ pub fn installed_version(directory: &Path) -> Option<String> {
     Some(package.get("version")?.as_str()?.to_owned())
 }
 
-fn read_package_json(directory: &Path) -> Option<Value> {
+pub(super) fn read_package_json(directory: &Path) -> Option<Value> {
     let text = read_prose(&directory.join("package.json"), MAX_BYTES).ok()??;
     serde_json::from_str(&text).ok()
 }

@@ -6,8 +6,11 @@
 
 use std::path::Path;
 
+use pi_env::Env;
+
 use super::location::{relative, slashed};
 use super::path_glob::PathGlob;
+use crate::expand_home;
 
 /// The patterns of one list.
 #[derive(Debug, Default)]
@@ -26,6 +29,16 @@ pub(crate) fn is_pattern(entry: &str) -> bool {
 /// Returns whether a list entry modifies the selection of other entries.
 pub(crate) fn is_override(entry: &str) -> bool {
     entry.starts_with(['!', '+', '-'])
+}
+
+/// Returns an entry of the settings with `~` expanded, also behind `!`, `+` and `-`.
+pub(crate) fn with_home(entry: &str, env: &Env) -> String {
+    let path = entry.strip_prefix(['!', '+', '-']).unwrap_or(entry);
+    if path != "~" && !path.starts_with("~/") {
+        return entry.to_owned();
+    }
+    let operator = entry.strip_suffix(path).unwrap_or_default();
+    format!("{operator}{}", expand_home(path, env).display())
 }
 
 impl EntryPatterns {
@@ -208,6 +221,21 @@ mod tests {
                 expected,
                 "{entries:?} on {path}"
             );
+        }
+    }
+
+    #[test]
+    fn the_home_directory_is_expanded_behind_operators() {
+        let env = Env::fixed([("HOME", "/home/u")]);
+        for (entry, expected) in [
+            ("~/a", "/home/u/a"),
+            ("!~/a/*", "!/home/u/a/*"),
+            ("+~/a", "+/home/u/a"),
+            ("-~/a", "-/home/u/a"),
+            ("-~a", "-~a"),
+            ("a/~", "a/~"),
+        ] {
+            assert_eq!(with_home(entry, &env), expected, "{entry}");
         }
     }
 }

@@ -12,7 +12,7 @@ use pi_protocol::SourceScope;
 use pi_protocol::settings::Settings;
 
 use super::builtin_extensions::builtin_name;
-use super::entry_patterns::{EntryPatterns, is_pattern};
+use super::entry_patterns::{EntryPatterns, is_pattern, with_home};
 use super::location::resolve;
 use super::provenance::Provenance;
 use super::walk::{EntryKind, LooseSkills, Walk, kind_of};
@@ -195,7 +195,9 @@ impl<'a> ResourceSelector<'a> {
         let Some(settings) = self.settings(scope) else {
             return;
         };
-        let entries = kind.entries(settings);
+        let env = &self.request.env;
+        let entries = kind.entries(settings).iter();
+        let entries: Vec<String> = entries.map(|entry| with_home(entry, env)).collect();
         let base = self.locations().base(scope);
         let mut files = Vec::new();
         let is_path = |entry: &&String| !is_pattern(entry) && builtin_name(entry).is_none();
@@ -294,7 +296,9 @@ impl<'a> ResourceSelector<'a> {
         let entries = self
             .settings(scope)
             .map_or(&[][..], |settings| kind.entries(settings));
-        let overrides = EntryPatterns::overrides(entries);
+        let env = &self.request.env;
+        let entries: Vec<String> = entries.iter().map(|entry| with_home(entry, env)).collect();
+        let overrides = EntryPatterns::overrides(&entries);
         let provenance = Rc::new(Provenance::discovered(scope, base));
         for file in files {
             let enabled = overrides.allow(&file, base);

@@ -181,7 +181,7 @@ fn write_data(
     }
     out.write_all(b"<script type=\"application/json\" id=\"overview\">")?;
     let overview = PageOverview {
-        version: env!("CARGO_PKG_VERSION"),
+        version: pi_env::VERSION,
         exported_at: options.env.now_ms(),
         header: session.header(),
         name: session.name(),

@@ -9,7 +9,8 @@ use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
     PreparedRun, Prompt, PromptInput, RegisteredTool, Rejection, ReviewedToolCall, RunFailure,
-    RunTrigger, SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision, run_nested_call,
+    RunTrigger, SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision,
+    run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
 use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};

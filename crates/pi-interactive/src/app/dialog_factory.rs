@@ -204,7 +204,7 @@ impl DialogFactory<'_> {
 
     fn changelog_dialog(&self) -> BuiltDialog {
         let Some(changelog) = self.options.changelog else {
-            let text = format!("pi {}", self.options.version);
+            let text = format!("pi {}", pi_env::release());
             return Err(notice(NoticeLevel::Info, text));
         };
         let ctx = self.ui.context();

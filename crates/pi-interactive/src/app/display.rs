@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use pi_env::Env;
 use pi_host::ComponentId;
 use pi_protocol::settings::Settings;
-use pi_tui::{ColorToken, Keybindings, ListenerId, RunnerError, ScreenMode};
+use pi_tui::{ColorToken, Keybindings, ListenerId, ProgramStatus, RunnerError, ScreenMode};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
@@ -267,6 +267,11 @@ impl Display {
             facts.fullscreen = is_full;
         });
         self.bridge.enqueue(ComponentTask::Resized);
+    }
+
+    /// Reports what the program does to terminals that show it.
+    pub(crate) fn set_program_status(&mut self, status: ProgramStatus) {
+        log(self.screen.runner().set_program_status(status));
     }
 
     /// Publishes the themes to extensions.

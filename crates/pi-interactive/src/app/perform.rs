@@ -211,7 +211,7 @@ impl App {
         let report = BugReport {
             description,
             with_conversation,
-            version: self.options.version.clone(),
+            version: pi_env::release(),
             terminal: json!({
                 "columns": size.columns,
                 "rows": size.rows,

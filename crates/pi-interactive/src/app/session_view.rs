@@ -1,5 +1,6 @@
 //! Shows a session: the first one, and each one that replaces it.
 
+use pi_protocol::settings::SettingChange;
 use pi_protocol::{AgentMessage, CommandSource, EntryBody, EntryKind, MessageRole};
 use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
@@ -28,6 +29,7 @@ impl App {
     pub(super) fn begin(&mut self) {
         self.perform(AppCommand::RefreshProviders);
         self.show_startup();
+        self.explain_upgrade();
         self.connect_extensions();
         self.show_session();
         self.start_background_work();
@@ -36,6 +38,7 @@ impl App {
     /// Shows the session that replaced the current one.
     pub(super) fn on_replaced(&mut self) {
         self.route(PromptMsg::SessionReplaced);
+        self.run_status.reset();
         self.route(StatusMsg::SessionReplaced);
         self.route(DialogMsg::SessionReplaced);
         self.display.clear();
@@ -64,6 +67,17 @@ impl App {
         }
         self.route(StatusMsg::CheckExtraUsage);
         self.route(AppearanceMsg::ReportProblems);
+    }
+
+    /// Explains changed defaults at the first start after an update.
+    fn explain_upgrade(&mut self) {
+        let settings = self.session.snapshot().settings;
+        if let Some(text) = startup::upgrade::notice(&settings) {
+            self.perform(AppCommand::notify(NoticeLevel::Info, text));
+            let seen = SettingChange::ChangelogVersion(pi_env::VERSION.to_owned());
+            self.perform(AppCommand::Change(SessionChange::Setting(seen)));
+        }
+        self.report_status();
     }
 
     fn connect_extensions(&mut self) {

@@ -165,7 +165,7 @@ impl BashExecutionBlock {
 
 impl TranscriptBlock for BashExecutionBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
-        let mut canvas = BlockCanvas::new(width, 1, ctx).expanded(self.expanded);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx).expanded(self.expanded);
         let style = ctx.style(self.color());
         canvas.styled(&style.bold().apply(&format!("$ {}", self.command)));
         let output = self.output.trim_matches('\n').trim_end();

@@ -12,13 +12,10 @@ use pi_tui::{
 use pi_views::keys;
 use pi_views::theme::ui_theme::RenderContext;
 
-/// Marks the first line of a message, for shells and for jumping between messages (OSC 133).
+/// Marks the first line of a message, for jumping between messages; not written to the terminal (OSC 133).
 const ZONE_START: &str = "\x1b]133;A\x07";
 /// Marks the last line of a message.
 const ZONE_END: &str = "\x1b]133;B\x07\x1b]133;C\x07";
-
-/// Columns on both sides of a panel's text.
-pub(crate) const PANEL_PADDING: usize = 1;
 
 /// Returns untrusted text without control sequences and tabs.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
@@ -295,7 +292,7 @@ mod tests {
     use super::*;
 
     fn canvas<'ctx>(texts: &[&str], width: usize, ui: &'ctx RenderContext) -> BlockCanvas<'ctx> {
-        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ui);
+        let mut canvas = BlockCanvas::new(width, 1, ui);
         canvas.rows(texts.iter().copied());
         canvas
     }

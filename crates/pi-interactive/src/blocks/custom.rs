@@ -5,7 +5,7 @@ use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Line, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, PANEL_PADDING};
+use super::canvas::BlockCanvas;
 use super::extension_renderer::CustomRenderer;
 use crate::blocks::block::TranscriptBlock;
 
@@ -71,7 +71,7 @@ impl TranscriptBlock for CustomBlock {
         let Some((kind, text)) = &self.default_view else {
             return Lines::empty();
         };
-        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         canvas.label(kind);
         canvas.blank();
         let style = ctx.style(ColorToken::CustomMessageText);

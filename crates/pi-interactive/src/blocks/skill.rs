@@ -4,7 +4,7 @@ use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, PANEL_PADDING, clean_line, expand_hint, is_click};
+use super::canvas::{BlockCanvas, clean_line, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
 
 /// A parsed message that invokes a skill.
@@ -59,7 +59,7 @@ impl SkillBlock {
 
 impl TranscriptBlock for SkillBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
-        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         let label = ctx.style(ColorToken::CustomMessageLabel).bold();
         let style = ctx.style(ColorToken::CustomMessageText);
         let name = clean_line(&self.name);

@@ -5,7 +5,7 @@ use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 use pi_views::text::thousands::group_thousands;
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, PANEL_PADDING, expand_hint, is_click};
+use super::canvas::{BlockCanvas, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl TranscriptBlock for SummaryBlock {
             ),
             Summarized::Branch => ("branch", "Branch summary".to_owned()),
         };
-        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         canvas.label(label);
         canvas.blank();
         let style = ctx.style(ColorToken::CustomMessageText);

@@ -382,7 +382,21 @@ fn an_unknown_tool_shows_arguments_and_output() {
     block.end(&result("deep"), None, false, None);
     block.set_expanded(true);
     let rows = shown(&mut block);
-    assert!(rows.contains(&"   \"depth\": 7,".to_owned()) && rows.contains(&" deep".to_owned()));
+    for row in [" dig", " depth=7", " name=\"x\\u001b[31my\"", " deep"] {
+        assert!(rows.contains(&row.to_owned()), "{row:?}: {rows:?}");
+    }
+}
+
+#[test]
+fn a_tool_of_an_mcp_server_is_titled_by_server_and_shows_five_lines() {
+    let arguments = json!({"seed": "rose"});
+    let mut block = done("mcp__garden__plant", &arguments, &numbered(12));
+    let rows = shown(&mut block);
+    assert!(
+        rows.contains(&" garden/plant seed=\"rose\"".to_owned()),
+        "{rows:?}"
+    );
+    assert!(rows.contains(&" line 5".to_owned()) && !rows.contains(&" line 6".to_owned()));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
-use super::canvas::{BlockCanvas, PANEL_PADDING, PanelCache, clean, is_click};
+use super::canvas::{BlockCanvas, PanelCache, clean, is_click};
 use super::extension_renderer::{CallRenderer, CallState};
 use super::image::ImagePreview;
 use super::streaming_code::StreamingCode;
@@ -222,6 +222,14 @@ impl ToolCallBlock {
         self.changed();
     }
 
+    /// Sets how long a finished call took, as measured by the session.
+    pub(crate) fn set_duration(&mut self, milliseconds: Option<u64>) {
+        if let (CallProgress::Done(took), Some(milliseconds)) = (&mut self.progress, milliseconds) {
+            *took = Some(Duration::from_millis(milliseconds));
+            self.changed();
+        }
+    }
+
     /// Marks a call that will never run, because its message failed or was interrupted.
     pub(crate) fn cancel(&mut self, why: &str) {
         if !self.is_finished() {
@@ -262,7 +270,7 @@ impl ToolCallBlock {
         let room = if renders_frame {
             width
         } else {
-            BlockCanvas::new(width, PANEL_PADDING, ctx).width()
+            BlockCanvas::new(width, ctx.output_padding, ctx).width()
         };
         let (call, result) = renderer.lines(room, ctx, &state);
         ExtensionLines {
@@ -295,7 +303,7 @@ impl TranscriptBlock for ToolCallBlock {
             lines.extend(self.images(width, ctx));
             return lines.into();
         }
-        let mut canvas = BlockCanvas::new(width, PANEL_PADDING, ctx).expanded(self.expanded);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx).expanded(self.expanded);
         let mut call = CallView {
             name: &self.name,
             arguments: self.arguments.known(),

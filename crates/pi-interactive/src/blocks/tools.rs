@@ -32,7 +32,7 @@ pub(super) fn draw_with(
         (drawn_call, drawn_result) => {
             match drawn_call {
                 Some(lines) => canvas.rows(lines),
-                None => canvas.styled(&title(call.name, canvas.ctx)),
+                None => other::draw_call(call, canvas),
             }
             match drawn_result {
                 Some(lines) => canvas.rows(lines),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pi_host::ExportTheme;
 use pi_protocol::settings::SettingChange;
 use pi_protocol::{ConfigDiagnostic, ThemeFile};
-use pi_tui::{ColorScheme, Keybindings, TerminalCapabilities};
+use pi_tui::{ColorScheme, Keybindings, SYSTEM_THEME, TerminalCapabilities, TerminalColors};
 use pi_views::dialogs::ThemeDialogOptions;
 use pi_views::theme::image_converter::ImageConversion;
 use pi_views::theme::selector::ThemeSelector;
@@ -23,9 +23,6 @@ use crate::session::command::SessionChange;
 use crate::startup;
 use crate::terminal::theme_watch::ThemeWatch;
 
-/// The theme setting that follows the terminal; used when none is set.
-const FOLLOW_TERMINAL: &str = "light/dark";
-
 #[derive(Debug)]
 pub(crate) enum AppearanceMsg {
     /// Saves a user setting and applies it.
@@ -38,13 +35,15 @@ pub(crate) enum AppearanceMsg {
     UseTheme(String),
     ToggleThinking,
     ColorScheme(ColorScheme),
+    /// The terminal reported its colors.
+    Colors(TerminalColors),
     /// Theme files changed on disk.
     ReadThemes,
     ThemesRead(Vec<(String, String)>),
     WatchThemes,
     /// Problems found before there was a screen.
     Problems {
-        theme: Option<String>,
+        theme: Vec<String>,
         keys: Vec<ConfigDiagnostic>,
     },
     ReportProblems,
@@ -66,7 +65,7 @@ pub(crate) enum AppearanceMsg {
 #[derive(Debug)]
 pub(crate) struct AppearanceController {
     themes: ThemeSelector,
-    theme_problem: Option<String>,
+    theme_problems: Vec<String>,
     key_problems: Vec<ConfigDiagnostic>,
     watch: Option<ThemeWatch>,
 }
@@ -75,7 +74,7 @@ impl AppearanceController {
     pub(crate) fn new(themes: ThemeSelector) -> Self {
         Self {
             themes,
-            theme_problem: None,
+            theme_problems: Vec::new(),
             key_problems: Vec::new(),
             watch: None,
         }
@@ -96,7 +95,7 @@ impl AppearanceController {
     pub(crate) fn theme_choices(&self) -> ThemeDialogOptions {
         ThemeDialogOptions {
             names: self.themes.names(),
-            setting: self.themes.setting().unwrap_or(FOLLOW_TERMINAL).to_owned(),
+            setting: self.themes.setting().unwrap_or(SYSTEM_THEME).to_owned(),
             scheme: self.themes.scheme(),
         }
     }
@@ -124,11 +123,12 @@ impl AppearanceController {
             AppearanceMsg::UseTheme(name) => self.use_theme(name, ctx),
             AppearanceMsg::ToggleThinking => toggle_thinking(ctx),
             AppearanceMsg::ColorScheme(scheme) => {
-                if self.themes.set_scheme(scheme) {
-                    self.apply_theme(ctx)
-                } else {
-                    Vec::new()
-                }
+                self.themes.set_scheme(scheme);
+                self.apply_theme(ctx)
+            }
+            AppearanceMsg::Colors(colors) => {
+                self.themes.set_colors(colors);
+                self.apply_theme(ctx)
             }
             AppearanceMsg::ReadThemes => vec![self.read_themes()],
             AppearanceMsg::ThemesRead(texts) => {
@@ -136,7 +136,7 @@ impl AppearanceController {
                     self.themes.set_content(&name, text);
                 }
                 let mut commands = self.apply_theme(ctx);
-                commands.extend(self.report_theme_problem());
+                commands.extend(self.report_theme_problems());
                 commands
             }
             AppearanceMsg::WatchThemes => {
@@ -144,12 +144,12 @@ impl AppearanceController {
                 Vec::new()
             }
             AppearanceMsg::Problems { theme, keys } => {
-                self.theme_problem = theme;
+                self.theme_problems = theme;
                 self.key_problems = keys;
                 Vec::new()
             }
             AppearanceMsg::ReportProblems => {
-                let mut commands: Vec<_> = self.report_theme_problem().into_iter().collect();
+                let mut commands = self.report_theme_problems();
                 let problems = std::mem::take(&mut self.key_problems);
                 commands.extend(problems.iter().map(startup::diagnostic));
                 commands
@@ -162,6 +162,7 @@ impl AppearanceController {
                 self.themes.load(&ctx.session.settings, &themes);
                 let mut commands = vec![self.publish(false)];
                 commands.extend(self.apply_theme(ctx));
+                self.theme_problems.extend(self.themes.problems());
                 self.key_problems = key_problems;
                 commands.push(AppCommand::Display(DisplayCommand::SetKeys(keys)));
                 commands.push(apply_settings(ctx));
@@ -197,7 +198,7 @@ impl AppearanceController {
         self.themes.set_preview(None);
         self.themes.set_setting(ctx.session.settings.theme.clone());
         let mut commands = self.apply_theme(ctx);
-        commands.extend(self.report_theme_problem());
+        commands.extend(self.report_theme_problems());
         commands.push(apply_settings(ctx));
         if matches!(change, SettingChange::SkillCommands(_)) {
             commands.push(AppCommand::RefreshCompletion);
@@ -212,7 +213,7 @@ impl AppearanceController {
     /// Applies the theme selected by preview, settings or terminal.
     fn apply_theme(&mut self, ctx: &AppContext<'_>) -> Vec<AppCommand> {
         let chosen = self.themes.choose();
-        self.theme_problem = chosen.problem;
+        self.theme_problems = chosen.problem.into_iter().collect();
         if chosen.theme == *ctx.ui.context().theme {
             return Vec::new();
         }
@@ -243,9 +244,10 @@ impl AppearanceController {
         })
     }
 
-    /// Reports why the configured theme is not in use.
-    fn report_theme_problem(&mut self) -> Option<AppCommand> {
-        self.theme_problem.take().map(AppCommand::error)
+    /// Reports why the configured theme is not in use, and other invalid themes after they were loaded.
+    fn report_theme_problems(&mut self) -> Vec<AppCommand> {
+        let problems = std::mem::take(&mut self.theme_problems).into_iter();
+        problems.map(AppCommand::error).collect()
     }
 
     /// Watches the theme files named in the settings.

@@ -1,4 +1,4 @@
-//! The stack of open dialogs, and the extension dialogs that wait for it to become empty.
+//! The stack of open dialogs, and the extension dialogs that wait for the user's own to close.
 
 #[cfg(test)]
 mod tests;
@@ -161,7 +161,7 @@ struct OpenDialog {
     route: AnswerRoute,
 }
 
-/// An extension dialog that waits until no other dialog is open.
+/// An extension dialog that waits while the user has a dialog open.
 #[derive(Debug)]
 struct WaitingDialog {
     id: DialogId,
@@ -194,7 +194,7 @@ impl DialogController {
                     answer,
                     asked_at: ctx.now,
                 });
-                self.open_next()
+                self.open_waiting()
             }
             DialogMsg::Withdrawn(id) => {
                 self.waiting.retain(|waiting| waiting.id != id);
@@ -289,7 +289,7 @@ impl DialogController {
             AppCommand::CloseDialog(key),
             AppCommand::send(SwitchMsg::StopListing),
         ];
-        commands.extend(self.open_next());
+        commands.extend(self.open_waiting());
         commands
     }
 
@@ -304,30 +304,47 @@ impl DialogController {
             .map(|dialog| AppCommand::CloseDialog(dialog.key))
             .collect();
         if !commands.is_empty() {
-            commands.extend(self.open_next());
+            commands.extend(self.open_waiting());
         }
         commands
     }
 
-    /// Opens the next extension dialog, if no other dialog is open.
-    fn open_next(&mut self) -> Vec<AppCommand> {
-        if !self.stack.is_empty() {
+    /// Opens the waiting extension dialogs, unless the user has a dialog open. They stack: the newest one is shown
+    /// first, and closing it shows the one before.
+    fn open_waiting(&mut self) -> Vec<AppCommand> {
+        let is_extension = |open: &OpenDialog| matches!(open.route, AnswerRoute::Extension { .. });
+        if !self.stack.last().is_none_or(is_extension) {
             return Vec::new();
         }
-        let Some(next) = self.waiting.pop_front() else {
-            return Vec::new();
-        };
-        let WaitingDialog {
-            id,
-            dialog,
-            answer,
-            asked_at,
-        } = next;
-        let route = AnswerRoute::Extension {
-            id,
-            prompt: dialog.prompt.clone(),
-            answer,
-        };
-        vec![self.push(DialogRequest::Extension { dialog, asked_at }, route)]
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting
+            .map(|next| {
+                let WaitingDialog {
+                    id,
+                    dialog,
+                    answer,
+                    asked_at,
+                } = next;
+                let route = AnswerRoute::Extension {
+                    id,
+                    prompt: dialog.prompt.clone(),
+                    answer,
+                };
+                self.push(DialogRequest::Extension { dialog, asked_at }, route)
+            })
+            .collect()
+    }
+
+    /// Returns what the program waits for, for the program status: the title of the newest extension dialog.
+    pub(crate) fn extension_title(&self) -> Option<&str> {
+        self.stack.iter().rev().find_map(|open| match &open.route {
+            AnswerRoute::Extension { prompt, .. } => Some(match prompt {
+                DialogPrompt::Select { title, .. }
+                | DialogPrompt::Confirm { title, .. }
+                | DialogPrompt::Input { title, .. }
+                | DialogPrompt::Editor { title, .. } => title.as_str(),
+            }),
+            AnswerRoute::Nowhere | AnswerRoute::Asker(_) | AnswerRoute::Trust(_) => None,
+        })
     }
 }

@@ -87,6 +87,11 @@ impl SignInController {
         }
     }
 
+    /// Returns the provider of the sign-in in progress.
+    pub(crate) fn provider(&self) -> Option<&str> {
+        self.active.as_ref().map(|active| active.provider.as_str())
+    }
+
     pub(crate) fn update(&mut self, message: SignInMsg, ctx: &AppContext<'_>) -> Vec<AppCommand> {
         match message {
             SignInMsg::Start { provider, kind } => vec![self.start(provider, kind)],

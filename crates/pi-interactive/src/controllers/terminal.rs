@@ -157,7 +157,7 @@ impl TerminalController {
                 "read the clipboard",
                 || TerminalMsg::Pasted(clipboard::read().map_err(|error| error.to_string())),
             ))],
-            TerminalMsg::Pasted(pasted) => vec![pasted_command(pasted)],
+            TerminalMsg::Pasted(pasted) => vec![pasted_command(pasted, ctx.prompt)],
             TerminalMsg::OpenUrl(url) if is_web(&url) => vec![open(url.clone(), url)],
             TerminalMsg::OpenUrl(url) => vec![AppCommand::notify(
                 NoticeLevel::Warning,
@@ -254,14 +254,39 @@ fn copy(text: String, done: &'static str) -> Vec<AppCommand> {
     ]
 }
 
-fn pasted_command(pasted: Result<ClipboardContents, String>) -> AppCommand {
+/// Returns the command that inserts what was pasted into the prompt with the text `prompt`.
+fn pasted_command(pasted: Result<ClipboardContents, String>, prompt: &str) -> AppCommand {
     match pasted {
+        Ok(ClipboardContents::Files(files)) => {
+            let is_shell = prompt.trim_start().starts_with('!');
+            let paths = files.iter().map(|path| {
+                let path = path.to_string_lossy();
+                if is_shell {
+                    shell_quoted(&path)
+                } else {
+                    path.into_owned()
+                }
+            });
+            AppCommand::send(PromptMsg::Insert(paths.collect::<Vec<_>>().join(" ")))
+        }
         Ok(ClipboardContents::Image(path)) => {
             AppCommand::send(PromptMsg::Insert(path.to_string_lossy().into_owned()))
         }
         Ok(ClipboardContents::Text(text)) => AppCommand::send(PromptMsg::Insert(text)),
         Ok(ClipboardContents::Nothing) => AppCommand::status("The clipboard is empty"),
         Err(error) => AppCommand::status(format!("Cannot read the clipboard: {error}")),
+    }
+}
+
+/// Quotes a path for a POSIX shell, if necessary.
+fn shell_quoted(path: &str) -> String {
+    let is_plain = |character: char| {
+        character.is_ascii_alphanumeric() || matches!(character, '/' | '.' | '_' | '-' | '+' | ',')
+    };
+    if !path.is_empty() && path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 

@@ -158,6 +158,10 @@ impl Component for EditorArea {
     fn set_focused(&mut self, focused: bool) {
         self.editor.set_focused(focused);
     }
+
+    fn captures_viewport_input(&self) -> bool {
+        self.editor.captures_viewport_input()
+    }
 }
 
 fn theme(ui: &UiTheme) -> EditorTheme {

@@ -24,8 +24,8 @@ pub(super) fn name(argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
 }
 
 /// `/session`
-pub(super) fn session(_argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+pub(super) fn session(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     vec![AppCommand::Session(SessionCommand::DescribeSession {
-        version: ctx.version.to_owned(),
+        version: pi_env::release(),
     })]
 }

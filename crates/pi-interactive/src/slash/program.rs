@@ -1,5 +1,7 @@
 //! Commands for the application, export and sharing.
 
+use pi_protocol::settings::ShareDestination;
+
 use crate::ExitReason;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
@@ -34,7 +36,12 @@ pub(super) fn import(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
 }
 
 /// `/share`
-pub(super) fn share(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+pub(super) fn share(_argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    if ctx.session.settings.session_share_destination == Some(ShareDestination::Radius) {
+        return vec![AppCommand::error(
+            "Cannot share to Radius. Set \"sessionShareDestination\" to \"gist\" to share to a secret GitHub gist.",
+        )];
+    }
     vec![AppCommand::send(ShareMsg::Start)]
 }
 

@@ -2,11 +2,15 @@
 
 use std::any::Any;
 use std::path::Path;
+use std::sync::Arc;
 
 use pi_env::Env;
 use pi_host::{AgentDir, SettingsOverrides, settings_before_trust};
 use pi_protocol::settings::Settings;
-use pi_tui::{ExitBehavior, FocusTarget, Runner, RunnerError, RunnerEvent, RunnerOptions, Tui};
+use pi_tui::{
+    ExitBehavior, FocusTarget, ProgramStatusSupport, Runner, RunnerError, RunnerEvent,
+    RunnerOptions, Tui,
+};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::dialogs::intent::Intent;
 use pi_views::theme::selector::ThemeSelector;
@@ -68,7 +72,7 @@ pub(crate) async fn show<T>(
     } = *options;
     let capabilities = setup::capabilities(settings, env);
     let mode = setup::color_mode(capabilities, env);
-    let themes = ThemeSelector::new(mode, setup::color_scheme(env), settings);
+    let mut themes = ThemeSelector::new(mode, setup::color_scheme(env), settings);
     let (keys, _) = setup::read_keys(agent_dir, env);
     let ui = UiTheme::new(setup::render_context(
         settings,
@@ -79,7 +83,7 @@ pub(crate) async fn show<T>(
         env.home_dir(),
     ));
     let mut tui = Tui::new(setup::tui_options(settings, env, keys));
-    let mut dialog = make(ui);
+    let mut dialog = make(ui.clone());
     dialog.set_rows(setup::rows(env));
     let id = tui.dock_mut().push(DialogSlot::new(dialog));
     tui.scene_mut().set_focus(Some(FocusTarget::Dock(id)));
@@ -87,12 +91,23 @@ pub(crate) async fn show<T>(
         tui,
         RunnerOptions {
             capabilities,
+            color_wait: setup::color_wait(&themes),
+            program_status: ProgramStatusSupport::Never,
             ..RunnerOptions::default()
         },
     )?;
     let answer = loop {
-        if runner.next().await? == RunnerEvent::Terminated {
-            break None;
+        match runner.next().await? {
+            RunnerEvent::Terminated => break None,
+            RunnerEvent::Colors(colors) => {
+                themes.set_colors(colors);
+                let theme = Arc::new(themes.choose().theme);
+                ui.update(|context| context.theme = theme);
+            }
+            RunnerEvent::Input { .. }
+            | RunnerEvent::OpenUrl(_)
+            | RunnerEvent::ColorScheme(_)
+            | RunnerEvent::Resized => {}
         }
         let dialog = runner.tui_mut().dock_mut().get_mut(id);
         let frame = dialog.and_then(|dialog| (dialog as &mut dyn Any).downcast_mut::<DialogSlot>());

@@ -9,6 +9,8 @@ use thiserror::Error;
 pub(crate) enum ClipboardContents {
     /// Path of the temporary file the image was written to.
     Image(PathBuf),
+    /// Files copied in a file manager.
+    Files(Vec<PathBuf>),
     Text(String),
     Nothing,
 }
@@ -32,6 +34,12 @@ pub(crate) fn write(text: String) -> Result<(), ClipboardError> {
 /// Reads the clipboard; an image is written to the temporary directory.
 pub(crate) fn read() -> Result<ClipboardContents, ClipboardError> {
     let mut clipboard = arboard::Clipboard::new()?;
+    // First, because file managers of macOS also offer the icon of a file as an image.
+    if let Ok(files) = clipboard.get().file_list()
+        && !files.is_empty()
+    {
+        return Ok(ClipboardContents::Files(files));
+    }
     if let Ok(image_data) = clipboard.get_image() {
         return store(&image_data).map(ClipboardContents::Image);
     }

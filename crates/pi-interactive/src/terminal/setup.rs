@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pi_env::Env;
 use pi_host::{AgentDir, read_keybindings};
@@ -12,20 +13,28 @@ use pi_protocol::settings::{
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_tui::{
     CapabilityOverrides, CellSize, ColorMode, ColorScheme, ImageProtocol, Keybindings, Platform,
-    RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy, TerminalCapabilities,
-    TerminalEnvironment, Theme, TuiOptions, UserKeybindings,
+    ProgramStatusSupport, RenderOptions, ScreenMode, ScrollbarPolicy, ShrinkPolicy,
+    TerminalCapabilities, TerminalEnvironment, Theme, TuiOptions, UserKeybindings, WheelSpeed,
 };
 use pi_views::keys::{self, APP_ACTIONS};
 use pi_views::theme::image_converter::ImageConverter;
+use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::RenderContext;
 
 use super::environment::{clears_on_shrink, shows_hardware_cursor};
 
+/// `1` always reports the program's state to the terminal, `0` never does.
+const PROGRAM_STATUS: &str = "PI_PROGRAM_STATUS";
+
 /// Disables colors if set.
 const NO_COLOR: &str = "NO_COLOR";
 
-/// Default number of lines scrolled per wheel step.
-const WHEEL_LINES: u16 = 3;
+/// How long the first frame waits for the colors of the terminal. Terminals reply within milliseconds; later replies
+/// change the colors of what is on screen.
+const COLOR_WAIT: Duration = Duration::from_millis(50);
+
+/// Terminals that have no more than 16 colors.
+const BASIC_TERMINALS: [&str; 4] = ["linux", "ansi", "cygwin", "xterm-16color"];
 
 /// Reads the user's keybindings and the problems with them.
 pub(crate) fn read_keys(agent_dir: &AgentDir, env: &Env) -> (Keybindings, Vec<ConfigDiagnostic>) {
@@ -98,10 +107,37 @@ pub(crate) fn color_mode(capabilities: TerminalCapabilities, env: &Env) -> Color
     let is_disabled = env.var(NO_COLOR).is_some_and(|value| !value.is_empty());
     if is_disabled || env.var("TERM").as_deref() == Some("dumb") {
         ColorMode::Plain
+    } else if !capabilities.true_color && is_basic_terminal(env) {
+        ColorMode::Basic
     } else if capabilities.true_color {
         ColorMode::TrueColor
     } else {
         ColorMode::Palette
+    }
+}
+
+fn is_basic_terminal(env: &Env) -> bool {
+    env.var("TERM")
+        .is_some_and(|term| BASIC_TERMINALS.contains(&term.as_str()) || term.starts_with("vt"))
+}
+
+/// Returns how long the first frame waits for the colors of the terminal.
+pub(crate) fn color_wait(themes: &ThemeSelector) -> Duration {
+    if themes.follows_terminal() {
+        COLOR_WAIT
+    } else {
+        Duration::ZERO
+    }
+}
+
+/// Returns whether to report the program's state. Multiplexers do not forward it.
+pub(crate) fn program_status(env: &Env) -> ProgramStatusSupport {
+    let lookup = |name: &str| env.var(name);
+    match env.var(PROGRAM_STATUS).as_deref() {
+        Some("1") => ProgramStatusSupport::Always,
+        Some("0") => ProgramStatusSupport::Never,
+        _ if TerminalEnvironment::new(&lookup).in_multiplexer() => ProgramStatusSupport::Never,
+        _ => ProgramStatusSupport::Query,
     }
 }
 
@@ -135,11 +171,20 @@ pub(crate) fn tui_options(settings: &Settings, env: &Env, keybindings: Keybindin
         mode: screen_mode(settings),
         render,
         keybindings,
-        wheel_lines: settings
-            .fullscreen_wheel_scroll_lines()
-            .unwrap_or(WHEEL_LINES)
-            .into(),
+        wheel: wheel_speed(settings, env),
         copy_on_select: settings.fullscreen_copy_on_select(),
+    }
+}
+
+/// Returns the speed of the mouse wheel. Terminals of macOS accelerate it themselves, except over SSH.
+fn wheel_speed(settings: &Settings, env: &Env) -> WheelSpeed {
+    let is_remote = ["SSH_CONNECTION", "SSH_TTY"]
+        .into_iter()
+        .any(|name| env.var(name).is_some());
+    match settings.fullscreen_wheel_scroll_lines() {
+        Some(lines) => WheelSpeed::Lines(lines.into()),
+        None if cfg!(target_os = "macos") && !is_remote => WheelSpeed::Lines(1),
+        None => WheelSpeed::Accelerated,
     }
 }
 

@@ -130,12 +130,14 @@ impl Transcript {
                 tool_call_id,
                 result,
                 is_error,
+                duration_ms,
                 ..
             } => {
                 let id = self.calls.remove(tool_call_id);
                 self.update_block::<ToolCallBlock>(document, id, |block| {
                     let details = result.details.as_ref();
                     block.end(&result.content, details, *is_error, Some(now));
+                    block.set_duration(*duration_ms);
                 });
             }
             _ => {}

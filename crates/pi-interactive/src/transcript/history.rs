@@ -155,6 +155,7 @@ impl HistoryBuilder {
                         result.is_error,
                         None,
                     );
+                    call.set_duration(result.duration_ms);
                 }
             }
             AgentMessage::BashExecution(bash) => self.add(BashExecutionBlock::of(bash)),

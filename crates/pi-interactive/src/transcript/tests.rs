@@ -52,7 +52,7 @@ impl TranscriptTester {
                 Platform::Linux,
                 &UserKeybindings::default(),
             ),
-            wheel_lines: 3,
+            wheel: pi_tui::WheelSpeed::Lines(3),
             copy_on_select: false,
         });
         tui.set_size(Size {

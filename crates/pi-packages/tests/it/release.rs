@@ -14,8 +14,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-const OLD: &str = "0.87.1+rs.1";
-const NEW: &str = "0.87.1+rs.2";
+const OLD: &str = "1.5.0+rs.1";
+const NEW: &str = "1.5.0+rs.2";
 
 fn program(version: &str) -> String {
     format!("#!/bin/sh\necho {version}\n")
@@ -122,7 +122,7 @@ async fn older_releases_and_managed_executables_are_rejected() {
     let news = channel.latest().await.unwrap();
     let path = installed(&home);
     let error = channel
-        .install(&news, &path, "0.88.0+rs.1")
+        .install(&news, &path, "1.6.0+rs.1")
         .await
         .unwrap_err();
     assert!(error.to_string().contains("older than"), "{error}");

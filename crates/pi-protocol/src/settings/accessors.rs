@@ -136,8 +136,8 @@ impl Settings {
         self.quiet_startup == Some(QuietStartup::All(true))
     }
 
-    /// Returns whether the header is hidden, with or without the resource list.
-    pub fn hide_startup_header(&self) -> bool {
+    /// Returns whether the resource list is hidden, with or without the header.
+    pub fn hide_startup_details(&self) -> bool {
         self.quiet_startup()
             || self.quiet_startup == Some(QuietStartup::Part(QuietStartupPart::Header))
     }

@@ -111,7 +111,7 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Interaction, UserAndProject, "shellCommandPrefix", "shell code", "", "Prepended to every shell command, for example `shopt -s expand_aliases`"),
 
     row(Session, UserAndProject, "sessionDir", "path", "", "Directory for session files"),
-    row(Session, Ignored, "sessionShareDestination", "auto, gist, radius", "auto", "Where shared sessions are uploaded"),
+    row(Session, UserAndProject, "sessionShareDestination", "auto, gist, radius", "auto", "Where `/share` uploads a session: a secret GitHub gist. `radius` is refused, because this program cannot upload there"),
     row(Session, UserAndProject, "compaction.enabled", "true, false", "true", "Auto-compact: summarize long sessions automatically"),
     row(Session, UserAndProject, "compaction.reserveTokens", "tokens", "16384", "Tokens reserved for the response"),
     row(Session, UserAndProject, "compaction.keepRecentTokens", "tokens", "20000", "Recent tokens to keep unsummarized"),
@@ -119,9 +119,9 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Session, UserAndProject, "branchSummary.reserveTokens", "tokens", "16384", "Tokens reserved for a branch summary"),
     row(Session, UserAndProject, "branchSummary.skipPrompt", "true, false", "false", "Leave a branch without offering to summarize it"),
 
-    row(Display, UserAndProject, "theme", "name, or `light/dark` names", "follows the terminal", "Theme; two names follow the terminal's background"),
-    row(Display, UserAndProject, "quietStartup", "true, false, header", "false", "Hide the startup header and resource list; `header` hides only the header"),
-    row(Display, UserAndProject, "tuiMode", "regular, fullscreen", "regular", "Render full screen, or into the terminal's scrollback"),
+    row(Display, UserAndProject, "theme", "name, or `light/dark` names", "system", "Theme; two names follow the terminal's background"),
+    row(Display, UserAndProject, "quietStartup", "true, false, header", "false", "Hide the startup header and resource list; `header` keeps the header"),
+    row(Display, UserAndProject, "tuiMode", "regular, fullscreen", "fullscreen", "Render full screen, or into the terminal's scrollback"),
     row(Display, UserAndProject, "fullscreenExitOutput", "transcript, resume-hint", "transcript", "What to print when leaving full-screen mode"),
     row(Display, UserAndProject, "fullscreenScrollbar", "auto, always, hidden", "auto", "When to show the scrollbar"),
     row(Display, UserAndProject, "fullscreenCopyOnSelect", "true, false", "true", "Copy text as soon as it is selected"),
@@ -169,7 +169,8 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Notices, UserAndProject, "warnings.anthropicExtraUsage", "true, false", "true", "Warn when a Claude subscription may incur extra charges"),
     row(Notices, UserAndProject, "collapseChangelog", "true, false", "false", "Collapse the changelog shown after an update"),
     row(Notices, UserAndProject, "enableInstallTelemetry", "true, false", "false", "Send attribution headers to providers that support them"),
-    row(Notices, Ignored, "selfUpdateCommand", "command, or list: command and arguments", "", "Command that updates pi"),
+    row(Notices, UserOnly, "selfUpdateCommand", "list: command and arguments", "`PI_SELF_UPDATE_COMMAND`", "Command that `pi update` runs to update pi, with `{packageName}`, `{version}` and `{installSpec}`"),
+    row(Notices, Ignored, "extensionChangelogVersions", "object: package → version", "", "Versions of packages whose changelogs were shown last; written by pi"),
     row(Notices, Ignored, "lastChangelogVersion", "version", "", "Version whose changelog was shown last; written by pi"),
     row(Notices, UserOnly, "deviceId", "UUID", "", "ID of this installation for the ChatGPT sign-in; written by pi"),
     row(Notices, Ignored, "enableAnalytics", "true, false", "false", "Opt in to analytics"),
@@ -187,8 +188,9 @@ mod tests {
     use crate::settings::Settings;
 
     /// Groups with user-defined keys, which have a single row.
-    const OPEN_GROUPS: [&str; 3] = [
+    const OPEN_GROUPS: [&str; 4] = [
         "modelThinkingLevels",
+        "extensionChangelogVersions",
         "thinkingBudgets",
         "compaction.modelOverrides",
     ];

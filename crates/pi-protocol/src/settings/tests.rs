@@ -131,13 +131,13 @@ fn keys_accept_keywords_and_booleans() {
         let settings = settings(json!({"terminal": {"images": value}}));
         assert_eq!(settings.terminal.image_protocol(), protocol);
     }
-    for (value, quiet, header) in [
+    for (value, quiet, details) in [
         (json!(true), true, true),
         (json!(false), false, false),
         (json!("header"), false, true),
     ] {
         let settings = settings(json!({"quietStartup": value}));
         assert_eq!(settings.quiet_startup(), quiet);
-        assert_eq!(settings.hide_startup_header(), header);
+        assert_eq!(settings.hide_startup_details(), details);
     }
 }

@@ -68,8 +68,8 @@ pub enum ShareDestination {
 #[serde(rename_all = "kebab-case")]
 pub enum TuiMode {
     /// Renders into the terminal's scrollback.
-    #[default]
     Regular,
+    #[default]
     Fullscreen,
 }
 
@@ -146,7 +146,7 @@ pub enum QuietStartup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuietStartupPart {
-    /// The header above the resource list.
+    /// Only the header is shown.
     Header,
 }
 

@@ -112,7 +112,7 @@ mod tests {
         let fill = BackgroundFill::of(&Style::plain().bg(Color::Indexed(4)).into());
         assert_eq!(
             fill.line("\x1b[1ma\x1b[0mb\x1b[38;5;0mc", 5),
-            "\x1b[48;5;4m\x1b[1ma\x1b[0m\x1b[48;5;4mb\x1b[38;5;0mc  \x1b[49m"
+            "\x1b[44m\x1b[1ma\x1b[0m\x1b[44mb\x1b[38;5;0mc  \x1b[49m"
         );
     }
 }

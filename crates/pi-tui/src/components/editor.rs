@@ -363,4 +363,8 @@ impl Component for Editor {
     fn set_focused(&mut self, focused: bool) {
         self.focused = focused;
     }
+
+    fn captures_viewport_input(&self) -> bool {
+        self.is_completing()
+    }
 }

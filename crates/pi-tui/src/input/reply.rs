@@ -40,6 +40,8 @@ pub enum TerminalReply {
     Version(String),
     /// A reply of the Kitty graphics protocol (`APC G … ST`), without introducer and terminator.
     KittyGraphics(String),
+    /// The terminal supports program status reports (`OSC 7501`).
+    ProgramStatus,
     /// Any other reply, unparsed.
     Other(Vec<u8>),
 }
@@ -110,6 +112,9 @@ impl TerminalReply {
     }
 
     fn from_string(body: &[u8], raw: &[u8]) -> Self {
+        if body.starts_with(b"7501;") {
+            return Self::ProgramStatus;
+        }
         Self::color(body).unwrap_or_else(|| Self::Other(raw.to_vec()))
     }
 
@@ -262,6 +267,7 @@ mod tests {
                 Some(R::KittyGraphics("i=1;OK".into())),
             ),
             (b"\x1b[>0;95;0c", Some(R::Other(b"\x1b[>0;95;0c".to_vec()))),
+            (b"\x1b]7501;version=1\x1b\\", Some(R::ProgramStatus)),
             (b"\x1b[A", None),
             (b"\x1b[c", None),
             (b"\x1b[97;5u", None),

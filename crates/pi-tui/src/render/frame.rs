@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::cursor::take_cursor_marker;
+use crate::cursor::{VisibleCursor, take_cursor_marker};
 use crate::line::Line;
 use crate::terminal::ImageSpan;
 use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, styled_line, visible_width};
@@ -55,6 +55,7 @@ impl PreparedRow {
         source: &Line,
         width: usize,
         policy: WidthPolicy,
+        cursor: VisibleCursor,
     ) -> Result<Self, RenderError> {
         let safe = safe_line(source);
         let has_sequences = memchr::memchr(0x1b, safe.as_bytes()).is_some();
@@ -68,7 +69,7 @@ impl PreparedRow {
             });
         }
         let (line, cursor) = if has_sequences {
-            take_cursor_marker(&safe)
+            take_cursor_marker(&safe, cursor)
         } else {
             (safe, None)
         };
@@ -140,13 +141,14 @@ pub(super) fn prepare_rows(
     previous: &[PreparedRow],
     width: usize,
     policy: WidthPolicy,
+    cursor: VisibleCursor,
 ) -> Result<Vec<PreparedRow>, RenderError> {
     lines
         .iter()
         .enumerate()
         .map(|(index, line)| match previous.get(index) {
             Some(row) if row.source.ptr_eq(line) => Ok(row.clone()),
-            _ => PreparedRow::prepare(line, width, policy),
+            _ => PreparedRow::prepare(line, width, policy, cursor),
         })
         .collect()
 }
@@ -160,7 +162,8 @@ mod tests {
     #[test]
     fn no_component_can_control_the_terminal() {
         let prepared = |line: &str| {
-            let row = PreparedRow::prepare(&Line::from(line), 40, WidthPolicy::Strict);
+            let (policy, cursor) = (WidthPolicy::Strict, VisibleCursor::Drawn);
+            let row = PreparedRow::prepare(&Line::from(line), 40, policy, cursor);
             row.unwrap().text.to_string()
         };
         for (line, expected) in [

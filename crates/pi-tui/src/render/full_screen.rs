@@ -13,6 +13,7 @@ use super::search::TranscriptSearch;
 use super::selection::{MouseSelection, highlight};
 use super::sync_output::SyncOutput;
 use super::viewport::Viewport;
+use crate::cursor::VisibleCursor;
 use crate::line::Line;
 use crate::terminal::{ImageSpan, KITTY_DELETE_ALL, KITTY_HIDE_ALL, Size};
 use crate::text::{WideCharPolicy, pad_to_width, slice_columns, strip_ansi, visible_width};
@@ -118,7 +119,8 @@ impl FullScreen {
         if let (ExitBehavior::PrintTranscript, Some(size)) = (exit, self.size) {
             content.refresh_tail(usize::MAX);
             for line in content.lines(0..content.line_count()) {
-                if let Ok(row) = PreparedRow::prepare(&line, size.columns, WidthPolicy::Truncate) {
+                let (policy, cursor) = (WidthPolicy::Truncate, VisibleCursor::Drawn);
+                if let Ok(row) = PreparedRow::prepare(&line, size.columns, policy, cursor) {
                     output.push("\r\x1b[K");
                     output.push(&row.text);
                     output.push("\r\n");
@@ -163,7 +165,9 @@ impl FullScreen {
         if self.size != Some(size) {
             self.rows.clear();
         }
-        let rows = prepare_rows(&screen, &self.rows, size.columns, options.width_policy)?;
+        let cursor = VisibleCursor::of(options.show_cursor);
+        let policy = options.width_policy;
+        let rows = prepare_rows(&screen, &self.rows, size.columns, policy, cursor)?;
         let mut output = SyncOutput::default();
         self.paint(rows, size, &mut output);
         self.draw_images(&placements, &mut output);

@@ -144,7 +144,7 @@ impl TerminalCapabilities {
         let hinted = matches!(
             environment.lower("COLORTERM").as_str(),
             "truecolor" | "24bit"
-        );
+        ) || environment.lower("TERM").ends_with("-direct");
         let modern = |images| Self {
             images,
             true_color: true,
@@ -165,6 +165,12 @@ impl TerminalCapabilities {
         if environment.lower("TERM").starts_with("screen") {
             return plain(hinted);
         }
+        if program == "herdr" {
+            return Self {
+                true_color: hinted,
+                ..modern(Some(ImageProtocol::Kitty))
+            };
+        }
         let kitty = any(&[
             "KITTY_WINDOW_ID",
             "GHOSTTY_RESOURCES_DIR",
@@ -173,8 +179,9 @@ impl TerminalCapabilities {
             "WARP_TERMINAL_SESSION_UUID",
         ]) || matches!(
             program.as_str(),
-            "kitty" | "ghostty" | "wezterm" | "warpterminal"
-        ) || environment.lower("TERM").contains("ghostty");
+            "kitty" | "ghostty" | "wezterm" | "warpterminal" | "rex"
+        ) || (program == "orca" && environment.lower("ORCA_IMAGE_PROTOCOL") == "kitty")
+            || environment.lower("TERM").contains("ghostty");
         if kitty {
             return modern(Some(ImageProtocol::Kitty));
         }
@@ -267,6 +274,15 @@ mod tests {
                 (KITTY, true, true),
             ),
             (&[("TERM_PROGRAM", "iTerm.app")], false, (ITERM, true, true)),
+            (&[("TERM_PROGRAM", "Rex")], false, (KITTY, true, true)),
+            (&[("TERM_PROGRAM", "herdr")], false, (KITTY, false, true)),
+            (
+                &[("TERM_PROGRAM", "Orca"), ("ORCA_IMAGE_PROTOCOL", "kitty")],
+                false,
+                (KITTY, true, true),
+            ),
+            (&[("TERM_PROGRAM", "orca")], false, (None, false, false)),
+            (&[("TERM", "xterm-direct")], false, (None, true, false)),
             (&[("WT_SESSION", "x")], false, (None, true, true)),
             (&[("TERM_PROGRAM", "vscode")], false, (None, true, true)),
             (

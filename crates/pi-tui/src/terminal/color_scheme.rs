@@ -2,8 +2,6 @@
 
 use crate::input::{ColorSlot, TerminalReply};
 
-/// Queries the background color (OSC 11).
-pub const QUERY_BACKGROUND: &str = "\x1b]11;?\x07";
 /// Enables reports of color scheme changes (mode 2031).
 pub const ENABLE_COLOR_SCHEME_REPORTS: &str = "\x1b[?2031h";
 /// Disables reports of color scheme changes.
@@ -43,6 +41,7 @@ impl ColorScheme {
             | TerminalReply::CursorPosition { .. }
             | TerminalReply::Version(_)
             | TerminalReply::KittyGraphics(_)
+            | TerminalReply::ProgramStatus
             | TerminalReply::Other(_) => None,
         }
     }

@@ -71,8 +71,8 @@ fn is_safe_sequence(sequence: &str) -> bool {
         let keys = keys.split(';').next().unwrap_or_default();
         return !keys.split(',').any(|key| key.starts_with("t=")) || has_key(keys, ',', "t", "d");
     }
-    // Prompt marks.
-    body.starts_with("\x1b]133;")
+    // Prompt marks (OSC 133) are for jumping inside of this program.
+    false
 }
 
 /// Images have megabytes of ASCII, so the characters are decoded only if there are others.

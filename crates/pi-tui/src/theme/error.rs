@@ -28,10 +28,18 @@ pub enum ThemeProblem {
     MissingName,
     #[error("name: `/` is reserved for light/dark pairs")]
     SlashInName,
+    #[error("name: `system` is the name of a built-in theme; choose another one")]
+    ReservedName,
+    #[error("appearance: must be \"dark\" or \"light\"")]
+    InvalidAppearance,
+    #[error("$schema: must be a string")]
+    InvalidSchema,
+    #[error("{path}: unknown key")]
+    UnknownKey { path: String },
     #[error("{path}: must be an object")]
     NotAnObject { path: String },
     #[error(
-        "{path}: {value} is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+        "{path}: {value} is not a color; use #rrggbb, oklch(L C H), okhsl(H S% L%), 0 to 255, a variable, or \"\" for the default"
     )]
     InvalidColor {
         path: String,

@@ -2,6 +2,25 @@
 
 /// The channel values of the 6×6×6 color cube, entries 16 to 231.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
+/// Entries 0 to 15 as in xterm.
+const BASIC: [(u8, u8, u8); 16] = [
+    (0, 0, 0),
+    (205, 0, 0),
+    (0, 205, 0),
+    (205, 205, 0),
+    (0, 0, 238),
+    (205, 0, 205),
+    (0, 205, 205),
+    (229, 229, 229),
+    (127, 127, 127),
+    (255, 0, 0),
+    (0, 255, 0),
+    (255, 255, 0),
+    (92, 92, 255),
+    (255, 0, 255),
+    (0, 255, 255),
+    (255, 255, 255),
+];
 /// Channels closer together than this make a gray, for which the gray ramp has finer steps.
 const GRAY_SPREAD: u8 = 10;
 
@@ -24,6 +43,34 @@ pub fn nearest_palette_entry(red: u8, green: u8, blue: u8) -> u8 {
     } else {
         cube_entry
     }
+}
+
+/// Returns the color of a palette entry. Entries below 16 have the values of xterm; terminals may use others.
+pub(super) fn entry_rgb(index: u8) -> (u8, u8, u8) {
+    match index {
+        0..=15 => BASIC.get(usize::from(index)).copied().unwrap_or_default(),
+        16..=231 => {
+            let index = index - 16;
+            let channel = |step: u8| CUBE.get(usize::from(step)).copied().unwrap_or(u8::MAX);
+            (
+                channel(index / 36),
+                channel(index / 6 % 6),
+                channel(index % 6),
+            )
+        }
+        232..=255 => {
+            let gray = 8 + 10 * (index - 232);
+            (gray, gray, gray)
+        }
+    }
+}
+
+/// Returns the entry below 16 that is closest to a color.
+pub(super) fn nearest_basic_entry((red, green, blue): (u8, u8, u8)) -> u8 {
+    (0_u8..)
+        .zip(BASIC)
+        .min_by_key(|(_, (r, g, b))| distance([red, green, blue], [*r, *g, *b]))
+        .map_or(0, |(index, _)| index)
 }
 
 fn nearest_cube_step(channel: u8) -> u8 {

@@ -1,5 +1,5 @@
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 
@@ -27,6 +27,8 @@ fn every_color_form_is_parsed() {
     for (token, value) in [
         ("accent", json!("#FF8000")),
         ("border", json!("#fa0")),
+        ("borderMuted", json!("oklch(62.7955% 0.257683 29.2339)")),
+        ("borderAccent", json!("okhsl(120 0% 50%)")),
         ("success", json!(42)),
         ("error", json!("")),
         ("warning", json!("alias")),
@@ -40,6 +42,11 @@ fn every_color_form_is_parsed() {
     assert_eq!(parsed.name(), "test");
     assert_eq!(parsed.color(ColorToken::Accent), Color::Rgb(255, 128, 0));
     assert_eq!(parsed.color(ColorToken::Border), Color::Rgb(255, 170, 0));
+    assert_eq!(parsed.color(ColorToken::BorderMuted), Color::Rgb(255, 0, 0));
+    assert_eq!(
+        parsed.color(ColorToken::BorderAccent),
+        Color::Rgb(119, 119, 119)
+    );
     assert_eq!(parsed.color(ColorToken::Success), Color::Indexed(42));
     assert_eq!(parsed.color(ColorToken::Error), Color::Default);
     assert_eq!(parsed.color(ColorToken::Warning), Color::Rgb(10, 20, 30));
@@ -106,12 +113,61 @@ fn all_problems_are_reported_at_once() {
         "invalid theme \"a/b\"
   colors: missing bashMode, muted, text
   name: `/` is reserved for light/dark pairs
-  colors.accent: \"#12345\" is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default
+  colors.accent: \"#12345\" is not a color; use #rrggbb, oklch(L C H), okhsl(H S% L%), 0 to 255, a variable, or \"\" for the default
   colors.border: unknown variable `nowhere`
   colors.success: circular variable reference
-  colors.error: 256 is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default
-  colors.warning: null is not a color; use #rrggbb, 0 to 255, a variable, or \"\" for the default"
+  colors.error: 256 is not a color; use #rrggbb, oklch(L C H), okhsl(H S% L%), 0 to 255, a variable, or \"\" for the default
+  colors.warning: null is not a color; use #rrggbb, oklch(L C H), okhsl(H S% L%), 0 to 255, a variable, or \"\" for the default"
     );
+}
+
+#[test]
+fn unknown_keys_are_rejected() {
+    let mut source = theme();
+    source["$schema"] = json!("https://pi.dev/schemas/theme.schema.json");
+    source["appearance"] = json!("light");
+    assert_eq!(parse(&source).unwrap().appearance(), ColorScheme::Light);
+    source["appearance"] = json!("sepia");
+    source["author"] = json!("me");
+    source["colors"]["acent"] = json!(1);
+    source["export"] = json!({"pageBackground": 1});
+    source["name"] = json!("system");
+    let text = message(&source);
+    for part in [
+        "name: `system`",
+        "appearance: must be",
+        "\n  author: unknown key",
+        "colors.acent: unknown key",
+        "export.pageBackground: unknown key",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn malformed_color_functions_are_rejected() {
+    for value in [
+        "oklch(1 2)",
+        "oklch(62% 0.1 200 1)",
+        "oklch(120% 0.1 200)",
+        "oklch(62% -1 200)",
+        "okhsl(250 60 55)",
+        "okhsl(inf 60% 55%)",
+    ] {
+        let mut source = theme();
+        source["colors"]["accent"] = json!(value);
+        assert!(message(&source).contains("is not a color"), "{value}");
+    }
+}
+
+#[test]
+fn the_appearance_is_derived_from_the_colors() {
+    let mut source = theme();
+    source["colors"]["userMessageBg"] = json!("#f0f0f0");
+    assert_eq!(parse(&source).unwrap().appearance(), ColorScheme::Light);
+    source["colors"]["userMessageBg"] = json!("");
+    source["colors"]["text"] = json!("#e0e0e0");
+    assert_eq!(parse(&source).unwrap().appearance(), ColorScheme::Dark);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::flash;
 use super::pointer_surface::{PointerSurface, ScrollbarHit, frame_urgency};
+use super::wheel::WheelSpin;
 use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{MouseButton, MouseEventKind, MouseReport};
@@ -42,6 +43,7 @@ pub(super) struct Gesture {
     last_click: Option<Click>,
     /// Pointer position while a drag is beyond an edge, and when to scroll next.
     auto_scroll: Option<(Instant, MouseReport)>,
+    wheel: WheelSpin,
 }
 
 impl Gesture {
@@ -73,7 +75,9 @@ impl Gesture {
         surface: &mut PointerSurface<'_>,
     ) -> EventResponse {
         if report.is_wheel() {
-            return surface.handle_wheel(report, now);
+            let direction = report.wheel_direction();
+            let lines = self.wheel.lines(surface.options.wheel, direction, now);
+            return surface.handle_wheel(report, lines, now);
         }
         let kind = match (report.released, report.is_motion(), report.button()) {
             (true, ..) => MouseEventKind::Release,

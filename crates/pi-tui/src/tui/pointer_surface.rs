@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::flash::Flashes;
+use super::wheel::WheelSpeed;
 use super::{EventResponse, FrameUrgency, Scene};
 use crate::component::{InputContext, MouseOutcome};
 use crate::focus::FocusTarget;
@@ -17,7 +18,7 @@ const ALT_WHEEL: isize = 5;
 /// Mouse settings of a UI.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PointerOptions {
-    pub(super) wheel_lines: usize,
+    pub(super) wheel: WheelSpeed,
     pub(super) copy_on_select: bool,
 }
 
@@ -39,8 +40,14 @@ pub(super) struct PointerSurface<'tui> {
 }
 
 impl PointerSurface<'_> {
-    pub(super) fn handle_wheel(&mut self, report: MouseReport, now: Instant) -> EventResponse {
-        let lines = isize::try_from(self.options.wheel_lines).unwrap_or(1)
+    /// Scrolls the component below the pointer, or the transcript, by `lines` per step.
+    pub(super) fn handle_wheel(
+        &mut self,
+        report: MouseReport,
+        lines: usize,
+        now: Instant,
+    ) -> EventResponse {
+        let lines = isize::try_from(lines).unwrap_or(1)
             * if report.modifiers().contains(Modifiers::ALT) {
                 ALT_WHEEL
             } else {

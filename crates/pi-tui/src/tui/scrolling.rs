@@ -5,7 +5,7 @@ use crate::focus::FocusTarget;
 use crate::input::{InputEvent, action};
 use crate::render::{Document, Viewport};
 
-/// Marks the first line of a prompt, for shells and for jumping (OSC 133).
+/// Marks the first line of a prompt, for jumping; not written to the terminal (OSC 133).
 const PROMPT_MARK: &str = "\x1b]133;A";
 
 #[derive(Clone, Copy)]
@@ -52,7 +52,11 @@ impl Tui {
             return None;
         };
         let search_focused = self.search.is_focused(&self.scene);
-        let overlay_focused = matches!(self.scene.focused(), Some(FocusTarget::Overlay(_)));
+        let is_captured = self.scene.focused().is_some_and(|target| {
+            let component = self.scene.component(target);
+            matches!(target, FocusTarget::Overlay(_))
+                || component.is_some_and(|component| component.captures_viewport_input())
+        });
         let id = [
             (action::ALT_SCREEN_SEARCH, true),
             (action::ALT_SCREEN_SEARCH_NEXT, search_focused),
@@ -63,7 +67,7 @@ impl Tui {
         .chain(
             SCROLL_ACTIONS
                 .iter()
-                .map(|id| (*id, search_focused || !overlay_focused)),
+                .map(|id| (*id, search_focused || !is_captured)),
         )
         .find(|(id, applies)| *applies && self.keybindings.matches(key, id))
         .map(|(id, _)| id)?;

@@ -14,11 +14,7 @@ use crate::dialogs::intent::Intent;
 use crate::theme::ui_theme::UiTheme;
 
 /// Value of the theme setting, and its label.
-const THEMES: [(&str, &str); 3] = [
-    ("light/dark", "Follow the terminal"),
-    ("dark", "Dark"),
-    ("light", "Light"),
-];
+const THEMES: [(&str, &str); 3] = [("system", "System"), ("dark", "Dark"), ("light", "Light")];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SetupStep {
@@ -49,7 +45,7 @@ impl FirstStartDialog {
 
     fn theme(&self) -> &'static str {
         let chosen = THEMES.get(self.picker.selected());
-        chosen.map_or("dark", |(theme, _)| *theme)
+        chosen.map_or("system", |(theme, _)| *theme)
     }
 
     fn paint_theme(&mut self, canvas: &mut DialogCanvas) {
@@ -61,8 +57,12 @@ impl FirstStartDialog {
         let text = format!("Your terminal has a {scheme} background.");
         canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         canvas.blank();
-        for (index, (_, label)) in THEMES.iter().enumerate() {
-            canvas.choice(index, index == self.picker.selected(), label, "");
+        for (index, (theme, label)) in THEMES.iter().enumerate() {
+            let note = match *theme {
+                "system" => canvas.paint(ColorToken::Muted, "  the colors of your terminal"),
+                _ => String::new(),
+            };
+            canvas.choice(index, index == self.picker.selected(), label, &note);
         }
     }
 

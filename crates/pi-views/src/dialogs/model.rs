@@ -22,6 +22,8 @@ use crate::dialogs::intent::Intent;
 use crate::keys;
 use crate::theme::ui_theme::UiTheme;
 
+mod search;
+
 const MAX_ROWS: usize = 10;
 
 #[derive(Clone, Debug, Default)]
@@ -221,15 +223,6 @@ impl ModelDialog {
     }
 }
 
-/// Returns the searched text. The provider comes first, so that `openai/gpt` finds OpenAI's own models before
-/// those of resellers.
-fn search_text(model: &Model) -> String {
-    let Model {
-        id, provider, name, ..
-    } = model;
-    format!("{provider} {provider}/{id} {provider} {id} {name}")
-}
-
 /// Returns a one-line description of a model.
 fn describe(model: &Model) -> String {
     let mut parts = vec![one_line(&model.name)];
@@ -294,7 +287,7 @@ impl SearchBody for ModelDialog {
             let score = if matches_default {
                 f64::NEG_INFINITY
             } else {
-                query.score(&search_text(model))?
+                search::score(&query, model)?
             };
             Some((score, Arc::clone(model)))
         });

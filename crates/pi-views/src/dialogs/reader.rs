@@ -96,9 +96,9 @@ impl DialogBody for ReaderDialog {
             self.scroll_to(self.first.saturating_sub(self.page));
         } else if pressed(action::SELECT_PAGE_DOWN) || key.text() == Some(' ') {
             self.scroll_to(self.first + self.page);
-        } else if pressed(action::ALT_SCREEN_TOP) {
+        } else if pressed(action::ALT_SCREEN_TOP) || pressed(action::EDITOR_CURSOR_LINE_START) {
             self.scroll_to(0);
-        } else if pressed(action::ALT_SCREEN_BOTTOM) {
+        } else if pressed(action::ALT_SCREEN_BOTTOM) || pressed(action::EDITOR_CURSOR_LINE_END) {
             self.scroll_to(usize::MAX);
         } else {
             return InputOutcome::Ignored;

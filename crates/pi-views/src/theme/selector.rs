@@ -1,15 +1,15 @@
-//! Selects the theme: built-in or from a file, fixed or following the terminal.
+//! Selects the theme: derived from the terminal, built-in or from a file; fixed or a light/dark pair.
 
 use pi_protocol::ThemeFile;
 use pi_protocol::settings::Settings;
-use pi_tui::{ColorMode, ColorScheme, Theme};
+use pi_tui::{ColorMode, ColorScheme, SYSTEM_THEME, TerminalColors, Theme};
 
 const DARK: &str = include_str!("../../themes/dark.json");
 const LIGHT: &str = include_str!("../../themes/light.json");
 
-const BUILT_IN: [&str; 2] = ["dark", "light"];
+const BUILT_IN: [&str; 3] = [SYSTEM_THEME, "dark", "light"];
 
-/// Returns a built-in theme, or `None` if no theme has that name.
+/// Returns a built-in theme that does not depend on the terminal, or `None` if none has that name.
 pub fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
     let json = match name {
         "dark" => DARK,
@@ -23,7 +23,9 @@ pub fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
 #[derive(Clone, Debug)]
 pub struct ThemeSelector {
     mode: ColorMode,
-    scheme: ColorScheme,
+    /// The scheme that the terminal announces, or the environment; the background takes precedence.
+    announced: ColorScheme,
+    colors: TerminalColors,
     files: Vec<ThemeFile>,
     /// The value of the setting: a name, or `light/dark` names.
     setting: Option<String>,
@@ -42,7 +44,8 @@ impl ThemeSelector {
     pub fn new(mode: ColorMode, scheme: ColorScheme, settings: &Settings) -> Self {
         Self {
             mode,
-            scheme,
+            announced: scheme,
+            colors: TerminalColors::default(),
             files: Vec::new(),
             setting: settings.theme.clone(),
             preview: None,
@@ -61,14 +64,24 @@ impl ThemeSelector {
 
     /// Returns the terminal's current color scheme.
     pub fn scheme(&self) -> ColorScheme {
-        self.scheme
+        self.colors.scheme().unwrap_or(self.announced)
     }
 
-    /// Sets the terminal's color scheme; returns whether it changed.
-    pub fn set_scheme(&mut self, scheme: ColorScheme) -> bool {
-        let has_changed = self.scheme != scheme;
-        self.scheme = scheme;
-        has_changed
+    /// Sets the scheme that the terminal announces. It has no effect once the background is known; the terminal
+    /// then reports its new colors as well.
+    pub fn set_scheme(&mut self, scheme: ColorScheme) {
+        self.announced = scheme;
+    }
+
+    /// Sets the colors that the terminal reports.
+    pub fn set_colors(&mut self, colors: TerminalColors) {
+        self.colors = colors;
+    }
+
+    /// Whether the theme depends on the colors of the terminal.
+    pub fn follows_terminal(&self) -> bool {
+        let name = self.preview.as_deref().or(self.setting.as_deref());
+        name.is_none_or(|name| name == SYSTEM_THEME || name.contains('/'))
     }
 
     /// Sets or ends the preview.
@@ -109,11 +122,11 @@ impl ThemeSelector {
         let name = self.preview.as_deref().or(self.setting.as_deref());
         let Some(name) = name else {
             return ChosenTheme {
-                theme: self.default_theme(),
+                theme: self.system(),
                 problem: None,
             };
         };
-        let name = match (name.split_once('/'), self.scheme) {
+        let name = match (name.split_once('/'), self.scheme()) {
             (Some((light, _)), ColorScheme::Light) => light,
             (Some((_, dark)), ColorScheme::Dark) => dark,
             (None, _) => name,
@@ -124,19 +137,24 @@ impl ThemeSelector {
                 problem: None,
             },
             Err(problem) => ChosenTheme {
-                theme: self.default_theme(),
+                theme: self.system(),
                 problem: Some(problem),
             },
         }
     }
 
+    /// Returns a theme file. The name of the system theme is reserved.
     pub fn file(&self, name: &str) -> Option<&ThemeFile> {
-        self.files.iter().find(|file| file.name == name)
+        let mut files = self.files.iter().filter(|_| name != SYSTEM_THEME);
+        files.find(|file| file.name == name)
     }
 
     /// Loads a theme by name; the error is a message for the user.
     pub fn load_named(&self, name: &str) -> Result<Theme, String> {
-        // A file may override a built-in theme.
+        if name == SYSTEM_THEME {
+            return Ok(self.system());
+        }
+        // A file may override the other built-in themes.
         if let Some(file) = self.file(name) {
             return Theme::from_json(&file.content, self.mode)
                 .map_err(|error| format!("cannot load theme \"{name}\": {error}"));
@@ -147,18 +165,28 @@ impl ThemeSelector {
         })
     }
 
-    fn default_theme(&self) -> Theme {
-        let name = match self.scheme {
-            ColorScheme::Light => "light",
-            ColorScheme::Dark => "dark",
-        };
-        #[expect(clippy::expect_used, reason = "a test reads both files")]
-        built_in(name, self.mode).expect("the built-in themes are complete")
+    /// Returns what is wrong with the theme files that are not in use.
+    pub fn problems(&self) -> Vec<String> {
+        let used = self.setting.as_deref().unwrap_or(SYSTEM_THEME);
+        let unused = self.files.iter();
+        let unused = unused.filter(|file| !used.split('/').any(|name| name == file.name));
+        unused
+            .filter_map(|file| {
+                let error = Theme::from_json(&file.content, self.mode).err()?;
+                Some(format!("{}: {error}", file.path.display()))
+            })
+            .collect()
+    }
+
+    fn system(&self) -> Theme {
+        Theme::system(&self.colors, self.scheme(), self.mode)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
+
     use super::*;
 
     fn choice(setting: Option<&str>, scheme: ColorScheme) -> ThemeSelector {
@@ -171,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_built_in_themes_are_complete() {
-        for name in BUILT_IN {
+        for name in ["dark", "light"] {
             let theme = built_in(name, ColorMode::Palette).unwrap();
             assert_eq!(theme.name(), name);
         }
@@ -179,13 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_setting_the_theme_follows_the_terminal() {
+    fn a_pair_follows_the_terminal_and_the_default_is_system() {
         for (setting, scheme, expected) in [
-            (None, ColorScheme::Light, "light"),
-            (None, ColorScheme::Dark, "dark"),
+            (None, ColorScheme::Light, "system"),
+            (Some("system"), ColorScheme::Dark, "system"),
             (Some("light"), ColorScheme::Dark, "light"),
             (Some("light/dark"), ColorScheme::Dark, "dark"),
             (Some("dark/light"), ColorScheme::Dark, "light"),
+            (Some("light/system"), ColorScheme::Dark, "system"),
         ] {
             let chosen = choice(setting, scheme).choose();
             assert_eq!(chosen.theme.name(), expected, "{setting:?} {scheme:?}");
@@ -194,12 +223,57 @@ mod tests {
     }
 
     #[test]
+    fn the_background_decides_over_what_the_terminal_announces() {
+        let mut selector = choice(Some("light/dark"), ColorScheme::Dark);
+        selector.set_colors(TerminalColors {
+            background: Some((255, 255, 255)),
+            ..TerminalColors::default()
+        });
+        assert_eq!(selector.choose().theme.name(), "light");
+        selector.set_scheme(ColorScheme::Dark);
+        assert_eq!(selector.scheme(), ColorScheme::Light);
+    }
+
+    #[test]
+    fn the_system_theme_changes_with_the_terminal() {
+        let mut selector = choice(None, ColorScheme::Dark);
+        let before = selector.choose().theme;
+        selector.set_colors(TerminalColors {
+            background: Some((0, 43, 54)),
+            ..TerminalColors::default()
+        });
+        let after = selector.choose().theme;
+        assert_ne!(before, after);
+        assert_eq!(after.name(), "system");
+    }
+
+    #[test]
+    fn a_file_cannot_replace_the_system_theme() {
+        let mut selector = choice(Some("system"), ColorScheme::Dark);
+        let file = ThemeFile {
+            name: "system".to_owned(),
+            path: "system.json".into(),
+            content: "{}".to_owned(),
+            source_info: SourceInfo {
+                path: "system.json".into(),
+                source: "auto".to_owned(),
+                scope: SourceScope::User,
+                origin: SourceOrigin::TopLevel,
+                base_dir: None,
+            },
+        };
+        selector.load(&Settings::default(), &[file]);
+        assert!(selector.load_named("system").is_ok());
+        assert_eq!(selector.names(), ["system", "dark", "light"]);
+    }
+
+    #[test]
     fn an_unknown_theme_is_reported_and_replaced() {
         let chosen = choice(Some("sepia"), ColorScheme::Dark).choose();
-        assert_eq!(chosen.theme.name(), "dark");
+        assert_eq!(chosen.theme.name(), "system");
         assert_eq!(
             chosen.problem.as_deref(),
-            Some("unknown theme \"sepia\"; available: dark, light")
+            Some("unknown theme \"sepia\"; available: system, dark, light")
         );
     }
 }

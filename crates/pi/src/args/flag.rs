@@ -164,7 +164,7 @@ static ROWS: [FlagRow; 43] = [
     row(Flag::NoApprove, Other, "--no-approve", Some("-na"), Nothing, "Ignore this project's .pi files for this run"),
     row(Flag::Offline, Other, "--offline", None, Nothing, "Disable all network access except model requests"),
     row(Flag::Help, Other, "--help", Some("-h"), Nothing, "Show this help"),
-    row(Flag::Version, Other, "--version", Some("-v"), Nothing, "Show the version"),
+    row(Flag::Version, Other, "--version", Some("-v"), Nothing, "Show the version; with --verbose, our release of it"),
 ];
 
 impl Flag {

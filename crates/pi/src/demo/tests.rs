@@ -29,7 +29,7 @@ async fn play_demo(directory: &Path, ink: Ink) -> String {
     .unwrap();
     let text = shown.lock().unwrap().clone();
     text.replace(&directory.display().to_string(), "[directory]")
-        .replace(version::VERSION, "[version]")
+        .replace(pi_env::VERSION, "[version]")
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ const fn topic(
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 25] = [
+pub(super) static TOPICS: [Topic; 26] = [
     topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
@@ -52,6 +52,7 @@ pub(super) static TOPICS: [Topic; 25] = [
     topic("security", "Security model and sandboxing", &["sandbox", "trust", "secrets", "privacy", "telemetry"]),
     topic("reliability", "Guarantees for your files, and the tests for them", &["durability", "faults", "soak", "damage"]),
     topic("hostile-input", "Known attacks and their mitigations", &["attacks", "injection", "hostile", "threats"]),
+    topic("migrating", "Update from 0.87, switch from the TypeScript pi", &["migrate", "upgrade", "update", "switch", "0.87"]),
     topic("differences", "Differences from the TypeScript pi", &["typescript", "compatibility", "reference"]),
 ];
 

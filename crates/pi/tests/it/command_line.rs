@@ -7,13 +7,20 @@ use crate::harness::TestContext;
 #[tokio::test]
 async fn version_and_help_create_no_files() {
     let context = TestContext::new([]).await;
-    for (arguments, expected) in [(["--version"], "0.87.1+rs.1\n"), (["-v"], "0.87.1+rs.1\n")] {
+    for arguments in [["--version"], ["-v"]] {
         let run = context.run(&arguments).await;
         assert_eq!(
             (run.code, run.stdout.as_str(), run.stderr.as_str()),
-            (Some(0), expected, "")
+            (Some(0), "1.5.0\n", "")
         );
     }
+    let verbose = context.run(&["--version", "--verbose"]).await;
+    assert_eq!(verbose.code, Some(0));
+    assert!(
+        verbose.stdout.contains("release 1.5.0+rs."),
+        "{}",
+        verbose.stdout
+    );
     let help = context
         .run(&["--help", "--fork", "x", "--no-session"])
         .await;

@@ -8,7 +8,7 @@ const PREVIEW_LINES = 10;
 const OUTPUT_STEP = 400_000;
 
 /** View options for all entries. */
-const view = { thinking: false, outputs: false };
+const view = { thinking: false, outputs: false, hidden: false };
 
 const KIND_NAMES = {
   system: "System prompt", user: "User", assistant: "Assistant", toolResult: "Tool result", bash: "Shell",

@@ -10,6 +10,7 @@ const SHORTCUTS = [
   ["G", "go to the end", () => transcript.items.length > 0 && transcript.jump(transcript.items.at(-1), { isMarked: false })],
   ["t", "expand or collapse all thinking", () => toggleView("thinking")],
   ["o", "expand or collapse all tool output", () => toggleView("outputs")],
+  ["H", "show or hide hidden messages of extensions", () => toggleHidden()],
   ["b", "toggle session tree", () => toggleSidebar()],
   ["d", "toggle light or dark", () => switchScheme()],
   ["?", "show this help", () => document.getElementById("help").showModal()],
@@ -142,6 +143,11 @@ function toggleView(what) {
   const current = transcript.current();
   transcript.refresh();
   if (current !== undefined) transcript.jump(current, { isMarked: false });
+}
+
+function toggleHidden() {
+  view.hidden = !view.hidden;
+  transcript.show(transcript.leaf, tree.filter === "all");
 }
 
 function toggleSidebar() {

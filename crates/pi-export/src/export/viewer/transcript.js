@@ -33,7 +33,9 @@ class Transcript {
   }
 
   isShown(index, showsAll) {
-    return !this.attached.has(index) && (showsAll || !HIDDEN_KINDS.has(this.session.nodes[index].kind));
+    const { kind } = this.session.nodes[index];
+    const isListed = showsAll || !HIDDEN_KINDS.has(kind) || (kind === "hidden" && view.hidden);
+    return !this.attached.has(index) && isListed;
   }
 
   layout() {

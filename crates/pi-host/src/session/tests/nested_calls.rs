@@ -104,7 +104,7 @@ fn result(harness: &SessionHarness) -> (String, Vec<(String, NestedCallStatus)>)
     let nested = result.nested_calls.clone().unwrap_or_default().calls;
     let nested = nested.into_iter().map(|call| (call.id, call.status));
     let text = pi_protocol::join_text(&result.content);
-    (text, nested.collect())
+    (text.into_owned(), nested.collect())
 }
 
 /// Replaces the ID of the model's call, which is random.

@@ -14,16 +14,19 @@ struct AppearanceTester {
 }
 
 impl AppearanceTester {
+    /// The screen shows the dark theme, and so do the settings.
     fn new() -> Self {
-        let themes = ThemeSelector::new(
-            ColorMode::TrueColor,
-            ColorScheme::Dark,
-            &Settings::default(),
-        );
-        Self {
+        let settings = Settings {
+            theme: Some("dark".to_owned()),
+            ..Settings::default()
+        };
+        let themes = ThemeSelector::new(ColorMode::TrueColor, ColorScheme::Dark, &settings);
+        let mut tester = Self {
             appearance: AppearanceController::new(themes),
             app: TestContext::default(),
-        }
+        };
+        tester.set_theme("dark");
+        tester
     }
 
     fn send(&mut self, message: AppearanceMsg) -> Vec<String> {
@@ -74,9 +77,17 @@ fn an_unknown_theme_is_reported_once() {
 #[test]
 fn the_theme_follows_the_terminal_unless_one_is_set() {
     let mut tester = AppearanceTester::new();
-    let light = || AppearanceMsg::ColorScheme(ColorScheme::Light);
-    assert_eq!(tester.send(light())[0], "UpdateContext(ContextChange)");
-    assert!(tester.send(light()).is_empty(), "nothing changed");
+    let colors = || {
+        AppearanceMsg::Colors(TerminalColors {
+            background: Some((255, 255, 255)),
+            ..TerminalColors::default()
+        })
+    };
+    assert!(tester.send(colors()).is_empty(), "the theme is fixed");
+    tester.set_theme("light/dark");
+    let pair = SettingChange::Theme("light/dark".to_owned());
+    let commands = tester.send(AppearanceMsg::Changed(pair));
+    assert_eq!(commands[0], "UpdateContext(ContextChange)");
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn skill_commands_change_the_completion() {
 fn problems_found_before_the_first_frame_are_reported_later() {
     let mut tester = AppearanceTester::new();
     tester.send(AppearanceMsg::Problems {
-        theme: Some("bad theme".to_owned()),
+        theme: vec!["bad theme".to_owned()],
         keys: vec![ConfigDiagnostic::warning(
             "bad key",
             std::path::Path::new("keybindings.json"),

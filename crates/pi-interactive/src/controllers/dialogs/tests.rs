@@ -1,4 +1,4 @@
-//! Tests of the dialog stack and of waiting extension dialogs.
+//! Tests of the dialog stack and of extension dialogs.
 
 use pretty_assertions::assert_eq;
 
@@ -109,37 +109,39 @@ fn finished_work_closes_its_own_dialog_only() {
 }
 
 #[test]
-fn extension_dialogs_wait_for_an_empty_stack_and_open_in_order() {
+fn extension_dialogs_wait_for_the_users_dialog_and_stack() {
     let mut tester = DialogTester::default();
     let (first, second) = dialog_ids();
     let settings = tester.open(DialogMsg::Open(DialogRequest::Settings));
     let (commands, mut first_answer) = tester.extension_asks(first);
     assert!(commands.is_empty());
-    let (_, mut second_answer) = tester.extension_asks(second);
 
     let commands = tester.send(DialogMsg::Done(settings));
-    let shown = opened(&commands).unwrap();
-    tester.send(DialogMsg::Answered {
-        key: shown,
-        answer: QuestionAnswer::Confirmed(true),
-    });
-    first_answer.try_recv().unwrap();
-    assert!(second_answer.try_recv().is_err());
-    let commands = tester.send(DialogMsg::Done(shown));
-    assert!(opened(&commands).is_some(), "the second one follows");
+    let lower = opened(&commands).unwrap();
+    let (commands, mut second_answer) = tester.extension_asks(second);
+    let upper = opened(&commands).unwrap();
+    for (key, answer) in [(upper, &mut second_answer), (lower, &mut first_answer)] {
+        tester.send(DialogMsg::Answered {
+            key,
+            answer: QuestionAnswer::Confirmed(true),
+        });
+        answer.try_recv().unwrap();
+        assert_eq!(closed(&tester.send(DialogMsg::Done(key))), [key]);
+    }
 }
 
 #[test]
-fn a_withdrawn_dialog_is_closed_and_the_next_one_opens() {
+fn a_withdrawn_dialog_is_closed_below_another() {
     let mut tester = DialogTester::default();
     let (first, second) = dialog_ids();
     let (commands, _first_answer) = tester.extension_asks(first);
-    let shown = opened(&commands).unwrap();
-    let (_, _second_answer) = tester.extension_asks(second);
+    let lower = opened(&commands).unwrap();
+    let (_, mut second_answer) = tester.extension_asks(second);
+    assert_eq!(tester.dialogs.extension_title(), Some("Sure?"));
     let commands = tester.send(DialogMsg::Withdrawn(first));
-    assert_eq!(closed(&commands), [shown]);
-    assert!(opened(&commands).is_some());
+    assert_eq!(closed(&commands), [lower]);
     assert!(tester.send(DialogMsg::Withdrawn(first)).is_empty());
+    assert!(second_answer.try_recv().is_err(), "still open");
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn dialogs_of_unloaded_extensions_are_canceled() {
     let (_, mut first_answer) = tester.extension_asks(first);
     let (_, mut second_answer) = tester.extension_asks(second);
     let commands = tester.send(DialogMsg::ExtensionsGone);
-    assert_eq!(closed(&commands).len(), 1);
+    assert_eq!(closed(&commands).len(), 2);
     assert!(opened(&commands).is_none());
     assert!(first_answer.try_recv().is_err());
     assert!(second_answer.try_recv().is_err());

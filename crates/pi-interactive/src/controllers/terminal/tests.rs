@@ -188,3 +188,20 @@ fn the_scrollback_is_part_of_the_full_screen() {
     let commands = tester.terminal.update(TerminalMsg::EnterScrollback, &ctx);
     assert!(commands.is_empty());
 }
+
+#[test]
+fn files_of_the_clipboard_are_inserted_as_paths() {
+    let mut tester = TerminalTester::default();
+    let files = || {
+        let files = ["/tmp/a.txt", "/tmp/it's here"].map(Into::into).to_vec();
+        TerminalMsg::Pasted(Ok(ClipboardContents::Files(files)))
+    };
+    let commands = tester.send(files());
+    assert_eq!(commands, [r#"Prompt(Insert("/tmp/a.txt /tmp/it's here"))"#]);
+    tester.app.prompt = "!cat ".to_owned();
+    let commands = tester.send(files());
+    assert_eq!(
+        commands,
+        [r#"Prompt(Insert("/tmp/a.txt '/tmp/it'\\''s here'"))"#]
+    );
+}

@@ -317,7 +317,7 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
         mode: match theme.mode() {
             ColorMode::TrueColor => "truecolor",
             // Extensions know two modes; the colors of a plain theme are empty in either.
-            ColorMode::Palette | ColorMode::Plain => "256color",
+            ColorMode::Palette | ColorMode::Basic | ColorMode::Plain => "256color",
         },
         colors: tokens
             .map(|token| (token.name(), theme.style(token).open()))

@@ -167,7 +167,13 @@ impl Editor {
             self.autocomplete.cancel();
             return true;
         }
-        if means(action::SELECT_UP) || means(action::SELECT_DOWN) {
+        let moves = [
+            action::SELECT_UP,
+            action::SELECT_DOWN,
+            action::SELECT_PAGE_UP,
+            action::SELECT_PAGE_DOWN,
+        ];
+        if moves.into_iter().any(means) {
             if let Some(popup) = &mut self.autocomplete.popup {
                 popup.list.handle_key(key, context);
             }

@@ -1,7 +1,7 @@
 //! The actions of this library's components, with their default keys.
 //!
 //! Applications add their own definitions. Some actions share a key on purpose: full-screen actions
-//! take precedence over the editor's, and a list is never open while the editor has focus.
+//! take precedence over the editor's, and those of an open list over both.
 
 use super::{ActionDefinition, Platform};
 
@@ -96,13 +96,13 @@ pub const TUI_ACTIONS: &[ActionDefinition] = &[
     define(
         EDITOR_CURSOR_LINE_START,
         "Move to the start of the line",
-        &["home", "ctrl+home", "ctrl+a"],
+        &["home", "ctrl+a"],
         &[],
     ),
     define(
         EDITOR_CURSOR_LINE_END,
         "Move to the end of the line",
-        &["end", "ctrl+end", "ctrl+e"],
+        &["end", "ctrl+e"],
         &[],
     ),
     define(
@@ -277,8 +277,13 @@ pub const TUI_ACTIONS: &[ActionDefinition] = &[
         &["escape"],
         &[],
     ),
-    define(ALT_SCREEN_TOP, "Scroll to the top", &["home"], &[]),
-    define(ALT_SCREEN_BOTTOM, "Scroll to the bottom", &["end"], &[]),
+    define(ALT_SCREEN_TOP, "Scroll to the top", &["ctrl+home"], &[]),
+    define(
+        ALT_SCREEN_BOTTOM,
+        "Scroll to the bottom",
+        &["ctrl+end"],
+        &[],
+    ),
 ];
 
 const fn define(

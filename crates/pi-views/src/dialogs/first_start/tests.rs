@@ -40,7 +40,7 @@ fn sign_in_is_optional_with_a_configured_provider() {
     tester.press("enter");
     assert_eq!(
         tester.intents(),
-        [theme("light/dark"), Intent::FinishFirstStart]
+        [theme("system"), Intent::FinishFirstStart]
     );
 }
 
@@ -54,10 +54,7 @@ fn can_be_skipped_at_any_step() {
     );
     let mut late = tester(&[]);
     late.press("enter escape");
-    assert_eq!(
-        late.intents(),
-        [theme("light/dark"), Intent::FinishFirstStart]
-    );
+    assert_eq!(late.intents(), [theme("system"), Intent::FinishFirstStart]);
 }
 
 #[test]

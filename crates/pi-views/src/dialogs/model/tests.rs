@@ -98,6 +98,21 @@ fn the_initial_search_can_be_extended() {
 }
 
 #[test]
+fn models_that_contain_the_word_come_before_those_with_its_letters() {
+    let mut choices = choices();
+    // The letters of "opus" at the start of words score better than the word inside of one.
+    choices.available = vec![
+        model("o", "p-u-s"),
+        model("reseller", "a-very-long-name-with-xopus-in-it"),
+    ];
+    choices.search = "opus".to_owned();
+    let mut tester = tester(choices);
+    tester.press("enter");
+    let found = model("reseller", "a-very-long-name-with-xopus-in-it");
+    assert_eq!(tester.intents(), [Intent::SetModel(found)]);
+}
+
+#[test]
 fn catalog_updates_keep_the_selection() {
     let mut with_refresh = choices();
     with_refresh.refreshing = true;

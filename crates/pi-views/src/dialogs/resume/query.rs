@@ -21,7 +21,7 @@ pub(super) enum SessionQuery {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum QueryTerm {
-    /// Characters in this order.
+    /// Characters in this order in the name or directory, or a part of the ID or text.
     Fuzzy(String),
     /// Exact text, ignoring case and whitespace differences.
     Phrase(String),
@@ -72,20 +72,33 @@ impl SessionQuery {
                 Some(distance(found.ok()??.start()))
             }
             Self::Words(words) => {
-                let text = text_of(session);
                 let mut flat = None;
                 words.iter().try_fold(0.0, |sum, word| {
+                    let mut find = |part: &str| {
+                        let flat = flat.get_or_insert_with(|| flatten(&text_of(session)));
+                        flat.find(part).map(distance)
+                    };
                     let score = match word {
-                        QueryTerm::Fuzzy(letters) => fuzzy_score(letters, &text)?,
-                        QueryTerm::Phrase(phrase) => {
-                            let flat = flat.get_or_insert_with(|| flatten(&text));
-                            distance(flat.find(phrase.as_str())?)
-                        }
+                        QueryTerm::Fuzzy(letters) => fuzzy_title(letters, session)
+                            .or_else(|| find(&letters.to_lowercase()))?,
+                        QueryTerm::Phrase(phrase) => find(phrase)?,
                     };
                     Some(sum + score)
                 })
             }
         }
+    }
+}
+
+/// Returns the score of a word in the name or the directory of a session. Its ID and its text contain the letters of
+/// almost any word, so there the word must be a part.
+fn fuzzy_title(letters: &str, session: &SessionInfo) -> Option<f64> {
+    let name = session.name.as_deref();
+    let name = name.and_then(|name| fuzzy_score(letters, name));
+    let directory = fuzzy_score(letters, &session.cwd);
+    match (name, directory) {
+        (Some(name), Some(directory)) => Some(name.min(directory)),
+        (name, directory) => name.or(directory),
     }
 }
 
@@ -172,5 +185,33 @@ mod tests {
             SessionQuery::Pattern(_)
         ));
         assert!(matches!(SessionQuery::parse("  "), SessionQuery::Empty));
+    }
+
+    #[test]
+    fn names_and_directories_match_by_letters_ids_and_texts_by_parts() {
+        let session = SessionInfo {
+            path: "/sessions/1.jsonl".into(),
+            id: "0199-abcd".to_owned(),
+            cwd: "/home/user/garden".to_owned(),
+            name: Some("Prune roses".to_owned()),
+            parent_session: None,
+            created_ms: None,
+            modified_ms: 0,
+            message_count: 1,
+            first_message: None,
+            text: "Water the tomatoes daily".to_owned(),
+        };
+        for (query, expected) in [
+            ("prns", true),
+            ("grdn", true),
+            ("tomato", true),
+            ("tmts", false),
+            ("0199-ab", true),
+            ("09ad", false),
+            ("prns TOMATO", true),
+        ] {
+            let found = SessionQuery::parse(query).score(&session).is_some();
+            assert_eq!(found, expected, "{query}");
+        }
     }
 }

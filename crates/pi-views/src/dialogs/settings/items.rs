@@ -250,7 +250,7 @@ fn idle_timeout(settings: &Settings) -> SettingItem {
 }
 
 fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
-    let quiet = match (settings.quiet_startup(), settings.hide_startup_header()) {
+    let quiet = match (settings.quiet_startup(), settings.hide_startup_details()) {
         (true, _) => QuietStartup::All(true),
         (false, true) => QuietStartup::Part(QuietStartupPart::Header),
         (false, false) => QuietStartup::All(false),
@@ -269,7 +269,7 @@ fn startup_settings(settings: &Settings) -> Vec<SettingItem> {
             quiet,
             &[
                 (QuietStartup::All(false), "off"),
-                (QuietStartup::Part(QuietStartupPart::Header), "hide header"),
+                (QuietStartup::Part(QuietStartupPart::Header), "header only"),
                 (QuietStartup::All(true), "on"),
             ],
             SettingChange::QuietStartup,

@@ -89,14 +89,34 @@ async fn shell_commands_run_and_can_be_interrupted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_fullscreen_setting_uses_the_alternate_screen() {
+async fn full_screen_is_the_default_and_a_setting_turns_it_off() {
+    for (settings, is_alternate) in [
+        ("{}", true),
+        ("{\"tuiMode\": \"fullscreen\"}", true),
+        ("{\"tuiMode\": \"regular\"}", false),
+    ] {
+        let context = TestContext::new([]).await;
+        context.home.write("agent/settings.json", settings);
+        let terminal = Terminal::start(&context, &[]);
+        terminal.wait("alpha");
+        assert_eq!(terminal.is_alternate(), is_alternate, "{settings}");
+        terminal.quit();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changed_defaults_are_explained_once_after_an_update() {
     let context = TestContext::new([]).await;
-    context
-        .home
-        .write("agent/settings.json", "{\"tuiMode\": \"fullscreen\"}");
+    let settings = "{\"lastChangelogVersion\": \"0.87.1\"}";
+    context.home.write("agent/settings.json", settings);
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("pi now starts full screen");
+    terminal.quit();
+    let saved = context.home.read("agent/settings.json");
+    assert!(saved.contains("\"1.5.0\""), "{saved}");
     let terminal = Terminal::start(&context, &[]);
     terminal.wait("alpha");
-    assert!(terminal.is_alternate());
+    assert!(!terminal.screen().contains("pi now starts full screen"));
     terminal.quit();
 }
 

@@ -97,7 +97,7 @@ async fn extension_dialogs_return_responses() {
     terminal.wait("timeout-false");
     terminal.wait_gone("Quick!");
     run_command(&terminal, "/abort");
-    terminal.wait("Never mind");
+    // The second dialog is shown above the first, which is withdrawn below it.
     terminal.wait("The next question");
     terminal.wait_gone("Never mind");
     terminal.send("\x1b");

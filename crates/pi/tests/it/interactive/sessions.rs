@@ -87,8 +87,10 @@ async fn page_up_shows_earlier_messages_and_escape_returns() {
     let context = TestContext::new([text_reply("The next reply.")]).await;
     let id = write_long_session(&context, 4_000);
     let file = context.home.path().join(format!("long-{id}.jsonl"));
-    let terminal = Terminal::start(&context, &["--session", file.to_str().unwrap()]);
+    let session = file.to_str().unwrap();
+    let terminal = Terminal::start(&context, &["--tui-mode", "regular", "--session", session]);
     terminal.wait("reply 3999");
+    assert!(!terminal.is_alternate());
     terminal.send("\x1b[5~");
     terminal.wait_until("the alternate screen", |screen| {
         !screen.contains("reply 3999")
@@ -96,7 +98,7 @@ async fn page_up_shows_earlier_messages_and_escape_returns() {
     assert!(terminal.is_alternate());
     // Each jump to the top loads an earlier part.
     for _ in 0..6 {
-        terminal.send("\x1b[H");
+        terminal.send("\x1b[1;5H");
     }
     terminal.wait_until("the first entry", |screen| screen.contains("question 0 "));
     terminal.send("\x1b");
@@ -107,6 +109,38 @@ async fn page_up_shows_earlier_messages_and_escape_returns() {
     let screen = terminal.screen();
     assert_eq!(screen.matches("reply 3999").count(), 1, "{screen}");
     terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_screen_scrolls_to_the_first_message_and_prints_the_end_on_exit() {
+    let context = TestContext::new([]).await;
+    let id = write_long_session(&context, 400);
+    let file = context.home.path().join(format!("long-{id}.jsonl"));
+    let terminal = Terminal::start(&context, &["--session", file.to_str().unwrap()]);
+    terminal.wait("reply 399");
+    assert!(terminal.is_alternate());
+    for _ in 0..6 {
+        terminal.send("\x1b[1;5H");
+    }
+    terminal.wait_until("the first entry", |screen| screen.contains("question 0 "));
+    // Home moves in the editor.
+    terminal.send("right\x1b[Hleft ");
+    terminal.wait("left right");
+    terminal.wait("question 0 ");
+    terminal.send("\x1b[1;5F");
+    terminal.wait("reply 399");
+    terminal.send("\x03");
+    terminal.wait_gone("left right");
+    let mut terminal = terminal;
+    terminal.send("\x04");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+    assert!(!terminal.is_alternate());
+    assert!(
+        terminal.screen().contains("reply 399"),
+        "{}",
+        terminal.screen()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
