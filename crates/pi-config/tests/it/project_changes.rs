@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use pi_config::{
-    AgentDir, ProjectChanges, TrustDecision, TrustInputs, TrustStore, TrustUpdate, decide_trust,
-};
+use pi_config::{TrustDecision, TrustStore, TrustUpdate};
 use pi_protocol::ProjectAccess;
 use pi_protocol::settings::ProjectTrustDefault;
 use pretty_assertions::assert_eq;

@@ -1,11 +1,11 @@
 //! Trust decisions and saved trust.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pi_config::{
-    AgentDir, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore, TrustUpdate,
-    decide_trust, requires_trust, trust_choices,
+    SessionChoices, TrustDecision, TrustError, TrustInputs, TrustUpdate, decide_trust,
+    requires_trust, trust_choices,
 };
 use pi_protocol::settings::ProjectTrustDefault;
 use pi_protocol::{ProjectAccess, SavedTrust, TrustChoice};
