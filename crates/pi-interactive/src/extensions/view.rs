@@ -264,8 +264,9 @@ mod tests {
         let mut view = ExtensionView::new(1, ExtensionUiBridge::default(), false);
         let row = format!("e{}", "\u{301}".repeat(MAX_ROW_BYTES));
         let image = format!("\x1b_Ga=T;{}\x1b\\", "A".repeat(2 * MAX_ROW_BYTES));
-        let mut rows = vec![row.as_str(); MAX_ROWS + 1];
+        let mut rows = vec!["x"; MAX_ROWS + 1];
         rows[0] = &image;
+        rows[1] = &row;
         view.render(40);
         view.accept(40, &drawn(&rows));
         let lines = view.render(40);
