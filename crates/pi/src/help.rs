@@ -58,11 +58,21 @@ pub(crate) async fn run(args: &Args, env: Env) -> Exit {
     let Ok(cwd) = working_directory() else {
         return exit;
     };
+    let agent_dir = AgentDir::from_env(&env);
+    // Without any of these there is nothing to load.
+    let sources = [
+        agent_dir.settings_file(),
+        agent_dir.path().join("extensions"),
+        cwd.join(".pi"),
+    ];
+    if args.resources.extensions.is_empty() && !sources.iter().any(|source| source.exists()) {
+        return exit;
+    }
     let host = Host::new(HostOptions {
         trust: args
             .trust
             .map(|is_approved| TrustFlag::new(is_approved, &cwd)),
-        ..HostOptions::new(AgentDir::from_env(&env), env.clone())
+        ..HostOptions::new(agent_dir, env.clone())
     });
     let options = WorkspaceOptions {
         resources: args.resources.clone(),
