@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use pi_config::{
-    AgentDir, AuthFile, MissingPackage, ModelsStoreFile, ProjectChanges, ResourceFlags,
-    ResourceRequest, Resources, SettingsStore, check_dir_permissions, load_resources,
-    read_models_file, run_project_migrations, shell_path,
+    AgentDir, AuthFile, BuiltinExtension, BuiltinExtensions, MissingPackage, ModelsStoreFile,
+    ProjectChanges, ResourceFlags, ResourceRequest, Resources, SettingsStore,
+    check_dir_permissions, load_resources, read_models_file, run_project_migrations, shell_path,
 };
 use pi_context::{
     DocsPaths, ProjectInstructions, PromptSkill, SystemPromptParts, find_documentation,
@@ -138,7 +138,10 @@ impl Workspace {
         }
         let models = match &options.model_collection {
             Some(models) => models.clone(),
-            None => build_models(host, &settings, &mut diagnostics).await,
+            None => {
+                let extensions = &resources.builtin_extensions;
+                build_models(host, &settings, extensions, &mut diagnostics).await
+            }
         };
         Self {
             agent_dir: options.agent_dir.clone(),
@@ -259,6 +262,7 @@ pub(crate) fn offline_variables() -> [(String, String); 2] {
 async fn build_models(
     host: &Host,
     settings: &SettingsStore,
+    extensions: &BuiltinExtensions,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> Models {
     let options = host.options();
@@ -290,6 +294,7 @@ async fn build_models(
             Telemetry::Off
         },
         wire_apis: vec![pi_bedrock::wire_api()],
+        has_local_server: extensions.contains(BuiltinExtension::LlamaCpp),
         ..ModelsOptions::default()
     });
     let file = agent_dir.models_file();

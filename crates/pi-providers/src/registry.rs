@@ -64,6 +64,8 @@ pub struct ModelsOptions {
     pub catalog_server: String,
     /// Wire APIs in addition to those of this crate.
     pub wire_apis: Vec<WireApi>,
+    /// Whether the provider of a local or self-hosted server exists; on by default.
+    pub has_local_server: bool,
 }
 
 impl Default for ModelsOptions {
@@ -76,6 +78,7 @@ impl Default for ModelsOptions {
             telemetry: Telemetry::default(),
             catalog_server: remote_catalog::SERVER.to_owned(),
             wire_apis: Vec::new(),
+            has_local_server: true,
         }
     }
 }
@@ -164,9 +167,10 @@ impl Models {
             })
             .collect();
         entries.sort_by(|left, right| left.id.cmp(&right.id));
-        entries.push(ProviderEntry::builtin(Arc::new(LlamaProvider::new(
-            wire.clone(),
-        ))));
+        if options.has_local_server {
+            let local_server = LlamaProvider::new(wire.clone());
+            entries.push(ProviderEntry::builtin(Arc::new(local_server)));
+        }
         Self(Arc::new(ModelsInner {
             state: RwLock::new(RegistryState {
                 entries,

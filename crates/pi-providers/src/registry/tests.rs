@@ -110,3 +110,15 @@ impl ModelsStore for BrokenStore {
         std::future::ready(Err(ModelsStoreError("the disk is gone".to_owned()))).boxed()
     }
 }
+
+#[test]
+fn the_local_server_can_be_left_out() {
+    for has_local_server in [true, false] {
+        let models = Models::new(ModelsOptions {
+            has_local_server,
+            ..ModelsOptions::default()
+        });
+        let is_known = models.provider("llama.cpp").is_some();
+        assert_eq!(is_known, has_local_server);
+    }
+}
