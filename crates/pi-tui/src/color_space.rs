@@ -1,4 +1,4 @@
-//! Perceptual color spaces (OKLab, OKLCH, OKHSL) and the contrast between colors.
+//! Perceptual color spaces (`OKLab`, OKLCH, OKHSL) and the contrast between colors.
 //!
 //! Formulas: <https://bottosson.github.io/posts/oklab>, <https://bottosson.github.io/posts/colorpicker> and the
 //! contrast ratio of WCAG 2. Lightness, chroma and saturation are in the range 0 to 1, hues in degrees.
@@ -85,7 +85,7 @@ fn luminance(rgb: Rgb) -> f64 {
     0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/// A hue as a unit vector in the plane of OKLab's a and b.
+/// A hue as a unit vector in the plane of `OKLab`'s a and b.
 #[derive(Clone, Copy)]
 struct Direction {
     a: f64,
@@ -205,7 +205,7 @@ fn middle_slopes(Direction { a, b }: Direction) -> (f64, f64) {
     (rise, fall)
 }
 
-/// Converts the lightness of OKHSL to that of OKLab.
+/// Converts the lightness of OKHSL to that of `OKLab`.
 fn toe_inverse(lightness: f64) -> f64 {
     const K1: f64 = 0.206;
     const K2: f64 = 0.03;

@@ -22,11 +22,9 @@ pub struct TerminalColors {
 impl TerminalColors {
     /// Returns the queries of all colors (OSC 10, 11 and 4).
     pub fn query() -> String {
-        let mut queries = String::from("\x1b]10;?\x07\x1b]11;?\x07");
-        for index in 0..16 {
-            queries.push_str(&format!("\x1b]4;{index};?\x07"));
-        }
-        queries
+        let mut queries = vec!["\x1b]10;?\x07\x1b]11;?\x07".to_owned()];
+        queries.extend((0..16).map(|index| format!("\x1b]4;{index};?\x07")));
+        queries.concat()
     }
 
     /// Records a reply; returns whether it changed a color.
