@@ -33,7 +33,7 @@ const WHAT: &str = "workload identity federation";
 /// The service rejects longer identity tokens.
 const MAX_IDENTITY_BYTES: usize = 16 * 1024;
 /// A token is replaced this long before its expiry, but used further if that fails,
-const REFRESH_MARGIN: Duration = Duration::from_secs(120);
+const REFRESH_MARGIN: Duration = Duration::from_mins(2);
 /// until this long before its expiry.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(30);
 

@@ -364,7 +364,9 @@ impl SessionRuntime {
         let probe = ProjectProbe::read(host, session.cwd());
         // The files may have changed since the ended session read them.
         let workspace = host.workspaces().load(host, &shared.workspace, probe).await;
-        let mut built = build(host, &shared.options, workspace, session, choice, warnings).await?;
+        let building = build(host, &shared.options, workspace, session, choice, warnings);
+        // On the heap: every command that replaces a session would be as large.
+        let mut built = Box::pin(building).await?;
         deduplicate(&mut built.diagnostics);
         Ok(built)
     }

@@ -51,7 +51,7 @@ fn conversation(messages: &[Value]) -> Vec<(String, String)> {
 async fn print_mode_loses_nothing_it_sent() {
     for run in 0..kill_runs(10) {
         let stop_at = splitmix64(run) % REQUESTS;
-        let during = splitmix64(run ^ 0xff) % 2 == 0;
+        let during = splitmix64(run ^ 0xff).is_multiple_of(2);
         let context = TestContext::new(replies(stop_at, during)).await;
         let arguments = [
             "--model",
