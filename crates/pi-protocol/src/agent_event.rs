@@ -46,7 +46,7 @@ pub enum AgentEvent {
     },
     /// The model response grew.
     MessageUpdate {
-        /// Usage so far; shared by the updates in between two changes.
+        /// Usage so far.
         usage: Arc<Usage>,
         assistant_message_event: AssistantMessageEvent,
         /// The response, which may have grown since; only in the process that receives it. Not part

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::compaction::FinishedCompaction;
+use super::config_watch::ConfigReporter;
 use super::prompt::{PromptError, rejection_error};
 use super::publish::within_publication;
 use super::state::RunOverrides;
@@ -129,7 +130,7 @@ impl Backend for AgentSession {
     }
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
-        self.watch_configuration_of_tool(call);
+        ConfigReporter(self).begin_tool(call);
         let environment = Arc::clone(self.0.state().tools.environment());
         ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
@@ -147,7 +148,7 @@ impl Backend for AgentSession {
         call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
-        self.report_changed_configuration(&call.pending.call.id, "a tool");
+        ConfigReporter(self).report(&call.pending.call.id, "a tool");
         Box::pin(async move {
             let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);

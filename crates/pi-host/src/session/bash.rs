@@ -12,6 +12,7 @@ use thiserror::Error;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::config_watch::ConfigReporter;
 use super::prompt::PromptError;
 use super::{AgentSession, lock, pending};
 use crate::error_text::describe_error;
@@ -158,10 +159,10 @@ impl UserCommands<'_> {
         let running = BashGuard::begin(self.session).ok_or(BashError::Closed)?;
         self.log_bash_start(&request);
         let call = format!("command {}", running.number);
-        self.session.watch_configuration(&call);
+        let configuration = ConfigReporter(self.session);
+        configuration.begin(&call);
         let result = self.run_shell(&shell, &request, &running.cancel).await;
-        self.session
-            .report_changed_configuration(&call, "a command");
+        configuration.report(&call, "a command");
         let recorded = match &result {
             Ok(result) => self.record_result(&request, result).await,
             Err(_) => Ok(()),

@@ -57,38 +57,41 @@ impl ConfigWatch {
     }
 }
 
-impl AgentSession {
+/// Watches the configuration for a session.
+pub(super) struct ConfigReporter<'session>(pub &'session AgentSession);
+
+impl ConfigReporter<'_> {
     /// Remembers the configuration before a call of a tool that may write.
-    pub(super) fn watch_configuration_of_tool(&self, call: &ToolCall) {
+    pub(super) fn begin_tool(&self, call: &ToolCall) {
         if !READING_TOOLS.contains(&call.name.as_str()) {
-            self.watch_configuration(&call.id);
+            self.begin(&call.id);
         }
     }
 
     /// Remembers the configuration before a call.
-    pub(super) fn watch_configuration(&self, call: &str) {
-        if let Some(stamp) = self.configuration_stamp() {
-            self.0.state().configuration.begin(call, stamp);
+    pub(super) fn begin(&self, call: &str) {
+        if let Some(stamp) = self.stamp() {
+            self.0.0.state().configuration.begin(call, stamp);
         }
     }
 
     /// Reports what changed during a call.
-    pub(super) fn report_changed_configuration(&self, call: &str, cause: &'static str) {
-        if !self.0.state().configuration.is_watched(call) {
+    pub(super) fn report(&self, call: &str, cause: &'static str) {
+        if !self.0.0.state().configuration.is_watched(call) {
             return;
         }
-        let Some(stamp) = self.configuration_stamp() else {
+        let Some(stamp) = self.stamp() else {
             return;
         };
-        let files = self.0.state().configuration.end(call, stamp);
+        let files = self.0.0.state().configuration.end(call, stamp);
         if !files.is_empty() {
             let changed = ConfigurationChanged { files, cause };
-            self.0.report(CONFIGURATION_EVENT, None, &changed);
+            self.0.0.report(CONFIGURATION_EVENT, None, &changed);
         }
     }
 
-    fn configuration_stamp(&self) -> Option<AgentDirStamp> {
-        let settings = self.0.settings.file(ConfigScope::User)?;
+    fn stamp(&self) -> Option<AgentDirStamp> {
+        let settings = self.0.0.settings.file(ConfigScope::User)?;
         settings.parent().map(AgentDirStamp::read)
     }
 }

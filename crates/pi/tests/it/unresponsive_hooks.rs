@@ -19,7 +19,7 @@ use pi_test_support::ScriptedReply;
 use crate::harness::{TestContext, bash_reply, text_reply};
 
 /// Hooks that a prompt with a tool call and the end of the session call.
-const HOOKS: [&str; 24] = [
+const HOOKS: [&str; 25] = [
     "session_start",
     "resources_discover",
     "input",
@@ -34,6 +34,7 @@ const HOOKS: [&str; 24] = [
     "before_provider_request",
     "before_provider_headers",
     "after_provider_response",
+    "provider_stream_event",
     "tool_call",
     "tool_execution_start",
     "tool_execution_update",

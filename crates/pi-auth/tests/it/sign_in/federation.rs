@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use pi_auth::AnthropicFederation;
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_test_support::ScriptedServer;
+use pi_test_support::{ScriptedServer, TempHome};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -17,10 +17,8 @@ use super::{NOW, json_reply};
 
 const IDENTITY: &str = "header.claims.signature";
 
-fn identity_file(directory: &Path) -> PathBuf {
-    let file = directory.join("identity");
-    std::fs::write(&file, format!("{IDENTITY}\n")).unwrap();
-    file
+fn identity_file(home: &TempHome) -> PathBuf {
+    home.write("identity", format!("{IDENTITY}\n"))
 }
 
 /// Returns the environment of a workload and its clock.
@@ -44,12 +42,12 @@ fn token_reply(token: &str) -> pi_test_support::ScriptedReply {
 
 #[tokio::test]
 async fn an_identity_token_is_exchanged_once_until_it_expires() {
-    let directory = tempfile::tempdir().unwrap();
+    let home = TempHome::new();
     let optional = [
         ("ANTHROPIC_SERVICE_ACCOUNT_ID", "account"),
         ("ANTHROPIC_WORKSPACE_ID", "workspace"),
     ];
-    let (env, clock) = workload(&identity_file(directory.path()), &optional);
+    let (env, clock) = workload(&identity_file(&home), &optional);
     let service = ScriptedServer::start([token_reply("first"), token_reply("second")]).await;
     let federation = AnthropicFederation::new(HttpClient::new());
     let base_url = format!("{}/", service.url());
@@ -69,8 +67,8 @@ async fn an_identity_token_is_exchanged_once_until_it_expires() {
 
 #[tokio::test]
 async fn a_failed_exchange_uses_the_old_token_until_shortly_before_its_expiry() {
-    let directory = tempfile::tempdir().unwrap();
-    let (env, clock) = workload(&identity_file(directory.path()), &[]);
+    let home = TempHome::new();
+    let (env, clock) = workload(&identity_file(&home), &[]);
     let refusal =
         json!({"error": {"type": "authentication_error", "message": format!("bad {IDENTITY}")}});
     let replies = [
@@ -96,15 +94,13 @@ async fn a_failed_exchange_uses_the_old_token_until_shortly_before_its_expiry() 
 
 #[tokio::test]
 async fn an_unusable_identity_is_never_sent() {
-    let directory = tempfile::tempdir().unwrap();
-    let empty = directory.path().join("empty");
-    std::fs::write(&empty, " \n").unwrap();
-    let large = directory.path().join("large");
-    std::fs::write(&large, "x".repeat(16 * 1024 + 1)).unwrap();
+    let home = TempHome::new();
+    let empty = home.write("empty", " \n");
+    let large = home.write("large", "x".repeat(16 * 1024 + 1));
     let service = ScriptedServer::start([]).await;
     let federation = AnthropicFederation::new(HttpClient::new());
     for (file, expected) in [
-        (directory.path().join("missing"), "cannot read"),
+        (home.path().join("missing"), "cannot read"),
         (empty, "is empty"),
         (large, "larger than 16 KiB"),
     ] {
@@ -116,7 +112,7 @@ async fn an_unusable_identity_is_never_sent() {
             "{error}"
         );
     }
-    let (env, _clock) = workload(&identity_file(directory.path()), &[]);
+    let (env, _clock) = workload(&identity_file(&home), &[]);
     let plain = federation.token("http://api.example", &env).await;
     assert!(plain.unwrap_err().to_string().contains("https"));
     let unset = Env::fixed([("ANTHROPIC_ORGANIZATION_ID", "org")]);

@@ -104,6 +104,10 @@ async fn device_code_login_can_be_canceled_denied_and_completed() {
     terminal.wait("WDJB-MJHT");
     terminal.send("\x1b");
     terminal.wait_gone("WDJB-MJHT");
+    // Canceling a step returns to the first question.
+    terminal.wait("Choose a sign-in method");
+    terminal.send("\x1b");
+    terminal.wait_gone("Choose a sign-in method");
     start_login();
     terminal.wait("Sign-in failed");
     terminal.wait("access was denied");

@@ -645,8 +645,7 @@ async fn a_request_without_a_credential_is_an_error() {
 #[tokio::test]
 async fn a_federated_token_authenticates_requests_to_anthropic_only() {
     let home = pi_test_support::TempHome::new();
-    let identity = home.path().join("identity");
-    std::fs::write(&identity, "identity").unwrap();
+    let identity = home.write("identity", "identity");
     let token = json!({"access_token": "federated-token", "expires_in": 600}).to_string();
     let reply = pi_test_support::ScriptedReply::full(200, &[], token);
     let service = pi_test_support::ScriptedServer::start([reply]).await;
