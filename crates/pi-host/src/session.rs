@@ -58,6 +58,7 @@ use dialogs::DialogRequests;
 use publish::EventPublisher;
 use state::SessionState;
 use transcript::Transcript;
+use writer::WriteLock;
 
 pub use bash::{BashError, BashRequest, UserCommands};
 pub use compaction::{CompactError, Compaction};
@@ -122,7 +123,7 @@ struct SessionCore {
     transcript: Mutex<Transcript>,
     outline: Mutex<SessionOutline>,
     /// Held while the transcript is changed.
-    writing: Mutex<()>,
+    writing: WriteLock,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     dialogs: DialogRequests,
@@ -172,7 +173,7 @@ impl AgentSession {
             participants: parts.participants,
             outline: Mutex::new(SessionOutline::of(&session)),
             transcript: Mutex::new(Transcript::new(session)),
-            writing: Mutex::default(),
+            writing: WriteLock::new(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             dialogs: DialogRequests::default(),

@@ -177,10 +177,9 @@ fn same_origin_redirects(attempt: redirect::Attempt<'_>) -> redirect::Action {
 /// The `User-Agent` of all requests.
 pub fn user_agent() -> String {
     format!(
-        "pi/{} ({}; rust; {}; rs.{})",
-        pi_env::VERSION,
+        "pi/{} ({}; rust; {})",
+        pi_env::release(),
         std::env::consts::OS,
-        std::env::consts::ARCH,
-        pi_env::RELEASE_NUMBER
+        std::env::consts::ARCH
     )
 }

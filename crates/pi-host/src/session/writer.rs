@@ -1,9 +1,12 @@
 //! Changes the stored session, one change at a time.
 //!
 //! A change is made before the call returns: extensions expect it to be visible then, and no other request of the session
-//! comes in between. On a multi-thread runtime, the other tasks of the thread continue on another one meanwhile.
+//! comes in between. In a process with several sessions, the tasks of the others continue on another thread meanwhile. A
+//! single session has its thread for itself, since front ends have theirs, and handing it over would take longer than
+//! most changes.
 
-use std::sync::{MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pi_extensions::is_on_extension_thread;
 use pi_session::SessionError;
@@ -11,6 +14,25 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::transcript::Transcript;
 use super::{AgentSession, SessionOutline, lock};
+
+/// Number of sessions in this process.
+static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+
+/// Allows one change of a session at a time.
+pub(super) struct WriteLock(Mutex<()>);
+
+impl WriteLock {
+    pub(super) fn new() -> Self {
+        SESSIONS.fetch_add(1, Ordering::Relaxed);
+        Self(Mutex::default())
+    }
+}
+
+impl Drop for WriteLock {
+    fn drop(&mut self) {
+        SESSIONS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// The right to change the session. What depends on a change, such as the selected model, is updated before it is
 /// dropped, so that file and memory agree. Hooks and listeners may write, so they must not be awaited meanwhile; the
@@ -23,10 +45,10 @@ pub(super) struct SessionWriter<'session> {
 impl AgentSession {
     /// Waits for the right to change the session.
     pub(super) fn writer(&self) -> SessionWriter<'_> {
-        let turn = match self.0.writing.try_lock() {
+        let turn = match self.0.writing.0.try_lock() {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Err(TryLockError::WouldBlock) => block(|| lock(&self.0.writing)),
+            Err(TryLockError::WouldBlock) => leave_thread(|| lock(&self.0.writing.0)),
         };
         SessionWriter {
             session: self,
@@ -52,8 +74,18 @@ impl SessionWriter<'_> {
     }
 }
 
-/// Runs work that may wait for the disk. Threads that run a single task, or no task of this program, simply wait.
+/// Runs work that may wait for the disk.
 fn block<Data>(work: impl FnOnce() -> Data) -> Data {
+    if SESSIONS.load(Ordering::Relaxed) > 1 {
+        leave_thread(work)
+    } else {
+        work()
+    }
+}
+
+/// Runs work while the other tasks of this thread continue on another one. Threads that run a single task, or no task of
+/// this program, simply wait.
+fn leave_thread<Data>(work: impl FnOnce() -> Data) -> Data {
     let is_shared = Handle::try_current()
         .is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
     if is_shared && !is_on_extension_thread() {
