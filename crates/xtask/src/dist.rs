@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: builds the binary that people download.
 //!
-//! The `dist` profile optimizes across all crates. On top of it, relocations are packed, the functions a start runs are
-//! placed next to each other, in an order recorded from this build, and symbols and line tables move to a separate file.
+//! The `dist` profile optimizes across all crates. On top of it, relocations are packed, functions with equal code share
+//! it, the functions a start runs are placed next to each other, in an order recorded from this build, and symbols and
+//! line tables move to a separate file.
 
 mod function_order;
 mod starts;
@@ -20,7 +21,7 @@ use starts::StartProfiler;
 /// Maximum size of the binary in bytes; see `docs/performance.md`.
 const MAX_SIZE: u64 = 30_000_000;
 
-/// In the `.comment` section of programs that lld has linked. Other linkers take no list of functions.
+/// In the `.comment` section of programs that lld has linked. Other linkers take no list of functions and fold none.
 const LLD_COMMENT: &[u8] = b"Linker: LLD";
 
 pub(crate) fn run() -> Result<String> {
@@ -37,8 +38,12 @@ pub(crate) fn run() -> Result<String> {
             let (order, count) = record_order(&binary)?;
             let file = format!("-Clink-arg=-Wl,--symbol-ordering-file={}", order.display());
             // Functions that are not in the link under this name are listed as well.
-            let ordering = [file.as_str(), "-Clink-arg=-Wl,--no-warn-symbol-ordering"];
-            binary = build(&[packing, &ordering].concat())?;
+            let linking = [
+                file.as_str(),
+                "-Clink-arg=-Wl,--no-warn-symbol-ordering",
+                "-Clink-arg=-Wl,--icf=all",
+            ];
+            binary = build(&[packing, &linking].concat())?;
             report.push(format!("placed the {count} functions of a start together"));
         }
     }
