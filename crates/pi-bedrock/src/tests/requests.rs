@@ -177,7 +177,7 @@ async fn images_of_an_error_follow_the_results_for_claude() {
         json!({"role": "toolResult", "toolCallId": id, "toolName": "read", "isError": is_error,
             "content": content, "timestamp": NOW})
     };
-    let image = json!({"type": "image", "mimeType": "image/png", "data": "UE5H"});
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "QUJD"});
     let text = json!({"type": "text", "text": "failed"});
     let messages = json!([
         {"role": "user", "content": "hi", "timestamp": NOW},
@@ -195,7 +195,7 @@ async fn images_of_an_error_follow_the_results_for_claude() {
         );
         async move { exchange(&request).await.body.into_value()["messages"][2]["content"].clone() }
     };
-    let sent = json!({"image": {"source": {"bytes": "UE5H"}, "format": "png"}});
+    let sent = json!({"image": {"source": {"bytes": "QUJD"}, "format": "png"}});
     let claude = contents(SONNET).await;
     assert_eq!(
         claude[0]["toolResult"]["content"],

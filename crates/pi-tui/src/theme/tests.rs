@@ -129,7 +129,7 @@ fn unknown_keys_are_rejected() {
     assert_eq!(parse(&source).unwrap().appearance(), ColorScheme::Light);
     source["appearance"] = json!("sepia");
     source["author"] = json!("me");
-    source["colors"]["acent"] = json!(1);
+    source["colors"]["sparkle"] = json!(1);
     source["export"] = json!({"pageBackground": 1});
     source["name"] = json!("system");
     let text = message(&source);
@@ -137,7 +137,7 @@ fn unknown_keys_are_rejected() {
         "name: `system`",
         "appearance: must be",
         "\n  author: unknown key",
-        "colors.acent: unknown key",
+        "colors.sparkle: unknown key",
         "export.pageBackground: unknown key",
     ] {
         assert!(text.contains(part), "{part}: {text}");
