@@ -80,9 +80,9 @@ async fn the_user_agent_is_sent_and_headers_are_merged_in_layers() {
         (sent.method.as_str(), sent.target.as_str()),
         ("POST", "/echo")
     );
-    let version = env!("CARGO_PKG_VERSION");
     let name = sent.header("user-agent").unwrap();
-    assert!(name.starts_with(&format!("pi/{version} (")), "{name}");
+    let release = pi_env::release();
+    assert!(name.starts_with(&format!("pi/{release} (")), "{name}");
     assert_eq!(sent.header("content-type"), Some("application/json"));
     assert_eq!(sent.header("x-layer"), Some("options"));
     assert_eq!(sent.header("x-model"), Some("1"));
