@@ -31,8 +31,8 @@ use selection::ContextSelection;
 pub use settings::{ContextModel, PathSettings};
 pub use source::{EntryMetadata, EntrySource, PathEntries, PathStep};
 
-/// The most messages of a context since its last compaction. No model accepts more, so that reading a conversation of
-/// millions to send it is pointless; earlier messages are left out.
+/// Maximum number of messages in a context since its last compaction; earlier ones are left out. It bounds what is read
+/// to send a conversation of millions of messages, which exceeds context windows anyway.
 pub const MAX_CONTEXT_MESSAGES: usize = 100_000;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -66,6 +66,16 @@ fn check_cwd(session: &Session, fallback_cwd: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Whether the model does not see the beginning of the conversation because it is too long.
+fn is_context_cut(session: &Session) -> bool {
+    // Only then is it worth walking the branch.
+    session.entries().len() > MAX_CONTEXT_MESSAGES
+        && session
+            .current_branch()
+            .context_outline()
+            .is_ok_and(|outline| outline.messages > MAX_CONTEXT_MESSAGES)
+}
+
 /// Returns warnings about the session file for the user.
 pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
     let OpenReport {
@@ -75,12 +85,10 @@ pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
         restored_messages,
         ..
     } = session.open_report();
-    let outline = session.current_branch().context_outline();
     let warnings = [
         (
-            outline.is_ok_and(|outline| outline.messages > MAX_CONTEXT_MESSAGES),
-            "the conversation is longer than any model accepts, so only its last 100,000 messages are sent; \
-             run /compact to summarize them",
+            is_context_cut(session),
+            "only the last 100,000 messages of the conversation are sent to the model; run /compact to summarize it",
         ),
         (
             *torn_tail,
