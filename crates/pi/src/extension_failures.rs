@@ -13,11 +13,12 @@ impl ExtensionUi for PrintedFailures {
     }
 
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        let name = failure.extension.as_deref().unwrap_or("an extension");
-        warn(&format!(
-            "{name} failed in {}: {}",
-            failure.event, failure.error
-        ));
+        let ExtensionFailure { event, error, .. } = &failure;
+        warn(&match &failure.extension {
+            Some(extension) => format!("{extension} failed in {event}: {error}"),
+            // The session reports its own problems this way, too.
+            None => format!("{event}: {error}"),
+        });
         Box::pin(std::future::ready(()))
     }
 }

@@ -196,11 +196,12 @@ impl ExtensionController {
         if self.last_failure.as_ref() == Some(&failure) {
             return Vec::new();
         }
-        let source = match &failure.extension {
-            Some(extension) => format!("Extension \"{extension}\""),
-            None => "An extension".to_owned(),
+        let ExtensionFailure { event, error, .. } = &failure;
+        let mut text = match &failure.extension {
+            Some(extension) => format!("Extension \"{extension}\" failed ({event}): {error}"),
+            // The session reports its own problems this way, too.
+            None => format!("{event}: {error}"),
         };
-        let mut text = format!("{source} failed ({}): {}", failure.event, failure.error);
         let stack = failure.stack.as_deref().unwrap_or_default();
         for line in stack.lines().skip(1).take(STACK_LINES) {
             text.push_str("\n  ");
