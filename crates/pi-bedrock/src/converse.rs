@@ -7,7 +7,9 @@ use http::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use pi_env::env_vars::{BEDROCK_BEARER_TOKEN, BEDROCK_SKIP_AUTH};
 use pi_http::{HeaderOverrides, HttpClient, ResponseHead};
 use pi_protocol::{Diagnostic, ProviderError};
-use pi_providers::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest};
+use pi_providers::wire::{
+    BodyEncoding, Decoder, HttpExchange, HttpProtocol, OutgoingRequest, StreamEventParser,
+};
 use pi_providers::{ModelRequest, strict_tools_fallback};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -15,6 +17,7 @@ use crate::capabilities::BedrockCapabilities;
 use crate::credentials::{AwsSettings, CredentialCache};
 use crate::decode::ConverseDecoder;
 use crate::endpoint::BedrockEndpoint;
+use crate::event_stream::EventStreamParser;
 
 /// AWS's own clients make three attempts.
 const MIN_RETRIES: u32 = 2;
@@ -45,6 +48,10 @@ impl HttpProtocol for BedrockConverse {
 
     fn decoder(&self, _request: &ModelRequest) -> Box<dyn Decoder> {
         Box::new(ConverseDecoder::default())
+    }
+
+    fn stream_event_parser(&self) -> Box<dyn StreamEventParser> {
+        Box::new(EventStreamParser::default())
     }
 
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError {

@@ -8,6 +8,8 @@ use aws_smithy_types::event_stream::Message;
 use aws_smithy_types::str_bytes::StrBytes;
 use bytes::{Buf, BytesMut};
 use pi_protocol::ProviderError;
+use pi_providers::wire::StreamEventParser;
+use serde_json::{Value, json};
 
 /// Upper bound for a frame: services send up to 16 MiB of payload, plus headers.
 const MAX_FRAME: usize = 24 * 1024 * 1024;
@@ -72,6 +74,24 @@ impl EventStreamParser {
                 "The service sent an event-stream frame that cannot be decoded: {error}"
             ))
         })
+    }
+}
+
+/// Events for hooks: the payload of each frame below the type of its event.
+impl StreamEventParser for EventStreamParser {
+    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<Value>, ProviderError> {
+        let mut events = Vec::new();
+        self.push(bytes, |frame| {
+            let name = match frame.kind {
+                FrameKind::Event(name) | FrameKind::Exception(name) => name,
+                FrameKind::Error { code, .. } => code,
+            };
+            if let Ok(payload) = serde_json::from_slice::<Value>(frame.payload) {
+                events.push(json!({ name: payload }));
+            }
+            Ok(())
+        })?;
+        Ok(events)
     }
 }
 
@@ -190,6 +210,23 @@ mod tests {
                 expected,
                 "chunks of {size}"
             );
+        }
+    }
+
+    #[test]
+    fn hooks_receive_each_event_below_its_type() {
+        let body = [
+            event_frame("metadata", "{\"x\":1}"),
+            event_frame("odd", "no JSON"),
+        ]
+        .concat();
+        for size in [1, body.len()] {
+            let mut parser = EventStreamParser::default();
+            let events = body
+                .chunks(size)
+                .flat_map(|chunk| parser.parse(chunk).unwrap());
+            let events: Vec<_> = events.collect();
+            assert_eq!(events, [json!({"metadata": {"x": 1}})]);
         }
     }
 

@@ -264,6 +264,11 @@ impl<B: Backend> Lane<B> {
                 Outcome::Recorded(recorded.map_err(|error| error.0))
             }
             Effect::Continue => Outcome::Continued,
+            Effect::Route => {
+                let token = backend.control().begin(CancelScope::Run);
+                let routed = backend.route(token).await;
+                Outcome::Routed(routed.map_err(|error| error.0))
+            }
             Effect::Preflight(call) => Outcome::Preflighted(tools::preflight(&backend, call).await),
             Effect::FinishTurn(turn) => Outcome::TurnFinished(backend.finish_turn(turn).await),
             Effect::CheckContext(check) => Outcome::ContextChecked(backend.check_context(check)),
@@ -309,8 +314,7 @@ impl<B: Backend> Lane<B> {
     async fn stream(&mut self) {
         let backend = self.backend.clone();
         let cancel = backend.control().begin(CancelScope::Run);
-        let level = backend.control().machine().selection().thinking_level;
-        let request = RequestStart::now(level);
+        let request = RequestStart::now(backend.thinking_level());
         let mut response = match backend.stream(cancel).await {
             Ok(response) => response,
             Err(error) => return self.feed(Outcome::RequestFailed(error.0)),

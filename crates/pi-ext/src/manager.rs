@@ -26,8 +26,8 @@ use crate::running_hooks::RunningHooks;
 pub use functions::UiCall;
 use functions::{
     ABORT, BIND, COMPLETE_COMMAND, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION, PREPARE_ARGUMENTS,
-    PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, RUN_CALLBACK, RUN_COMMAND, RUN_SHORTCUT,
-    SET_FLAGS, SIGN_IN, STREAM,
+    PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, ROUTE, RUN_CALLBACK, RUN_COMMAND,
+    RUN_SHORTCUT, SET_FLAGS, SIGN_IN, STREAM,
 };
 use hook_dispatch::BlockedHosts;
 pub use hook_dispatch::{HookDispatch, HookProbe, HostRecovery};
@@ -246,6 +246,24 @@ impl ExtensionManager {
     ) -> Result<Value, EngineError> {
         let values = vec![extension.into(), provider.into(), context];
         self.call_extension(extension, REFRESH_MODELS, values).await
+    }
+
+    /// Chooses the model of a request to a virtual model. `signal` cancels it.
+    pub async fn route(
+        &self,
+        extension: &str,
+        (provider, id): (&str, &str),
+        request: Value,
+        signal: u64,
+    ) -> Result<Value, EngineError> {
+        let values = vec![
+            extension.into(),
+            provider.into(),
+            id.into(),
+            request,
+            signal.into(),
+        ];
+        self.call_extension(extension, ROUTE, values).await
     }
 
     /// Signs in to a provider. The host receives its prompts and notices under the signal ID.

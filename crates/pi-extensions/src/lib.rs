@@ -31,6 +31,7 @@ mod session_events;
 mod sign_in;
 mod startup_ui;
 mod tool;
+mod virtual_model;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -151,6 +152,7 @@ impl SessionExtensions {
                 "the models of an extension's provider did not load in time".to_owned(),
             ));
         }
+        extensions.register_virtual_models(diagnostics);
         let binding = extensions.0.engine.bind(Value::Object(flags));
         let bound = extensions.0.within_load_limit(binding).await;
         if let Err(error) = bound.unwrap_or(Err(EngineError::Stuck)) {
@@ -238,6 +240,20 @@ impl SessionExtensions {
         }
         for (provider, error) in models.refresh(refresh).await.errors {
             tracing::warn!(provider, %error, "provider of an extension is not ready");
+        }
+    }
+
+    fn register_virtual_models(&self, diagnostics: &mut Vec<ConfigDiagnostic>) {
+        let registered = std::mem::take(&mut self.0.bridge.registry().virtual_models);
+        for (extension, model) in registered {
+            let path = PathBuf::from(&extension);
+            let models = &self.0.bridge.models;
+            if let Err(error) = virtual_model::register(&self.0, models, extension, model) {
+                diagnostics.push(ConfigDiagnostic {
+                    path: Some(path),
+                    ..error_diagnostic(error.to_string())
+                });
+            }
         }
     }
 

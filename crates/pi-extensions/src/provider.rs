@@ -122,7 +122,11 @@ async fn stream_response(
     let outcome = loop {
         tokio::select! {
             biased;
-            Some(event) = events.recv() => {
+            Some(mut event) = events.recv() => {
+                if let Some(data) = provider_event(&mut event) {
+                    report_provider_event(&request, data).await;
+                    continue;
+                }
                 apply(writer.message(), event);
                 writer.flush().await;
                 if let Err(error) = writer.check_budget() {
@@ -136,8 +140,11 @@ async fn stream_response(
         }
     };
     lock(&shared.bridge.streams.responses).remove(&signal);
-    while let Ok(event) = events.try_recv() {
-        apply(writer.message(), event);
+    while let Ok(mut event) = events.try_recv() {
+        match provider_event(&mut event) {
+            Some(data) => report_provider_event(&request, data).await,
+            None => apply(writer.message(), event),
+        }
     }
     let last = outcome.map_err(error_message).and_then(|value| {
         serde_json::from_value::<AssistantMessage>(value).map_err(|error| error.to_string())
@@ -238,6 +245,18 @@ enum StreamEventData {
     },
     #[serde(other)]
     Unknown,
+}
+
+/// Returns what the provider itself received, for hooks; `None` for other events.
+fn provider_event(event: &mut Value) -> Option<Value> {
+    let is_own = event.get("type").and_then(Value::as_str) == Some("provider_event");
+    is_own.then(|| event.get_mut("data").map(Value::take).unwrap_or_default())
+}
+
+async fn report_provider_event(request: &ModelRequest, data: Value) {
+    if let Some(hooks) = &request.options.hooks {
+        hooks.on_stream_event(data, &request.model).await;
+    }
 }
 
 /// Applies a stream event to the response; invalid events are ignored.

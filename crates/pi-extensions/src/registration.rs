@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pi_core::{ToolExposure, ToolMetadata, ToolNamespace};
-use pi_protocol::SourceInfo;
 use pi_protocol::json::JsonObject;
+use pi_protocol::{Modality, SourceInfo, ThinkingLevel};
 use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +25,7 @@ pub(crate) struct Registrations {
     /// Whether the extension chooses how calls of any tool are drawn.
     pub renders_tools: bool,
     pub providers: Vec<ProviderData>,
+    pub virtual_models: Vec<VirtualModelData>,
     /// The events handled by any extension so far.
     pub events: Vec<String>,
 }
@@ -111,6 +112,34 @@ pub(crate) struct ProviderData {
     pub sign_in: Option<SignInData>,
 }
 
+/// The serializable part of a virtual model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VirtualModelData {
+    pub provider: String,
+    pub id: String,
+    pub name: String,
+    /// The levels offered for selection.
+    #[serde(default = "only_off")]
+    pub thinking_levels: Vec<ThinkingLevel>,
+    /// 0 if unknown.
+    #[serde(default)]
+    pub context_window: u64,
+    /// 0 if unknown.
+    #[serde(default)]
+    pub max_tokens: u64,
+    #[serde(default = "text_and_images")]
+    pub input: Vec<Modality>,
+}
+
+fn only_off() -> Vec<ThinkingLevel> {
+    vec![ThinkingLevel::Off]
+}
+
+fn text_and_images() -> Vec<Modality> {
+    vec![Modality::Text, Modality::Image]
+}
+
 /// A command and the extension it belongs to.
 pub(crate) struct OwnedCommand {
     pub extension: String,
@@ -137,6 +166,7 @@ pub(crate) struct ExtensionRegistry {
     /// The first extension that chooses how calls of any tool are drawn.
     pub tool_renderer: Option<String>,
     pub providers: Vec<(String, ProviderData)>,
+    pub virtual_models: Vec<(String, VirtualModelData)>,
     pub events: HashSet<String>,
     pub sources: HashMap<String, SourceInfo>,
 }
@@ -182,6 +212,9 @@ impl ExtensionRegistry {
         let providers = registrations.providers.into_iter();
         self.providers
             .extend(providers.map(|provider| (extension.clone(), provider)));
+        let virtual_models = registrations.virtual_models.into_iter();
+        self.virtual_models
+            .extend(virtual_models.map(|model| (extension.clone(), model)));
         self.events = registrations.events.into_iter().collect::<HashSet<_>>();
         self.sources.insert(extension, source_info.clone());
         clashes

@@ -44,6 +44,8 @@ pub struct ModelFlags {
 pub(crate) struct PriorChoice {
     /// The model that was selected or used last.
     pub(crate) model: Option<ContextModel>,
+    /// The model that was selected last, which applies if it is virtual.
+    pub(crate) selected: Option<ContextModel>,
     /// The thinking level, if one was recorded.
     pub(crate) thinking_level: Option<ThinkingLevel>,
 }
@@ -65,6 +67,7 @@ impl PriorChoice {
         };
         Ok(Some(Self {
             model: settings.model,
+            selected: settings.selected_model,
             thinking_level,
         }))
     }
@@ -286,7 +289,14 @@ fn choose_unnamed(
         let model = models.model(provider, id)?;
         models.is_authenticated(&model.provider).then_some(model)
     };
-    let left_with = prior.and_then(|prior| prior.model.as_ref());
+    let is_virtual = |selected: &&ContextModel| {
+        let model = models.model(&selected.provider, &selected.model_id);
+        model.is_some_and(|model| model.is_virtual())
+    };
+    let left_with = prior.and_then(|prior| {
+        let selected = prior.selected.as_ref().filter(is_virtual);
+        selected.or(prior.model.as_ref())
+    });
     if let Some(left_with) = left_with
         && let Some(model) = usable(&left_with.provider, &left_with.model_id)
     {

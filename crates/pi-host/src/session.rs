@@ -24,6 +24,7 @@ mod queue;
 mod replace;
 mod requests;
 mod retry;
+mod routing;
 mod snapshot;
 mod state;
 mod status;
@@ -145,6 +146,7 @@ impl AgentSession {
         let (settings, env) = (parts.settings.clone(), parts.env.clone());
         let mut machine = Machine::new(Selection {
             model: parts.model,
+            routed: None,
             thinking_level,
             scoped_models: parts.scoped_models,
             sequential_tools: parts.tools.sequential(&active),

@@ -297,6 +297,9 @@ async fn build_models(
         has_local_server: extensions.contains(BuiltinExtension::LlamaCpp),
         ..ModelsOptions::default()
     });
+    if let Err(error) = pi_model_tasks::register_providers(&models) {
+        diagnostics.push(diagnostic(DiagnosticLevel::Warning, &error, None));
+    }
     let file = agent_dir.models_file();
     match read_models_file::<ProviderConfig>(&file) {
         Ok(providers) => {

@@ -39,6 +39,7 @@ mod llama;
 mod message;
 mod model;
 mod model_glob;
+mod model_route;
 mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
@@ -101,6 +102,10 @@ pub use model::{
     PromptCacheLifetimes, TokenRates, api,
 };
 pub use model_glob::ModelGlob;
+pub use model_route::{
+    FailedRoute, ModelRoute, RouteReason, RouteRequest, RouteTarget, RoutedModel,
+    VIRTUAL_MODEL_STATE_ENTRY, VirtualModelState,
+};
 pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};

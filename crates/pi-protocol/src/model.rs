@@ -26,6 +26,8 @@ pub mod api {
     pub const BEDROCK_CONVERSE_STREAM: &str = "bedrock-converse-stream";
     /// pi's own protocol, served by Radius gateways.
     pub const PI_MESSAGES: &str = "pi-messages";
+    /// The API of virtual models, which choose another model for each request. No wire API serves it.
+    pub const PI_VIRTUAL: &str = "pi-virtual";
 
     pub const ALL: [&str; 10] = [
         ANTHROPIC_MESSAGES,
@@ -150,6 +152,11 @@ impl Model {
     /// Returns whether both have the same provider and model ID.
     pub fn is_same(&self, other: &Self) -> bool {
         self.provider == other.provider && self.id == other.id
+    }
+
+    /// Whether the model chooses another model for each request.
+    pub fn is_virtual(&self) -> bool {
+        self.api == api::PI_VIRTUAL
     }
 
     /// Returns a compat value by its JSON name.

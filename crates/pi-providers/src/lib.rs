@@ -52,9 +52,10 @@ pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
 pub use registry::{
     ConfigError, ConfiguredOAuth, CostOverride, ExtensionProvider, HeaderTemplates,
-    InMemoryModelsStore, LlamaRouter, ModelConfig, ModelList, ModelOverride, Models, ModelsOptions,
-    ModelsStore, ModelsStoreError, NetworkAccess, Provider, ProviderConfig, ProviderDriver,
-    ProviderLayer, RefreshContext, RefreshOptions, RefreshReport, Registration, StoredModels,
-    Telemetry,
+    InMemoryModelsStore, LlamaRouter, ModelConfig, ModelList, ModelOverride, ModelRouter, Models,
+    ModelsOptions, ModelsStore, ModelsStoreError, NetworkAccess, Provider, ProviderConfig,
+    ProviderDriver, ProviderLayer, RefreshContext, RefreshOptions, RefreshReport, Registration,
+    ResolvedRoute, RouteError, RouteQuery, StoredModels, Telemetry, VirtualModel,
+    last_successful_response, physical_model, route_request,
 };
 pub use stream::{AssistantStream, StreamWriter};

@@ -20,9 +20,11 @@ mod radius;
 mod refresh;
 mod remote_catalog;
 mod request;
+mod routing;
 mod store;
 #[cfg(test)]
 mod tests;
+mod virtual_models;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -39,6 +41,9 @@ pub use provider::{
     ExtensionProvider, HeaderTemplates, ModelList, Provider, ProviderDriver, RefreshContext,
 };
 pub use refresh::{NetworkAccess, RefreshOptions, RefreshReport};
+pub use routing::{
+    ResolvedRoute, RouteError, RouteQuery, last_successful_response, physical_model, route_request,
+};
 pub use store::{InMemoryModelsStore, ModelsStore, ModelsStoreError, StoredModels};
 
 use crate::providers::builtin_providers;
@@ -49,6 +54,8 @@ use layered::LayeredProvider;
 use llama::LlamaProvider;
 pub use llama::router::LlamaRouter;
 use radius::RadiusProvider;
+use virtual_models::VirtualProvider;
+pub use virtual_models::{ModelRouter, VirtualModel};
 
 /// Dependencies and settings of [`Models`]. All fields have defaults.
 pub struct ModelsOptions {
@@ -93,6 +100,8 @@ pub enum Registration {
     /// An extension's registration. It is merged over an earlier one and replaces a registered
     /// [`Registration::Provider`].
     Extension(ExtensionProvider),
+    /// A model that chooses another one for each request. It replaces one with the same ID.
+    Virtual(VirtualModel),
 }
 
 /// Identifies the layer to remove.
@@ -136,6 +145,7 @@ struct ProviderEntry {
     gateway: Option<Arc<dyn Provider>>,
     file: Option<Arc<ProviderConfig>>,
     extension: Option<ExtensionProvider>,
+    virtual_models: Vec<VirtualModel>,
     /// The composition of all layers.
     active: Option<Arc<dyn Provider>>,
 }
@@ -186,9 +196,20 @@ impl Models {
         }))
     }
 
-    /// Returns the HTTP client and environment for provider requests.
-    fn connections(&self) -> (&HttpClient, &Env) {
-        (&self.0.http, &self.0.env)
+    /// Returns the HTTP client for requests to providers.
+    pub fn http(&self) -> &HttpClient {
+        &self.0.http
+    }
+
+    pub fn env(&self) -> &Env {
+        &self.0.env
+    }
+
+    /// Returns the `models.json` entry of a provider.
+    pub fn file_config(&self, provider: &str) -> Option<Arc<ProviderConfig>> {
+        let state = self.state();
+        let mut entries = state.entries.iter();
+        entries.find(|entry| entry.id == provider)?.file.clone()
     }
 
     /// Returns all providers: the built-in ones by ID, then the others in registration order.
@@ -296,12 +317,31 @@ impl Models {
 
     /// Removes a layer, exposing those below it.
     pub fn unregister(&self, id: &str, layer: ProviderLayer) {
+        self.change_entry(id, |entry| entry.remove_layer(layer, &self.0.wire));
+    }
+
+    /// Removes a virtual model.
+    pub fn unregister_virtual(&self, provider: &str, model: &str) {
+        self.change_entry(provider, |entry| {
+            entry.virtual_models.retain(|known| known.model.id != model);
+            entry.recompose(&self.0.wire);
+        });
+    }
+
+    /// Returns whether any virtual model is registered.
+    pub fn has_virtual_models(&self) -> bool {
+        let state = self.state();
+        let mut entries = state.entries.iter();
+        entries.any(|entry| !entry.virtual_models.is_empty())
+    }
+
+    fn change_entry(&self, id: &str, change: impl FnOnce(&mut ProviderEntry)) {
         let mut state = self.state_mut();
         let Some(index) = state.entries.iter().position(|entry| entry.id == id) else {
             return;
         };
         let mut entry = state.entries.remove(index);
-        entry.remove_layer(layer, &self.0.wire);
+        change(&mut entry);
         if entry.active.is_some() {
             state.entries.insert(index, entry);
         } else {
@@ -337,6 +377,7 @@ impl ProviderEntry {
             gateway: None,
             file: None,
             extension: None,
+            virtual_models: Vec::new(),
             active: None,
         }
     }
@@ -382,6 +423,24 @@ impl ProviderEntry {
                 }
                 outcome
             }
+            Registration::Virtual(added) => {
+                let id = &added.model.id;
+                if id.trim().is_empty() {
+                    return Err(ConfigError::NoVirtualId);
+                }
+                let has_id = |model: &Arc<Model>| model.id == *id && !model.is_virtual();
+                let active = self.active.as_deref();
+                if active.is_some_and(|active| models_of(active).iter().any(has_id)) {
+                    let (provider, model) = (self.id.clone(), id.clone());
+                    return Err(ConfigError::NotVirtual { provider, model });
+                }
+                let own = &mut self.virtual_models;
+                match own.iter_mut().find(|known| known.model.id == *id) {
+                    Some(known) => *known = added,
+                    None => own.push(added),
+                }
+                self.compose(wire)
+            }
         }
     }
 
@@ -399,8 +458,16 @@ impl ProviderEntry {
     fn recompose(&mut self, wire: &WireApis) {
         if let Err(error) = self.compose(wire) {
             tracing::warn!(provider = self.id, %error, "provider configuration is no longer valid");
-            self.active = self.base();
+            self.active = self.with_virtual_models(self.base());
         }
+    }
+
+    fn with_virtual_models(&self, base: Option<Arc<dyn Provider>>) -> Option<Arc<dyn Provider>> {
+        if self.virtual_models.is_empty() {
+            return base;
+        }
+        let models = self.virtual_models.clone();
+        Some(Arc::new(VirtualProvider::new(&self.id, base, models)))
     }
 
     fn base(&self) -> Option<Arc<dyn Provider>> {
@@ -410,7 +477,8 @@ impl ProviderEntry {
 
     fn compose(&mut self, wire: &WireApis) -> Result<(), ConfigError> {
         let base = self.base();
-        self.active = if self.file.is_none() && self.extension.is_none() {
+        let composed: Option<Arc<dyn Provider>> = if self.file.is_none() && self.extension.is_none()
+        {
             base
         } else {
             Some(Arc::new(LayeredProvider::new(
@@ -421,6 +489,7 @@ impl ProviderEntry {
                 wire.clone(),
             )?))
         };
+        self.active = self.with_virtual_models(composed);
         Ok(())
     }
 }

@@ -387,7 +387,10 @@ impl RequestDriver<'_> {
         let idle = self.request.options.timeouts.idle;
         let mut budget = TransportBudget::new(idle);
         let mut decoder = self.protocol.decoder(&self.request);
-        let mut reporter = StreamEventReporter::new(self.hooks(), &self.request.model);
+        let mut reporter = {
+            let parser = || self.protocol.stream_event_parser();
+            StreamEventReporter::new(self.hooks(), &self.request.model, parser)
+        };
         loop {
             let chunk = TimeoutKind::Idle
                 .enforce(idle, route, response.chunk())

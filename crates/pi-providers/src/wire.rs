@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use pi_http::{HeaderOverrides, HttpClient, ResponseHead};
+use pi_http::{HeaderOverrides, HttpClient, ResponseHead, SseParser};
 use pi_protocol::{Diagnostic, MessageBuilder, ProviderError};
 use serde::Serialize;
 use serde_json::Value;
@@ -65,6 +65,12 @@ fn encode_error(error: &serde_json::Error) -> ProviderError {
     ProviderError::invalid(format!("Cannot encode the request: {error}"))
 }
 
+/// Splits a response into the events that the provider sent.
+pub trait StreamEventParser: Send {
+    /// Consumes the next bytes and returns the events they complete.
+    fn parse(&mut self, bytes: &[u8]) -> Result<Vec<Value>, ProviderError>;
+}
+
 /// A wire API as seen by the transport. Futures are boxed so that one copy of the transport serves all of them.
 pub trait HttpProtocol: Send + Sync + 'static {
     /// Builds the request. A retry sends the same exchange again, with a new decoder.
@@ -75,6 +81,11 @@ pub trait HttpProtocol: Send + Sync + 'static {
 
     /// Creates the decoder for one response.
     fn decoder(&self, request: &ModelRequest) -> Box<dyn Decoder>;
+
+    /// Creates the parser of one response for hooks; server-sent events by default.
+    fn stream_event_parser(&self) -> Box<dyn StreamEventParser> {
+        Box::new(SseParser::new())
+    }
 
     /// Builds and classifies the error for a failed response.
     fn error(&self, head: &ResponseHead, body: &str) -> ProviderError;

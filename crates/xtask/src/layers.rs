@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 28] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -24,6 +24,18 @@ const LAYERS: [(&str, &[&str]); 27] = [
     (
         "pi-bedrock",
         &["pi-providers", "pi-http", "pi-env", "pi-protocol"],
+    ),
+    // Image and classifier models, which do not chat.
+    (
+        "pi-model-tasks",
+        &[
+            "pi-providers",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-packed",
+            "pi-protocol",
+        ],
     ),
     ("pi-tui", &[]),
     ("pi-markdown", &["pi-tui"]),
@@ -82,6 +94,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-config",
             "pi-context",
             "pi-session",
+            "pi-model-tasks",
             "pi-providers",
             "pi-auth",
             "pi-http",
@@ -158,6 +171,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-extensions",
     "pi-session",
     "pi-tools",
+    "pi-model-tasks",
     "pi-providers",
     "pi-auth",
     "pi-http",
@@ -175,7 +189,14 @@ const OWNERS: [(&str, &[&str]); 6] = [
     ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",
-        &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
+        &[
+            "pi-http",
+            "pi-auth",
+            "pi-providers",
+            "pi-bedrock",
+            "pi-model-tasks",
+            "pi-ext",
+        ],
     ),
     ("rquickjs", &["pi-ext"]),
     ("syntect", &["pi-markdown"]),
@@ -383,8 +404,8 @@ mod tests {
                 "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
                 "pi-rpc depends on pi-tools, but may use only pi-host and pi-protocol",
                 "pi-rpc depends on pi-tui, but may use only pi-host and pi-protocol",
-                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
-                 pi-ext may",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, \
+                 pi-model-tasks and pi-ext may",
                 "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",

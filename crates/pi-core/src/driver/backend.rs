@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
+use pi_protocol::{
+    AgentMessage, Answer, Request, SessionEvent, SharedMessage, ThinkingLevel, ToolCall,
+};
 use pi_providers::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
@@ -89,6 +91,16 @@ pub trait Backend: Clone + Send + Sync + 'static {
 
     /// Lets the hooks replace a message, then stores it.
     fn record(&self, message: SharedMessage) -> BoxFuture<'_, Result<SharedMessage, HookError>>;
+
+    /// Chooses the model that answers the next request of a virtual model.
+    fn route(&self, _cancel: CancellationToken) -> BoxFuture<'_, Result<(), HookError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns the thinking level of the next request.
+    fn thinking_level(&self) -> ThinkingLevel {
+        self.control().machine().selection().thinking_level
+    }
 
     /// Starts a request with the current conversation.
     fn stream(

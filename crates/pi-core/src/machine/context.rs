@@ -36,6 +36,8 @@ pub(super) struct Context {
 pub struct Selection {
     /// `None` until a model is selected.
     pub model: Option<Arc<Model>>,
+    /// The model of the last request, if the selected one is virtual.
+    pub routed: Option<Arc<Model>>,
     /// Reasoning effort for requests.
     pub thinking_level: ThinkingLevel,
     /// The models to cycle through; if empty, all available ones.
@@ -46,6 +48,18 @@ pub struct Selection {
     pub sequential_tools: Vec<String>,
     /// Whether the tool calls of one response run in parallel.
     pub execution_mode: ExecutionMode,
+}
+
+impl Selection {
+    pub(super) fn is_virtual(&self) -> bool {
+        self.model.as_ref().is_some_and(|model| model.is_virtual())
+    }
+
+    /// Returns the model whose limits apply to the last request.
+    fn limits_model(&self) -> Option<&Arc<Model>> {
+        let routed = self.routed.as_ref().filter(|_| self.is_virtual());
+        routed.or(self.model.as_ref())
+    }
 }
 
 /// Messages that are accepted, but neither stored nor queued.
@@ -131,7 +145,7 @@ impl Context {
 
     /// Whether a failed response is going to be repeated.
     pub(super) fn is_retry_due(&self, message: &SharedMessage) -> bool {
-        let model = self.selection.model.as_ref();
+        let model = self.selection.limits_model();
         let window = model.map_or(0, |model| model.context_window);
         self.retry.is_due(message, window)
     }

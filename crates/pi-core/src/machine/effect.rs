@@ -62,6 +62,8 @@ pub enum Effect {
     Record(SharedMessage),
     /// Do nothing. Outcome: `Continued`, after the hooks of the events before it.
     Continue,
+    /// Choose the model that answers the next request of a virtual model. Outcome: `Routed`.
+    Route,
     /// Call the model. Outcome: any number of `Response`, the last of which is terminal, or `RequestFailed`.
     Stream,
     /// Validate a call and decide about it. Outcome: `Preflighted`.
@@ -118,6 +120,7 @@ impl Effect {
             | Self::Compose
             | Self::Record(_)
             | Self::Continue
+            | Self::Route
             | Self::Stream
             | Self::Preflight(_)
             | Self::FinishTurn(_)
@@ -206,6 +209,8 @@ pub enum ContextCheck {
         recovery: RecoveryState,
     },
     BetweenTurns,
+    /// A request of a virtual model was routed to a model, whose context window may be smaller.
+    Routed,
     AfterRun {
         response: SharedMessage,
         tool_results: Vec<SharedMessage>,

@@ -125,6 +125,8 @@ pub enum Outcome {
     Recorded(Result<SharedMessage, String>),
     Continued,
     Response(AssistantMessageEvent),
+    /// The request of a virtual model has a route, or why it has none.
+    Routed(Result<(), String>),
     /// A hook failed before the request was sent.
     RequestFailed(String),
     Preflighted(PreflightOutcome),

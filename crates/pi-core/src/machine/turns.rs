@@ -51,6 +51,10 @@ enum LoopPhase {
     },
     /// Recording the messages of a request, then sending it.
     Requesting,
+    /// The model of the request is being chosen.
+    Routing,
+    /// The context is checked, and compacted if necessary, for the chosen model.
+    FittingRoute(ContextCompaction),
     /// Receiving a response; `None` until it starts.
     Streaming(Option<LiveMessage>),
     /// Recording a response.
@@ -169,6 +173,7 @@ impl TurnLoop {
                 _ => {}
             },
             Outcome::Response(event) => self.response_event(event, *flags, cx),
+            Outcome::Routed(route) => self.routed(route, *flags, cx),
             Outcome::RequestFailed(error) => self.fail(error, *flags, cx),
             Outcome::Preflighted(outcome) => {
                 let aborted = flags.aborted;
@@ -216,10 +221,11 @@ impl TurnLoop {
                 let skip = *skip_first_poll;
                 self.poll(PollPoint::LoopStart { skip }, cx);
             }
-            LoopPhase::Requesting => {
-                self.phase = LoopPhase::Streaming(None);
-                cx.push(Effect::Stream);
+            LoopPhase::Requesting if cx.selection.is_virtual() => {
+                self.phase = LoopPhase::Routing;
+                cx.push(Effect::Route);
             }
+            LoopPhase::Requesting => self.stream(cx),
             LoopPhase::RunningTools { complete: true, .. } => self.batch_completed(cx),
             LoopPhase::Failing => {
                 if let Some(message) = self.new_messages.last().cloned() {
@@ -358,10 +364,10 @@ impl TurnLoop {
         cx.push(Effect::Continue);
     }
 
-    /// Whether a summary is being written between two turns.
+    /// Whether a summary is being written between two turns, or before a routed request.
     pub(super) fn is_compacting(&self) -> bool {
         matches!(&self.phase, LoopPhase::BetweenTurns { compaction, .. }
-            if compaction.is_in_progress())
+            | LoopPhase::FittingRoute(compaction) if compaction.is_in_progress())
     }
 
     /// Returns the response being streamed.

@@ -1,8 +1,13 @@
 // `@earendil-works/pi-agent-core`: the agent loop and compaction.
-import { agentLoop, agentLoopContinue } from "pi:pi/agent_loop";
+import { agentLoop, agentLoopContinue, runToolCall, setDefaultStreamFn } from "pi:pi/agent_loop";
+import { PI_ATTRIBUTION } from "pi:modules/pi-ai";
 
 export { Agent } from "pi:pi/agent";
-export { agentLoop, agentLoopContinue };
+export { agentLoop, agentLoopContinue, runToolCall, setDefaultStreamFn };
+
+// How agents identify themselves to providers.
+export const DEFAULT_AGENT_IDENTITY = { attribution: PI_ATTRIBUTION };
+
 export { uuidv7 } from "pi:modules/pi-ai";
 export {
   calculateContextTokens,

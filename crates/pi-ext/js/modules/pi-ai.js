@@ -201,3 +201,6 @@ export function withoutInitialSystemMessage(messages) {
 export function formatThrownValue(value) {
   return value instanceof Error ? value.message : String(value);
 }
+
+// How pi identifies itself to providers that count requests by client.
+export const PI_ATTRIBUTION = Object.freeze({ name: "pi", url: "https://pi.dev", categories: Object.freeze(["cli-agent"]) });

@@ -13,6 +13,24 @@ export {
   setCapabilityOverrides,
   setCellDimensions,
 } from "pi:tui/capabilities";
+export {
+  backgroundAnsi,
+  colorToHex,
+  colorToOkhsl,
+  colorToOklch,
+  colorToRgb,
+  foregroundAnsi,
+  getTerminalColorMode,
+  indexedColor,
+  mixColors,
+  okhslColor,
+  oklabToOkhslLightness,
+  oklchColor,
+  parseColor,
+  rgbColor,
+  styleText,
+  styleTextWithAnsi,
+} from "pi:tui/colors";
 export { compositeTuiLine } from "pi:tui/composite";
 export { Container } from "pi:tui/container";
 export { Editor } from "pi:tui/editor";
@@ -56,6 +74,14 @@ export {
   wrapTextWithAnsi,
 } from "pi:tui/measure";
 export { MouseRegion } from "pi:tui/mouse_region";
+export {
+  formatProgramStatus,
+  getSelectPageIndex,
+  isAppleTerminalSession,
+  renderFakeCursor,
+  replaceControlCharacters,
+  setImageTranscoder,
+} from "pi:tui/terminal_text";
 export { ProcessTerminal } from "pi:tui/process_terminal";
 export { ScrollView } from "pi:tui/scroll_view";
 export { SelectList } from "pi:tui/select_list";

@@ -6,33 +6,57 @@ import { errorsOf } from "pi:pi/schema_check";
 const isStop = (reason) => reason === "error" || reason === "aborted";
 const textOf = (text) => [{ type: "text", text }];
 
-// Runs one tool call. Errors become error results.
-async function runTool(tools, call, config, context, signal, emit) {
-  const tool = tools.find((candidate) => candidate.name === call.name);
+let defaultStream = streamModel;
+
+// Sets the stream function of loops that are started without one.
+export function setDefaultStreamFn(streamFn) {
+  defaultStream = streamFn;
+}
+
+// Runs one tool call without emitting events. Errors become error results. A call that did not run has no duration.
+export async function runToolCall(call, options) {
+  const { tools, context, signal, onUpdate = () => {}, beforeToolCall, afterToolCall } = options;
+  const tool = (tools ?? context?.tools ?? []).find((candidate) => candidate.name === call.name);
   let result;
   let isError = false;
-  emit({ type: "tool_execution_start", toolCallId: call.id, toolName: call.name, args: call.arguments });
+  let startedAt;
+  const elapsed = () => (startedAt === undefined ? {} : { durationMs: Math.round(performance.now() - startedAt) });
+  let duration = {};
   try {
     if (!tool) throw new Error(`Tool ${call.name} not found`);
     const args = tool.prepareArguments ? tool.prepareArguments(call.arguments) : structuredClone(call.arguments ?? {});
     const [problem] = errorsOf(tool.parameters, args);
     if (problem) throw new Error(`Invalid arguments: ${problem.path || "root"}: ${problem.message}`);
-    const verdict = await config.beforeToolCall?.({ toolCall: call, args, context }, signal);
+    const verdict = await beforeToolCall?.({ toolCall: call, args, context }, signal);
     if (verdict?.block) throw new Error(verdict.reason ?? "Tool call was blocked");
-    const onUpdate = (partialResult) => emit({ type: "tool_execution_update", toolCallId: call.id, toolName: call.name, args, partialResult });
+    startedAt = performance.now();
     result = await tool.execute(call.id, args, signal, onUpdate);
+    duration = elapsed();
+    isError = result?.isError === true;
   } catch (error) {
+    duration = elapsed();
     result = { content: textOf(error instanceof Error ? error.message : String(error)), details: {} };
     isError = true;
   }
-  const changed = await config.afterToolCall?.({ toolCall: call, result, isError, context }, signal);
+  const changed = startedAt === undefined ? undefined : await afterToolCall?.({ toolCall: call, result, isError, context }, signal);
   if (changed) {
     isError = changed.isError ?? isError;
     result = { ...result, ...changed };
   }
-  emit({ type: "tool_execution_end", toolCallId: call.id, toolName: call.name, result, isError });
+  return { toolCall: call, result, isError, ...duration };
+}
+
+// Runs one tool call of a loop and emits its events.
+async function runTool(tools, call, config, context, signal, emit) {
+  const about = { toolCallId: call.id, toolName: call.name };
+  emit({ type: "tool_execution_start", ...about, args: call.arguments });
+  const onUpdate = (partialResult) => emit({ type: "tool_execution_update", ...about, args: call.arguments, partialResult });
+  const { beforeToolCall, afterToolCall } = config;
+  const { result, isError, durationMs } = await runToolCall(call, { tools, context, signal, onUpdate, beforeToolCall, afterToolCall });
+  const duration = durationMs === undefined ? {} : { durationMs };
+  emit({ type: "tool_execution_end", ...about, result, isError, ...duration });
   const { content = [], details } = result ?? {};
-  return { role: "toolResult", toolCallId: call.id, toolName: call.name, content, details, isError, timestamp: Date.now() };
+  return { role: "toolResult", ...about, content, details, isError, ...duration, timestamp: Date.now() };
 }
 
 async function runCalls(tools, calls, config, context, signal, emit) {
@@ -109,12 +133,12 @@ function loop(prompts, context, config, signal, streamFn) {
 }
 
 // Starts a loop with new prompts.
-export function agentLoop(prompts, context, config, signal, streamFn = streamModel) {
+export function agentLoop(prompts, context, config, signal, streamFn = defaultStream) {
   return loop(prompts, context, config, signal, streamFn);
 }
 
 // Continues a conversation without a new prompt.
-export function agentLoopContinue(context, config, signal, streamFn = streamModel) {
+export function agentLoopContinue(context, config, signal, streamFn = defaultStream) {
   if (context.messages.length === 0) throw new Error("cannot continue: the conversation has no messages");
   if (context.messages.at(-1).role === "assistant") throw new Error("cannot continue: the last message is from the assistant");
   return loop([], context, config, signal, streamFn);

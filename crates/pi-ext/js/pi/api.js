@@ -3,12 +3,16 @@ import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
 import { reportError } from "pi:pi/report";
-import { describeCommand, describeProvider, describeTool, publishSubscriptions } from "pi:pi/registry";
+import { describeCommand, describeProvider, describeTool, describeVirtualModel, publishSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
 
 function requireNonEmpty(value, name) {
   if (typeof value !== "string" || value === "") throw new TypeError(`${name} must be a non-empty string`);
+}
+
+function withoutModel(models, provider, id) {
+  return models.filter((known) => known.provider !== provider || known.id !== id);
 }
 
 // Creates the object that is passed to an extension's factory.
@@ -95,11 +99,17 @@ export function createApi(extension) {
       return [];
     },
     registerVirtualModel(definition) {
-      requireNonEmpty(definition?.id, "model ID");
-      const name = `${definition.provider}/${definition.id}`;
-      reportError(extension.path, "register_virtual_model", new Error(`${name} cannot be selected: this version of pi has no virtual models`));
+      requireNonEmpty(definition?.provider?.trim(), "provider of a virtual model");
+      requireNonEmpty(definition.id?.trim(), "ID of a virtual model");
+      const { provider, id } = definition;
+      if (typeof definition.route !== "function") throw new TypeError(`virtual model ${provider}/${id} has no route function`);
+      if (extension.isBound) call("registration.virtualModel", { extension: extension.path, model: describeVirtualModel(definition) });
+      extension.virtualModels = [...withoutModel(extension.virtualModels, provider, id), definition];
     },
-    unregisterVirtualModel() {},
+    unregisterVirtualModel(provider, id) {
+      extension.virtualModels = withoutModel(extension.virtualModels, provider, id);
+      if (extension.isBound) call("registration.removeVirtualModel", { provider, id });
+    },
 
     sendMessage(message, options) {
       call("run.sendMessage", { message, options: options ?? {} });

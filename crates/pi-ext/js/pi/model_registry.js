@@ -47,7 +47,9 @@ export class ModelRegistry {
   registerVirtualModel(definition) {
     ownerOfCall().api.registerVirtualModel(definition);
   }
-  unregisterVirtualModel() {}
+  unregisterVirtualModel(provider, id) {
+    ownerOfCall().api.unregisterVirtualModel(provider, id);
+  }
   hasConfiguredAuth(model) {
     return call("models.isAuthenticated", { provider: model.provider });
   }

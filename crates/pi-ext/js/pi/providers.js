@@ -15,7 +15,8 @@ export async function stream(path, name, model, context, options, signalId) {
   const config = configOf(path, name);
   const streamFunction = config.streamSimple ?? config.stream;
   try {
-    const events = await streamFunction.call(config, model, context, { ...options, signal: signalOf(signalId) });
+    const onProviderStreamEvent = async (data) => void call("job.providerEvent", { signalId, event: { type: "provider_event", data } });
+    const events = await streamFunction.call(config, model, context, { ...options, onProviderStreamEvent, signal: signalOf(signalId) });
     let final;
     for await (const event of events) {
       if (event.type === "done") final = event.message;

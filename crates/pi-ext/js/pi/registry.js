@@ -21,6 +21,7 @@ class Extension {
     this.markdownTransformer = undefined;
     this.toolRenderers = [];
     this.providers = [];
+    this.virtualModels = [];
     // Set by `bind`. Earlier registrations are only recorded.
     this.isBound = false;
     this.api = createApi(this);
@@ -61,6 +62,7 @@ export async function loadExtension(path) {
     transformsMarkdown: typeof extension.markdownTransformer === "function",
     rendersTools: extension.toolRenderers.length > 0,
     providers: extension.providers.map(({ name, config }) => describeProvider(name, config)),
+    virtualModels: extension.virtualModels.map(describeVirtualModel),
     events: subscribedEvents(),
   };
 }
@@ -152,6 +154,11 @@ export function describeProvider(name, config) {
     refreshes: typeof config.refreshModels === "function",
     signIn: config.oauth ? describeSignIn(config.oauth) : undefined,
   };
+}
+
+// Returns the serializable description of a virtual model.
+export function describeVirtualModel({ provider, id, name, thinkingLevels, contextWindow, maxTokens, input }) {
+  return { provider, id, name: name ?? id, thinkingLevels, contextWindow, maxTokens, input };
 }
 
 // Returns the serializable description of an OAuth configuration. `getApiKey` is called with placeholders to find

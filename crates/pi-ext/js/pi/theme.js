@@ -8,6 +8,11 @@ const THINKING = {
   off: "thinkingOff", minimal: "thinkingMinimal", low: "thinkingLow", medium: "thinkingMedium", high: "thinkingHigh", xhigh: "thinkingXhigh", max: "thinkingMax",
 };
 
+const BACKGROUNDS = ["userMessageBg", "customMessageBg", "toolPendingBg", "toolSuccessBg", "toolErrorBg"];
+
+// Loaded when an extension first computes with colors.
+const colorFunctions = () => requireModule("pi:tui/colors");
+
 // Returns the escape sequence of a theme color: `#rrggbb`, a palette index, or nothing.
 function sequence(value, layer, mode) {
   if (typeof value === "number") return `\u001b[${layer};5;${value}m`;
@@ -93,6 +98,44 @@ export class Theme {
   }
   getColorMode() {
     return this.#loaded.mode;
+  }
+  // Applies colors, which are tokens or colors of `pi-tui`, and attributes.
+  style(text, options) {
+    const { fg, bg } = options;
+    const { mode } = this.#loaded;
+    const colors = colorFunctions();
+    const open = (color, make) => (typeof color === "string" ? this.#sequenceOf(color) : color && make(color, mode));
+    return colors.styleTextWithAnsi(text, open(fg, colors.foregroundAnsi), open(bg, colors.backgroundAnsi), options);
+  }
+  // The background that the theme is for: of its background colors, else of its text.
+  get appearance() {
+    const { fixed } = this.#fixedColors;
+    const lightness = (token) => fixed[token] && colorFunctions().colorToOklch(fixed[token]).l;
+    const backgrounds = BACKGROUNDS.map(lightness).filter((value) => value !== undefined);
+    if (backgrounds.length > 0) return backgrounds.reduce((sum, value) => sum + value, 0) / backgrounds.length > 0.5 ? "light" : "dark";
+    return (lightness("text") ?? 1) < 0.5 ? "light" : "dark";
+  }
+  // The colors of all tokens. Those that the terminal decides are guessed from the appearance.
+  get colors() {
+    const { fixed, defaults } = this.#fixedColors;
+    const [dark, light] = [colorFunctions().rgbColor(30, 30, 30), colorFunctions().rgbColor(229, 229, 231)];
+    const isLight = this.appearance === "light";
+    const colors = { ...fixed };
+    for (const [token, isBackground] of defaults) colors[token] = isBackground === isLight ? light : dark;
+    return Object.freeze(colors);
+  }
+  // Splits the tokens into those with a color and those with the terminal's default.
+  get #fixedColors() {
+    const [fixed, defaults] = [{}, []];
+    const { rgbColor, indexedColor } = colorFunctions();
+    for (const [token, open] of Object.entries(this.#loaded.colors ?? {})) {
+      const [, kind, parts] = /^\u001b\[[34]8;([25]);([\d;]+)m/.exec(open) ?? [];
+      const numbers = parts?.split(";").map(Number) ?? [];
+      if (kind === "2" && numbers.length === 3) fixed[token] = rgbColor(...numbers);
+      else if (kind === "5") fixed[token] = indexedColor(numbers[0]);
+      else defaults.push([token, open === BACKGROUND_END]);
+    }
+    return { fixed, defaults };
   }
   getThinkingBorderColor(level) {
     return (text) => this.fg(THINKING[level] ?? "thinkingOff", text);

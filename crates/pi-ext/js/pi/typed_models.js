@@ -1,5 +1,6 @@
-// Image and classifier models of providers that extensions register.
+// Image and classifier models: those of the program, and those of providers that extensions register.
 import { call } from "pi:host";
+import { requestWithCallbacks } from "pi:pi/callbacks";
 import { extensions } from "pi:pi/registry";
 
 const typeOf = (model) => model.type ?? "chat";
@@ -11,11 +12,13 @@ function providers() {
   return known;
 }
 
-// Lists the models of a type, optionally of one provider.
+// Lists the models of a type, optionally of one provider. The models of a registration replace all others of its
+// provider.
 export function modelsOfType(type, provider) {
   if (type === "chat") return call("models.all").filter((model) => provider === undefined || model.provider === provider);
-  const found = [];
-  for (const [name, config] of providers()) {
+  const registered = providers();
+  const found = call("models.ofType", { type, provider }).filter((model) => !Array.isArray(registered.get(model.provider)?.models));
+  for (const [name, config] of registered) {
     if (provider !== undefined && provider !== name) continue;
     for (const model of config.models ?? []) {
       if (typeOf(model) === type) found.push({ api: config.api, baseUrl: config.baseUrl, ...model, provider: name });
@@ -28,11 +31,22 @@ export function modelOfType(type, provider, id) {
   return modelsOfType(type, provider).find((model) => model.id === id);
 }
 
-// Calls the implementation that a provider registered for the API of a model.
+// The result of a task that failed.
+function failure(model, content, error, signal) {
+  const stopReason = signal?.aborted ? "aborted" : "error";
+  return { api: model?.api, provider: model?.provider, model: model?.id, ...content, stopReason, timestamp: Date.now(), errorMessage: error?.message ?? String(error) };
+}
+
+// Runs a task with the implementation that a provider registered for the API of a model, or with the program's.
+// Never rejects.
 export async function runModel(kind, method, model, context, options) {
-  const implementation = providers().get(model?.provider)?.[kind]?.[model.api];
-  if (typeof implementation?.[method] !== "function") {
-    throw new Error(`no extension implements ${method} for ${model?.provider}/${model?.id}`);
+  const content = kind === "images" ? { output: [] } : { answers: {} };
+  const { signal, onPayload, onResponse, ...rest } = options ?? {};
+  try {
+    const implementation = providers().get(model?.provider)?.[kind]?.[model.api];
+    if (typeof implementation?.[method] === "function") return await implementation[method](model, context, options ?? {});
+    return await requestWithCallbacks("models.runTask", { model, task: method, context, options: rest }, {}, signal);
+  } catch (error) {
+    return failure(model, content, error, signal);
   }
-  return implementation[method](model, context, options ?? {});
 }

@@ -33,6 +33,7 @@ functions! {
     PREPARE_LOADOUT = "pi:pi/tools", "prepareLoadout";
     STREAM = "pi:pi/providers", "stream";
     REFRESH_MODELS = "pi:pi/providers", "refreshModels";
+    ROUTE = "pi:pi/virtual_models", "route";
     SIGN_IN = "pi:pi/providers", "signIn";
     REFRESH_CREDENTIAL = "pi:pi/providers", "refreshCredential";
     ABORT = "pi:pi/signals", "abort";

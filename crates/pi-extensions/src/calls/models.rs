@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pi_http::HeaderOverrides;
-use pi_protocol::{Message, Model};
+use pi_model_tasks::TaskModel;
+use pi_protocol::{Message, Model, ModelKind};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::group::calls;
-use crate::handlers::ModelCall;
+use crate::handlers::{ModelCall, TaskCall};
 
 /// The credentials of a request.
 #[derive(Serialize)]
@@ -62,6 +64,13 @@ calls! {
             id: Option<String>,
         ) -> RequestAuth;
         request "models.refresh" => refresh();
+        /// Lists the built-in models that do not chat.
+        call "models.ofType" => of_type(
+            kind as "type": ModelKind,
+            provider: Option<String>,
+        ) -> Vec<TaskModel>;
+        /// Classifies data or generates images; a failure is part of the result.
+        request "models.runTask" => run_task(call as "...": Box<TaskCall>) -> Value;
         /// Calls a model; its events go to the callback `events`.
         request "models.stream" => stream(call as "...": Box<ModelCall>) -> Message;
     }

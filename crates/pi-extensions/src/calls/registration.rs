@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::group::calls;
-use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData};
+use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData, VirtualModelData};
 
 /// What a renderer renders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -32,6 +32,11 @@ calls! {
             provider: ProviderData,
         );
         call "registration.removeProvider" => remove_provider(name: String);
+        call "registration.virtualModel" => register_virtual_model(
+            extension: String,
+            model: VirtualModelData,
+        );
+        call "registration.removeVirtualModel" => remove_virtual_model(provider: String, id: String);
         /// Replaces the set of events that any extension handles.
         call "registration.events" => register_events(events: Vec<String>);
     }

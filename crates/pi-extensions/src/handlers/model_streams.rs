@@ -9,7 +9,7 @@ use pi_http::HeaderOverrides;
 use pi_protocol::json::JsonObject;
 use pi_protocol::transcript::initial_system_message;
 use pi_protocol::{Message, Model, ThinkingLevel, Tool};
-use pi_providers::StreamOptions;
+use pi_providers::{Models, ResolvedRoute, RouteQuery, StreamOptions, route_request};
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -100,7 +100,13 @@ impl Caller<'_> {
         Ok(self.bridge.spawn_on_runtime(async move {
             // Kept open while the response streams.
             let _job = job;
-            let model = Arc::new(call.model);
+            let mut model = Arc::new(call.model);
+            let mut options = options;
+            if model.is_virtual() {
+                let route = route_call(&models, &model, &messages, &options).await?;
+                options = routed_options(options, &model, &route);
+                model = route.model;
+            }
             let stream = if call.on_wire {
                 models.stream_with_wire_api(&model, messages, options)
             } else {
@@ -115,5 +121,42 @@ impl Caller<'_> {
             }
             Ok(Message::from(live.snapshot()))
         }))
+    }
+}
+
+/// Chooses the model of a call to a virtual model.
+async fn route_call(
+    models: &Models,
+    model: &Arc<Model>,
+    messages: &[Message],
+    options: &StreamOptions,
+) -> Result<ResolvedRoute, HostError> {
+    let query = RouteQuery::direct(options.reasoning, options.cancel.clone());
+    let routed = route_request(models, model, messages.to_vec(), query).await;
+    routed.map_err(|error| HostError::new(error.to_string()))
+}
+
+/// Adapts the options to the chosen model. Credentials for another provider are not sent to it.
+fn routed_options(
+    options: StreamOptions,
+    selected: &Model,
+    route: &ResolvedRoute,
+) -> StreamOptions {
+    let limit = Some(route.model.max_tokens).filter(|limit| *limit > 0);
+    let routed = StreamOptions {
+        reasoning: route.thinking_level,
+        max_tokens: options
+            .max_tokens
+            .map(|tokens| limit.map_or(tokens, |limit| tokens.min(limit))),
+        ..options
+    };
+    if route.model.provider == selected.provider {
+        return routed;
+    }
+    StreamOptions {
+        api_key: None,
+        headers: HeaderOverrides::default(),
+        env: BTreeMap::new(),
+        ..routed
     }
 }

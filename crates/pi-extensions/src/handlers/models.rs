@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use pi_auth::{AuthOverrides, KeySource};
 use pi_ext::HostError;
-use pi_protocol::{AuthKind, Message, Model};
+use pi_model_tasks::{TaskModel, task_models};
+use pi_protocol::{AuthKind, Message, Model, ModelKind};
 use pi_providers::RefreshOptions;
 use secrecy::ExposeSecret;
+use serde_json::Value;
 
-use super::{Caller, ModelCall};
+use super::{Caller, ModelCall, TaskCall};
 use crate::calls::{AuthStatus, ModelCalls, Pending, RequestAuth};
 
 impl ModelCalls for Caller<'_> {
@@ -105,6 +107,19 @@ impl ModelCalls for Caller<'_> {
             models.refresh(RefreshOptions::default()).await;
             Ok(())
         }))
+    }
+
+    fn of_type(
+        &self,
+        kind: ModelKind,
+        provider: Option<String>,
+    ) -> Result<Vec<TaskModel>, HostError> {
+        let models = &self.bridge.models;
+        Ok(task_models(models, kind, provider.as_deref()))
+    }
+
+    fn run_task(&self, call: Box<TaskCall>) -> Result<Pending<Value>, HostError> {
+        self.run_model_task(*call)
     }
 
     fn stream(&self, call: Box<ModelCall>) -> Result<Pending<Message>, HostError> {

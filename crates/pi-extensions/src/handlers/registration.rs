@@ -6,7 +6,8 @@ use pi_providers::{ProviderLayer, RefreshOptions};
 use super::Caller;
 use crate::bridge::host_error;
 use crate::calls::{RegistrationCalls, RendererKind};
-use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData};
+use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData, VirtualModelData};
+use crate::virtual_model;
 
 impl RegistrationCalls for Caller<'_> {
     fn register_tool(&self, extension: String, tool: ToolData) -> Result<(), HostError> {
@@ -80,6 +81,21 @@ impl RegistrationCalls for Caller<'_> {
     fn remove_provider(&self, name: String) -> Result<(), HostError> {
         let models = &self.bridge.models;
         models.unregister(&name, ProviderLayer::Extension);
+        Ok(())
+    }
+
+    fn register_virtual_model(
+        &self,
+        extension: String,
+        model: VirtualModelData,
+    ) -> Result<(), HostError> {
+        let extensions = self.bridge.extensions()?;
+        let models = &self.bridge.models;
+        virtual_model::register(&extensions.0, models, extension, model).map_err(host_error)
+    }
+
+    fn remove_virtual_model(&self, provider: String, id: String) -> Result<(), HostError> {
+        self.bridge.models.unregister_virtual(&provider, &id);
         Ok(())
     }
 

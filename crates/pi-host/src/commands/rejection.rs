@@ -88,7 +88,7 @@ impl RejectionReason for CompactError {
             Self::Nothing(_) => RejectionCode::Invalid,
             Self::Cancelled => RejectionCode::Canceled,
             Self::Session(error) => error.code(),
-            Self::Summary(_) | Self::Crashed => RejectionCode::Failed,
+            Self::Summary(_) | Self::Route(_) | Self::Crashed => RejectionCode::Failed,
         }
     }
 }

@@ -13,7 +13,9 @@ use pi_core::{
     run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
-use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
+use pi_protocol::{
+    AgentMessage, Answer, Request, SessionEvent, SharedMessage, ThinkingLevel, ToolCall,
+};
 use pi_providers::{AssistantStream, StreamOptions};
 use pi_session::SessionError;
 use tokio_util::sync::CancellationToken;
@@ -103,6 +105,14 @@ impl Backend for AgentSession {
         Box::pin(record_message(self, message))
     }
 
+    fn route(&self, cancel: CancellationToken) -> BoxFuture<'_, Result<(), HookError>> {
+        Box::pin(self.selection().route_next(cancel))
+    }
+
+    fn thinking_level(&self) -> ThinkingLevel {
+        self.selection().request_level()
+    }
+
     fn stream(
         &self,
         cancel: CancellationToken,
@@ -177,6 +187,9 @@ impl Backend for AgentSession {
         Box::pin(async move {
             let (event, targets) = match target {
                 OmitTarget::Message(message) => {
+                    if let AgentMessage::Assistant(failed) = &*message {
+                        self.0.state().failed = Some(Arc::clone(failed));
+                    }
                     let entry = self.0.transcript().entry_of(&message);
                     ("retry", entry.into_iter().collect())
                 }
@@ -251,7 +264,11 @@ impl Backend for AgentSession {
     }
 
     fn end_run(&self) {
-        self.0.state().run = RunOverrides::default();
+        {
+            let mut state = self.0.state();
+            state.run = RunOverrides::default();
+            (state.route, state.failed) = (None, None);
+        }
         self.0.transcript().clear_recorded();
         pending::keep_or_report(self);
     }
@@ -331,17 +348,17 @@ async fn start_request(
     if settings.images.block_images() {
         images::block(&mut messages);
     }
+    let (model, reasoning) = session
+        .selection()
+        .take_route()
+        .ok_or_else(|| HookError::new("no model selected"))?;
     let options = StreamOptions {
         hooks: session.0.participants.request_hooks(),
         session_id: Some(session.session_id()),
         cancel: cancel.child_token(),
-        reasoning: session.selection().thinking_level(),
+        reasoning,
         ..preferences::stream_options(&settings)
     };
-    let model = session
-        .selection()
-        .model()
-        .ok_or_else(|| HookError::new("no model selected"))?;
     Ok(session.0.models.stream(&model, messages, options))
 }
 

@@ -17,6 +17,7 @@ use pi_protocol::{
     AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, ConfigScope, EntryBody,
     EntryId, Model, SessionEvent, SummarySource,
 };
+use pi_providers::RouteError;
 use pi_session::SessionError;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +44,8 @@ pub enum CompactError {
     Crashed,
     #[error(transparent)]
     Summary(#[from] SummaryError),
+    #[error(transparent)]
+    Route(#[from] RouteError),
     #[error(transparent)]
     Session(#[from] SessionError),
 }
@@ -148,11 +151,20 @@ impl Compaction<'_> {
     }
 
     /// Returns whether the next turn would have too little room.
-    fn is_tight(self) -> bool {
-        let Some(model) = self.session.selection().model() else {
+    fn is_tight(self, check: &ContextCheck) -> bool {
+        let selection = self.session.selection();
+        let Some(selected) = selection.model() else {
             return false;
         };
-        let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
+        // The model of a request to a virtual model is known once it is routed.
+        let model = match check {
+            ContextCheck::Routed => self.session.0.machine().selection().routed.clone(),
+            _ => Some(Arc::clone(&selected)).filter(|model| !model.is_virtual()),
+        };
+        let Some(model) = model else {
+            return false;
+        };
+        let settings = preferences::compaction(&self.session.0.settings.settings(), &selected);
         let mut transcript = self.session.0.transcript();
         let projection = transcript.projection();
         projection.is_ok_and(|projection| needs_compaction(projection, &model, &settings))
@@ -161,12 +173,14 @@ impl Compaction<'_> {
     /// Decides whether the context must be compacted.
     pub(super) fn decide(self, check: ContextCheck) -> CompactionDecision {
         match check {
-            ContextCheck::BetweenTurns if self.is_tight() => CompactionDecision::Compact {
-                reason: CompactionReason::Threshold,
-                omit: Vec::new(),
-                retry: false,
-            },
-            ContextCheck::BetweenTurns => CompactionDecision::Skip,
+            ContextCheck::BetweenTurns | ContextCheck::Routed if self.is_tight(&check) => {
+                CompactionDecision::Compact {
+                    reason: CompactionReason::Threshold,
+                    omit: Vec::new(),
+                    retry: false,
+                }
+            }
+            ContextCheck::BetweenTurns | ContextCheck::Routed => CompactionDecision::Skip,
             ContextCheck::BeforePrompt { recovery } => match self.last_response() {
                 Some((response, id)) => {
                     let phase = CompactionPhase::BeforePrompt;
@@ -189,7 +203,11 @@ impl Compaction<'_> {
                     (transcript.entry_of(&response), ids.collect::<Vec<_>>())
                 };
                 let phase = CompactionPhase::AfterRun;
-                self.context_need(phase, message, id.as_ref(), &results, recovery)
+                let decision = self.context_need(phase, message, id.as_ref(), &results, recovery);
+                if matches!(decision, CompactionDecision::Compact { retry: true, .. }) {
+                    self.session.0.state().failed = Some(Arc::clone(message));
+                }
+                decision
             }
         }
     }
@@ -216,10 +234,12 @@ impl Compaction<'_> {
         result_ids: &[EntryId],
         recovery: RecoveryState,
     ) -> CompactionDecision {
-        let Some(model) = self.session.selection().model() else {
+        let selection = self.session.selection();
+        let Some((selected, model)) = selection.model().zip(selection.model_of_response(response))
+        else {
             return CompactionDecision::Skip;
         };
-        let settings = preferences::compaction(&self.session.0.settings.settings(), &model);
+        let settings = preferences::compaction(&self.session.0.settings.settings(), &selected);
         let mut transcript = self.session.0.transcript();
         let projection = match transcript.projection() {
             Ok(projection) => projection,
@@ -320,9 +340,12 @@ impl Compaction<'_> {
         job: PlannedCompaction<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactError> {
+        let routing = self.session.selection();
+        let routing = routing.route_directly(Arc::clone(model), cancel);
+        let (model, thinking_level) = &routing.await?;
         let summarizer = Summarizer {
             model,
-            thinking_level: self.session.selection().thinking_level(),
+            thinking_level: *thinking_level,
             now_ms: self.session.0.env.now_ms(),
         };
         let requests = plan.requests(&summarizer, job.instructions);

@@ -234,7 +234,7 @@ impl History<'_> {
 
     /// Returns the usage of the context window; `None` without a model or a known window size.
     pub fn context_usage(self) -> Result<Option<ContextUsage>, SessionError> {
-        let Some(model) = self.session.selection().model() else {
+        let Some(model) = self.session.selection().limits_model() else {
             return Ok(None);
         };
         self.session

@@ -79,7 +79,7 @@ impl SetModelError {
 /// Model and thinking level of a session.
 #[derive(Clone, Copy)]
 pub struct ModelSelection<'session> {
-    session: &'session AgentSession,
+    pub(super) session: &'session AgentSession,
 }
 
 impl AgentSession {

@@ -8,6 +8,7 @@ use pi_context::{
 };
 use pi_core::{Input, Outcome, Rejection};
 use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_providers::RouteError;
 use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,8 @@ pub enum NavigateError {
     NoModel,
     #[error(transparent)]
     Summary(#[from] SummaryError),
+    #[error(transparent)]
+    Route(#[from] RouteError),
     #[error(transparent)]
     Session(#[from] SessionError),
 }
@@ -216,6 +219,9 @@ impl TreeNavigation<'_> {
             .selection()
             .model()
             .ok_or(NavigateError::NoModel)?;
+        // The size of the input depends on the model that writes the summary.
+        let routing = self.session.selection().route_directly(model, cancel);
+        let (model, thinking_level) = routing.await?;
         let reserve = self
             .session
             .0
@@ -227,7 +233,7 @@ impl TreeNavigation<'_> {
         };
         let summarizer = Summarizer {
             model: &model,
-            thinking_level: self.session.selection().thinking_level(),
+            thinking_level,
             now_ms: self.session.0.env.now_ms(),
         };
         let instructions = match options

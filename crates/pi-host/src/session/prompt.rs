@@ -175,6 +175,9 @@ impl PromptIntake<'_> {
         };
         self.apply_start_changes(&changes);
         self.session.tools().prepare_loadout().await;
+        if let Err(error) = self.session.selection().record() {
+            self.session.0.report("model_change", None, &error);
+        }
         let added = changes.messages.into_iter();
         PreparedRun {
             prompt,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pi_context::CompactionPlan;
 use pi_context::PromptSections;
 use pi_core::LoadoutChanges;
-use pi_protocol::Model;
+use pi_protocol::{AssistantMessage, Model};
+use pi_providers::ResolvedRoute;
 use tokio_util::sync::CancellationToken;
 
 use super::config_watch::ConfigWatch;
@@ -21,6 +22,10 @@ pub(super) struct SessionState {
     pub loadout_tools: Option<Vec<String>>,
     /// The next automatic compaction.
     pub plan: Option<(Arc<Model>, CompactionPlan)>,
+    /// The route of the next request, if the selected model is virtual.
+    pub route: Option<ResolvedRoute>,
+    /// The response of the request that the next one repeats.
+    pub failed: Option<Arc<AssistantMessage>>,
     /// The user's instructions for the compaction in progress.
     pub instructions: Option<String>,
     pub bash: Vec<(u64, CancellationToken)>,
@@ -44,6 +49,8 @@ impl SessionState {
             loadout: LoadoutChanges::default(),
             loadout_tools: None,
             plan: None,
+            route: None,
+            failed: None,
             instructions: None,
             bash: Vec::new(),
             next_bash: 0,

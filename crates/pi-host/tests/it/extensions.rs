@@ -8,7 +8,7 @@ use pi_auth::{LoginInteraction, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
 use pi_host::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
-    InputVerdict, Participants, SessionRuntime, UserInput,
+    InputVerdict, Participants, Persist, SessionRuntime, UserInput,
 };
 use pi_http::HttpClient;
 use pi_protocol::{LoginEvent, LoginPrompt};
@@ -425,4 +425,39 @@ async fn a_change_of_an_extension_is_visible_when_its_call_returns() {
     ]);
     assert_eq!(harness.run("/change").await, expected);
     harness.runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_virtual_model_is_routed_for_every_request() {
+    let source = include_str!("extensions/virtual_models.ts");
+    let harness = ExtensionHarness::new(&[("router.ts", source)]).await;
+    let session = harness.runtime.session();
+    let auto = session.models().model("router", "auto").unwrap();
+    session
+        .selection()
+        .set_model(auto, Persist::Session)
+        .await
+        .unwrap();
+    harness.env.faux.push("one");
+    harness.env.faux.push("two");
+    prompt(&session, "first").await;
+    let routed = session.selection().routed_model().unwrap();
+    assert_eq!(routed.model.id, "thinks");
+    assert_eq!(session.selection().model().unwrap().id, "auto");
+    harness.run("/ask").await;
+    prompt(&session, "fail now").await;
+    let results = harness.written();
+    assert_eq!(results[0]["reason"], "user");
+    assert_eq!(results[0]["state"], Value::Null);
+    assert_eq!(results[1]["reason"], "direct");
+    assert_eq!(results[1]["roles"], json!(["user"]));
+    assert_eq!(results[2], json!({"answered": "thinks", "text": "two"}));
+    assert_eq!(results[3]["state"], json!({"count": 1}));
+    assert_eq!(results[3]["previous"], "thinks");
+    let messages = session.history().messages().unwrap();
+    let failed = json!(messages.last().unwrap());
+    assert_eq!(failed["errorMessage"], "no budget left");
+    assert_eq!(failed["provider"], "router");
+    prompt(&session, "/gone").await;
+    assert_eq!(session.models().model("router", "auto"), None);
 }

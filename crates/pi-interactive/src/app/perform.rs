@@ -131,6 +131,7 @@ impl App {
                 .filter(|model| model.reasoning)
                 .map(|_| snapshot.thinking.as_str().to_owned()),
             model: model.map(|model| model.id.clone()),
+            routed: snapshot.routed,
             statuses: self.display.bridge.statuses(),
         };
         self.publish_providers(branch);

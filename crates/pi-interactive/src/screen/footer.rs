@@ -40,6 +40,8 @@ pub(crate) struct FooterData {
     pub(crate) model: Option<String>,
     /// `None` if the model has no thinking levels.
     pub(crate) thinking: Option<String>,
+    /// The model that a virtual model chose for the last response, with its thinking level.
+    pub(crate) routed: Option<String>,
     /// Status texts of extensions, ordered by key.
     pub(crate) statuses: Vec<String>,
 }
@@ -198,21 +200,24 @@ impl FooterDetail {
 struct ModelLabel {
     provider: Option<String>,
     model: String,
-    /// Includes the separator; empty without thinking levels.
+    /// The thinking level and the model of the last response, with separators; empty without either.
     level: String,
 }
 
 impl ModelLabel {
     fn new(data: &FooterData) -> Self {
         let provider = data.provider.as_deref();
+        let level = match data.thinking.as_deref() {
+            Some("off") => " • thinking off".to_owned(),
+            Some(level) => format!(" • {level}"),
+            None => String::new(),
+        };
+        let routed = data.routed.as_deref().map(clean_line);
+        let routed = routed.map_or(String::new(), |routed| format!(" → {routed}"));
         Self {
             provider: provider.map(|provider| format!("({}) ", clean_line(provider))),
             model: clean_line(data.model.as_deref().unwrap_or("no model")),
-            level: match data.thinking.as_deref() {
-                Some("off") => " • thinking off".to_owned(),
-                Some(level) => format!(" • {level}"),
-                None => String::new(),
-            },
+            level: format!("{level}{routed}"),
         }
     }
 
@@ -329,6 +334,21 @@ mod tests {
                 "~/project (main) • Cornflower Files",
                 "↑1.2k ↓56 R7.9k W321 CH83.5% $0.008 4.8%/200k (auto)                 (mock) alpha • medium",
             ]
+        );
+    }
+
+    #[test]
+    fn the_model_of_the_last_response_follows_a_virtual_one() {
+        let routed = FooterData {
+            model: Some("auto".to_owned()),
+            thinking: Some("high".to_owned()),
+            routed: Some("be\x1b[2Jta • low".to_owned()),
+            ..data()
+        };
+        let numbers = shown(&routed, 100).pop().unwrap();
+        assert!(
+            numbers.ends_with("(mock) auto • high → beta • low"),
+            "{numbers}"
         );
     }
 

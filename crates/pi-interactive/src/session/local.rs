@@ -13,8 +13,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_host::{AgentSession, SessionRuntime, SettingsEditor, Workspace};
 use pi_protocol::{
-    CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, SessionEvent, SessionStats,
-    SessionTree,
+    CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, RoutedModel, SessionEvent,
+    SessionStats, SessionTree,
 };
 use tokio::sync::watch;
 
@@ -58,6 +58,14 @@ impl LocalSessionPort {
     }
 }
 
+/// Formats the model that answered for a virtual one.
+fn routed_label(routed: RoutedModel) -> String {
+    match routed.thinking_level {
+        Some(level) => format!("{} • {level}", routed.model.id),
+        None => routed.model.id.clone(),
+    }
+}
+
 impl SessionPort for LocalSessionPort {
     fn snapshot(&self) -> SessionSnapshot {
         let session = &self.session;
@@ -83,6 +91,7 @@ impl SessionPort for LocalSessionPort {
             cwd: session.cwd().to_owned(),
             activity,
             model: session.selection().model(),
+            routed: session.selection().routed_model().map(routed_label),
             thinking: session.selection().thinking_level(),
             thinking_levels: session.selection().available_thinking_levels(),
             supports_thinking: session.selection().supports_thinking(),

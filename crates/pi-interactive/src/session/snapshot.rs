@@ -29,6 +29,8 @@ pub(crate) struct SessionSnapshot {
     pub(crate) cwd: PathBuf,
     pub(crate) activity: SessionActivity,
     pub(crate) model: Option<Arc<Model>>,
+    /// The model that a virtual model chose for the last response, with its thinking level.
+    pub(crate) routed: Option<String>,
     pub(crate) thinking: ThinkingLevel,
     /// Levels of the current model.
     pub(crate) thinking_levels: Vec<ThinkingLevel>,

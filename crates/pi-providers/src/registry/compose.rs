@@ -32,6 +32,10 @@ const NESTED_COMPAT: [&str; 4] = [
 pub enum ConfigError {
     #[error("the provider ID must not be empty")]
     NoId,
+    #[error("the ID of a virtual model must not be empty")]
+    NoVirtualId,
+    #[error("{provider}/{model} is not a virtual model: choose another ID")]
+    NotVirtual { provider: String, model: String },
     #[error(
         "providers.{provider} has no effect: set baseUrl, apiKey, headers, compat, \
          models or modelOverrides"

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config::{ModelConfig, ProviderConfig};
 use super::store::ModelsStore;
+use super::virtual_models::ModelRouter;
 use crate::options::ModelRequest;
 use crate::stream::AssistantStream;
 
@@ -64,6 +65,12 @@ pub trait Provider: Send + Sync {
     fn configured_headers(&self, model: &str) -> HeaderTemplates {
         let _ = model;
         HeaderTemplates::new()
+    }
+
+    /// Returns what chooses the model of each request to a virtual model.
+    fn router(&self, model: &str) -> Option<Arc<dyn ModelRouter>> {
+        let _ = model;
+        None
     }
 
     /// Responds to a request with resolved credential, headers and base URL.

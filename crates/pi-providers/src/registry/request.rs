@@ -39,6 +39,16 @@ impl Models {
         }
     }
 
+    /// Resolves the credential, headers and base URL of a request that the caller sends.
+    pub async fn prepare_request(
+        &self,
+        model: &Arc<Model>,
+        options: StreamOptions,
+    ) -> Result<ModelRequest, ProviderError> {
+        let request = self.request(model, Arc::default(), options);
+        Ok(self.prepare(request).await?.1)
+    }
+
     /// Sends a request to a model. Returns immediately; a missing credential or unknown provider
     /// ends the stream with an error.
     pub fn stream(

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, EntryKind};
+use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, EntryKind, api};
 
 use super::source::{EntrySource, PathEntries};
 use crate::error::SessionError;
@@ -20,6 +20,8 @@ const DEFAULT_THINKING_LEVEL: &str = "off";
 pub struct PathSettings {
     /// The model that was last selected or that last responded.
     pub model: Option<ContextModel>,
+    /// The model that was last selected. Responses of a virtual model name the models it chose.
+    pub selected_model: Option<ContextModel>,
     /// The last selected thinking level; newer versions may define more levels.
     pub thinking_level: String,
     /// Whether the path sets a thinking level.
@@ -41,23 +43,29 @@ impl PathSettings {
         leaf: Option<&EntryId>,
     ) -> Result<Self, Source::Error> {
         let mut model = None;
+        let mut selected_model = None;
         let mut thinking_level = None;
         for step in source.walk(leaf) {
             let may_choose = match step.kind {
-                EntryKind::ASSISTANT | EntryKind::ModelChange => model.is_none(),
+                EntryKind::ASSISTANT => model.is_none(),
+                EntryKind::ModelChange => selected_model.is_none(),
                 EntryKind::ThinkingLevelChange => thinking_level.is_none(),
                 _ => false,
             };
             if may_choose && let Some(entry) = source.entry(step.id)? {
+                if step.kind == EntryKind::ModelChange {
+                    selected_model = model_of(&entry);
+                }
                 model = model.or_else(|| model_of(&entry));
                 thinking_level = thinking_level.or_else(|| thinking_level_of(&entry));
             }
-            if model.is_some() && thinking_level.is_some() {
+            if selected_model.is_some() && model.is_some() && thinking_level.is_some() {
                 break;
             }
         }
         Ok(Self {
             model,
+            selected_model,
             has_thinking_level: thinking_level.is_some(),
             thinking_level: thinking_level.unwrap_or_else(|| DEFAULT_THINKING_LEVEL.to_owned()),
         })
@@ -85,10 +93,15 @@ fn model_of(entry: &Entry) -> Option<ContextModel> {
             provider: change.provider.clone(),
             model_id: change.model_id.clone(),
         }),
-        EntryBody::Message(AgentMessage::Assistant(response)) => Some(ContextModel {
-            provider: response.provider.clone(),
-            model_id: response.model.clone(),
-        }),
+        // A response that names a virtual model reports that the request could not be routed.
+        EntryBody::Message(AgentMessage::Assistant(response))
+            if response.api != api::PI_VIRTUAL =>
+        {
+            Some(ContextModel {
+                provider: response.provider.clone(),
+                model_id: response.model.clone(),
+            })
+        }
         _ => None,
     }
 }

@@ -105,6 +105,7 @@ impl Simulation {
             }
             Effect::Record(message) => self.record(message),
             Effect::Continue => Outcome::Continued,
+            Effect::Route => Outcome::Routed(script.routes.pop_front().unwrap_or(Ok(()))),
             Effect::Preflight(call) => {
                 let is_canceled = self.is_canceled(CancelScope::Run);
                 Outcome::Preflighted(preflight(call, is_canceled))

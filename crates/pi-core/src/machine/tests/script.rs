@@ -27,6 +27,9 @@ pub(super) struct Script {
     pub decisions: VecDeque<TurnDecision>,
     pub before_prompt: VecDeque<CompactionDecision>,
     pub between_turns: VecDeque<CompactionDecision>,
+    /// Whether the requests of a virtual model have a route.
+    pub routes: VecDeque<Result<(), String>>,
+    pub routed: VecDeque<CompactionDecision>,
     pub after_run: VecDeque<CompactionDecision>,
     pub omissions: VecDeque<bool>,
     pub plans: VecDeque<bool>,
@@ -51,6 +54,7 @@ impl Script {
         let decisions = match check {
             ContextCheck::BeforePrompt { .. } => &mut self.before_prompt,
             ContextCheck::BetweenTurns => &mut self.between_turns,
+            ContextCheck::Routed => &mut self.routed,
             ContextCheck::AfterRun { .. } => &mut self.after_run,
         };
         decisions.pop_front().unwrap_or(CompactionDecision::Skip)

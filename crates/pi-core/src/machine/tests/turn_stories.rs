@@ -1,11 +1,13 @@
 //! Event order of prompts, turns and tool calls.
 
-use pi_protocol::StopReason;
+use std::sync::Arc;
+
+use pi_protocol::{Model, StopReason, api};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, custom_message, prompt, steer, system};
 use super::invariants::check_end;
-use super::script::{Script, ScriptedResponse};
+use super::script::{Script, ScriptedResponse, compact};
 use super::simulation::Simulation;
 use crate::machine::{CustomDelivery, Effect, Input, Rejection, Reply};
 use crate::tool::ExecutionMode;
@@ -342,4 +344,52 @@ fn an_idle_session_appends_or_starts_a_run() {
         assert_eq!(simulation.last_reply(), Some(&reply));
         assert_eq!(simulation.stored(), stored);
     }
+}
+
+fn run_virtual(script: Script) -> Simulation {
+    let mut simulation = Simulation::new(script);
+    let model = Model {
+        api: api::PI_VIRTUAL.to_owned(),
+        ..Model::unknown()
+    };
+    simulation.machine.selection_mut().model = Some(Arc::new(model));
+    let simulation = simulation.run(prompt("go"));
+    check_end(&simulation);
+    simulation
+}
+
+#[test]
+fn a_request_of_a_virtual_model_is_routed_before_it_is_sent() {
+    let simulation = run_virtual(Script::default());
+    assert_eq!(simulation.stored(), ["user go", "assistant Stop"]);
+}
+
+#[test]
+fn a_request_without_a_route_ends_with_an_error() {
+    let simulation = run_virtual(Script {
+        routes: [Err("no route".to_owned())].into(),
+        ..Script::default()
+    });
+    assert_eq!(simulation.stored(), ["user go", "assistant Error"]);
+}
+
+#[test]
+fn the_context_is_compacted_for_the_model_of_the_route() {
+    let simulation = run_virtual(Script {
+        routed: [compact()].into(),
+        ..Script::default()
+    });
+    let compacted = simulation
+        .log
+        .iter()
+        .position(|line| line.starts_with("compaction_end"));
+    let answered = simulation
+        .log
+        .iter()
+        .position(|line| line.starts_with("start assistant"));
+    assert!(
+        compacted.is_some() && compacted < answered,
+        "{:?}",
+        simulation.log
+    );
 }

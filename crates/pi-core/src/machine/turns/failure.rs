@@ -50,6 +50,7 @@ impl TurnLoop {
         match &self.phase {
             LoopPhase::Opening { .. }
             | LoopPhase::Requesting
+            | LoopPhase::Routing
             | LoopPhase::Streaming(_)
             | LoopPhase::Responding
             | LoopPhase::RunningTools { .. }
@@ -63,6 +64,10 @@ impl TurnLoop {
             LoopPhase::BetweenTurns { compaction, .. } => {
                 compaction.panicked(cx);
                 cx.emit(AgentEvent::TurnStart);
+                self.fail(error, *flags, cx);
+            }
+            LoopPhase::FittingRoute(compaction) => {
+                compaction.panicked(cx);
                 self.fail(error, *flags, cx);
             }
             LoopPhase::Failing => self.recorded(Err(error), flags, cx),

@@ -42,17 +42,17 @@ impl TurnLoop {
         }
     }
 
-    /// Compacts between two turns if the next one would have too little room. No request failed, so none is omitted
-    /// and sent again.
+    /// Compacts between two turns, or for the model of a routed request, if the next request would have too little
+    /// room. No request failed, so none is omitted and sent again.
     pub(super) fn context_outcome(&mut self, outcome: Outcome, flags: RunFlags, cx: &mut Context) {
-        let LoopPhase::BetweenTurns {
-            compaction,
-            must_request,
-        } = &mut self.phase
-        else {
-            return;
+        let (compaction, must_request) = match &mut self.phase {
+            LoopPhase::BetweenTurns {
+                compaction,
+                must_request,
+            } => (compaction, Some(*must_request)),
+            LoopPhase::FittingRoute(compaction) => (compaction, None),
+            _ => return,
         };
-        let must_request = *must_request;
         let outcome = match outcome {
             Outcome::ContextChecked(CompactionDecision::Compact { reason, .. }) => {
                 Outcome::ContextChecked(CompactionDecision::Compact {
@@ -64,9 +64,32 @@ impl TurnLoop {
             Outcome::ContextChecked(_) => Outcome::ContextChecked(CompactionDecision::Skip),
             outcome => outcome,
         };
-        if compaction.outcome(outcome, cx).is_some() {
-            self.next_turn(must_request, flags, cx);
+        if compaction.outcome(outcome, cx).is_none() {
+            return;
         }
+        match must_request {
+            Some(must_request) => self.next_turn(must_request, flags, cx),
+            None => self.stream(cx),
+        }
+    }
+
+    /// Checks the context for the model that a request was routed to. The route stays, whatever the check finds.
+    pub(super) fn routed(&mut self, route: Result<(), String>, flags: RunFlags, cx: &mut Context) {
+        if !matches!(self.phase, LoopPhase::Routing) {
+            return;
+        }
+        match route {
+            Ok(()) => {
+                let compaction = ContextCompaction::check(ContextCheck::Routed, cx);
+                self.phase = LoopPhase::FittingRoute(compaction);
+            }
+            Err(error) => self.fail(error, flags, cx),
+        }
+    }
+
+    pub(super) fn stream(&mut self, cx: &mut Context) {
+        self.phase = LoopPhase::Streaming(None);
+        cx.push(Effect::Stream);
     }
 
     /// Starts the next turn. Messages steered during the context check belong to it; if the queued messages it was

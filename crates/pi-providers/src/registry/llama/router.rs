@@ -39,7 +39,7 @@ impl Models {
         let Some(auth) = self.provider(PROVIDER).and_then(|provider| provider.auth()) else {
             return Ok(None);
         };
-        let (http, env) = self.connections();
+        let (http, env) = (self.http(), self.env());
         let resolved = self
             .authenticator()
             .resolve(&auth, env, &AuthOverrides::default())
