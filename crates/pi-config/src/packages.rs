@@ -16,8 +16,8 @@ use sha2::{Digest, Sha256};
 
 pub use address::{GitAddress, NpmAddress, PackageAddress, PackageAddressError};
 pub use changelog::PackageChangelog;
-pub(crate) use manifest::Manifest;
 pub use manifest::installed_version;
+pub(crate) use manifest::{Manifest, provided_dependencies};
 pub use npm_version::{NpmRange, NpmVersion};
 
 use crate::AgentDir;

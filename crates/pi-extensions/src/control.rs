@@ -14,7 +14,7 @@ use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
     Answer, CommandInfo, CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent,
-    Model, QueuedTexts, Request, SessionStats, SharedMessage, ThinkingLevel,
+    Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session};
@@ -110,6 +110,9 @@ pub trait SessionSetup: Send + Sync {
 
     fn thinking_level(&self) -> ThinkingLevel;
 
+    /// Returns the model of the last response, if the selected one is virtual.
+    fn routed_model(&self) -> Option<RoutedModel>;
+
     fn available_thinking_levels(&self) -> Vec<ThinkingLevel>;
 
     fn supports_thinking(&self) -> bool;
@@ -128,6 +131,9 @@ pub trait SessionSetup: Send + Sync {
     fn tools(&self) -> Vec<SessionTool>;
 
     fn active_tools(&self) -> Vec<String>;
+
+    /// Returns the names of the tools that other tools may call.
+    fn callable_tools(&self) -> Vec<String>;
 
     fn set_active_tools(&self, names: &[String]);
 

@@ -2,9 +2,8 @@
 
 use pi_auth::{ApiKeyAuth, ConfiguredAuth, KeySource, ProviderAuth};
 use pi_protocol::ProviderError;
-use pi_providers::{
-    AssistantStream, ConfigError, ModelList, ModelRequest, Models, Provider, Registration,
-};
+use pi_providers::{ConfigError, ModelList, ModelRequest, Models, Provider, Registration};
+use pi_stream::AssistantStream;
 use std::sync::Arc;
 
 /// TypeSafe, which serves classifiers.

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 28] = [
+const LAYERS: [(&str, &[&str]); 29] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -16,9 +16,18 @@ const LAYERS: [(&str, &[&str]); 28] = [
     ("pi-env", &[]),
     ("pi-http", &["pi-env", "pi-protocol"]),
     ("pi-auth", &["pi-http", "pi-env", "pi-protocol"]),
+    // What providers write and sessions read.
+    ("pi-stream", &["pi-protocol"]),
     (
         "pi-providers",
-        &["pi-auth", "pi-http", "pi-env", "pi-packed", "pi-protocol"],
+        &[
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-packed",
+            "pi-stream",
+            "pi-protocol",
+        ],
     ),
     // The only crate with the AWS SDK.
     (
@@ -34,6 +43,7 @@ const LAYERS: [(&str, &[&str]); 28] = [
             "pi-http",
             "pi-env",
             "pi-packed",
+            "pi-stream",
             "pi-protocol",
         ],
     ),
@@ -57,7 +67,7 @@ const LAYERS: [(&str, &[&str]); 28] = [
     ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
     // Above pi-session: plans for what a projection contains.
     ("pi-context", &["pi-session", "pi-protocol"]),
-    ("pi-core", &["pi-context", "pi-providers", "pi-protocol"]),
+    ("pi-core", &["pi-stream", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
@@ -96,6 +106,7 @@ const LAYERS: [(&str, &[&str]); 28] = [
             "pi-session",
             "pi-model-tasks",
             "pi-providers",
+            "pi-stream",
             "pi-auth",
             "pi-http",
             "pi-env",
@@ -173,6 +184,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-tools",
     "pi-model-tasks",
     "pi-providers",
+    "pi-stream",
     "pi-auth",
     "pi-http",
     "pi-env",

@@ -37,6 +37,30 @@ impl Manifest {
     }
 }
 
+/// Packages that the program provides to extensions.
+const PROVIDED: [&str; 10] = [
+    "@earendil-works/pi-agent-core",
+    "@earendil-works/pi-ai",
+    "@earendil-works/pi-coding-agent",
+    "@earendil-works/pi-tui",
+    "@mariozechner/pi-agent-core",
+    "@mariozechner/pi-ai",
+    "@mariozechner/pi-coding-agent",
+    "@mariozechner/pi-tui",
+    "@sinclair/typebox",
+    "typebox",
+];
+
+/// Returns the dependencies of a package that the program provides, sorted.
+pub(crate) fn provided_dependencies(directory: &Path) -> Vec<&'static str> {
+    let Some(package) = read_package_json(directory) else {
+        return Vec::new();
+    };
+    let dependencies = package.get("dependencies").and_then(Value::as_object);
+    let is_listed = |name: &&str| dependencies.is_some_and(|listed| listed.contains_key(*name));
+    PROVIDED.into_iter().filter(is_listed).collect()
+}
+
 /// Reads the version from a package's `package.json`.
 pub fn installed_version(directory: &Path) -> Option<String> {
     let package = read_package_json(directory)?;

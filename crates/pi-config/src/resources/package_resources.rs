@@ -17,7 +17,9 @@ use super::path_glob::PathGlob;
 use super::provenance::Provenance;
 use super::selection::{ResourceKind, ResourceSelector};
 use super::walk::{EntryKind, kind_of};
-use crate::packages::{Manifest, MissingPackage, PackageAddress, installed_version};
+use crate::packages::{
+    Manifest, MissingPackage, PackageAddress, installed_version, provided_dependencies,
+};
 
 /// A package that is configured in some scope.
 #[derive(Clone)]
@@ -171,6 +173,25 @@ impl ResourceSelector<'_> {
         });
     }
 
+    /// Warns about an extension package that brings its own copies of packages that the program provides.
+    fn check_dependencies(&mut self, root: &Path, manifest: Option<&Manifest>) {
+        let has_extensions = match manifest {
+            Some(manifest) => manifest.extensions.is_some(),
+            None => kind_of(&root.join(ResourceKind::Extensions.dir())).is_some(),
+        };
+        let provided = provided_dependencies(root);
+        if !has_extensions || provided.is_empty() {
+            return;
+        }
+        let message = format!(
+            "pi provides {}: list them in peerDependencies with the range \"*\" instead of dependencies",
+            provided.join(", ")
+        );
+        let file = root.join("package.json");
+        self.diagnostics
+            .push(ConfigDiagnostic::warning(message, file));
+    }
+
     /// Adds the resources of a package directory. Returns whether it is laid out as a package.
     fn add_package_resources(
         &mut self,
@@ -179,6 +200,7 @@ impl ResourceSelector<'_> {
         provenance: &Rc<Provenance>,
     ) -> bool {
         let manifest = Manifest::read(root);
+        self.check_dependencies(root, manifest.as_ref());
         let Some(filter) = filter else {
             let mut found = manifest.is_some();
             for kind in ResourceKind::ALL {

@@ -214,3 +214,23 @@ fn extension_flag_loads_all_resources_of_a_package_directory() {
         SourceScope::Temporary
     );
 }
+
+#[test]
+fn an_extension_package_with_its_own_copies_of_pi_packages_gets_a_warning() {
+    let manifest =
+        r#"{"dependencies": {"typebox": "1", "left-pad": "1", "@earendil-works/pi-ai": "*"}}"#;
+    let env = ResourceTestEnv::with(&LOCAL);
+    env.home.write("agent/pack/package.json", manifest);
+    env.home
+        .write("agent/settings.json", r#"{"packages": ["./pack"]}"#);
+    let messages = env.messages(&env.load());
+    let [message] = messages.as_slice() else {
+        panic!("{messages:?}");
+    };
+    assert!(
+        message.contains("pi provides @earendil-works/pi-ai, typebox"),
+        "{message}"
+    );
+    std::fs::remove_dir_all(env.root().join("agent/pack/extensions")).unwrap();
+    assert_eq!(env.messages(&env.load()), [""; 0]);
+}

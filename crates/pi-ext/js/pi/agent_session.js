@@ -115,6 +115,10 @@ export class AgentSession {
   get model() {
     return this.#state("model");
   }
+  // The model of the last response, if the selected one is virtual.
+  get routedModel() {
+    return this.#state("routedModel");
+  }
   get thinkingLevel() {
     return this.#state("thinkingLevel");
   }
@@ -162,6 +166,10 @@ export class AgentSession {
   }
   getActiveToolNames() {
     return this.#state("activeTools");
+  }
+  // The tools that other tools may call.
+  getCallableToolNames() {
+    return this.#state("callableTools");
   }
   getAllTools() {
     return this.#call("agent.tools");

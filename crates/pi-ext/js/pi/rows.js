@@ -58,7 +58,8 @@ function renderersOf(name) {
 
 // Called by the program to render a tool call and its result.
 export function renderTool(id, width, data) {
-  const { extension, tool: name, cwd, result, ...known } = data;
+  const { extension, tool: name, cwd, result, durationMs, ...shared } = data;
+  const known = typeof durationMs === "number" ? { ...shared, durationMs } : shared;
   const tool = renderersOf(name);
   if (!tool) return null;
   const row = rowOf(id);

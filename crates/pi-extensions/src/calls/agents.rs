@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, ImageContent, MessageContent, Model, QueuedTexts,
+    CompactionOutcome, ContextUsage, ImageContent, MessageContent, Model, QueuedTexts, RoutedModel,
     SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
@@ -35,7 +35,9 @@ pub(crate) struct AgentState {
     pub(crate) session_id: String,
     pub(crate) session_name: Option<String>,
     pub(crate) pending_message_count: usize,
+    pub(crate) routed_model: Option<RoutedModel>,
     pub(crate) active_tools: Vec<String>,
+    pub(crate) callable_tools: Vec<String>,
     pub(crate) available_thinking_levels: Vec<&'static str>,
     pub(crate) supports_thinking: bool,
     pub(crate) scoped_models: Vec<ScopedModelInfo>,

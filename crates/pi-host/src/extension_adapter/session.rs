@@ -15,7 +15,7 @@ use pi_extensions::{
 };
 use pi_protocol::{
     Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
-    Request, SessionStats, SharedMessage, ThinkingLevel,
+    Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_session::Session;
 use pi_tools::ShellResult;
@@ -276,6 +276,15 @@ impl SessionSetup for AgentSession {
             }
         });
         tools.collect()
+    }
+
+    fn routed_model(&self) -> Option<RoutedModel> {
+        self.selection().routed_model()
+    }
+
+    fn callable_tools(&self) -> Vec<String> {
+        let tools = self.tools().callable();
+        tools.iter().map(|tool| tool.name().to_owned()).collect()
     }
 
     fn active_tools(&self) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
+use pi_context::to_model_messages;
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
@@ -14,10 +14,12 @@ use pi_core::{
 };
 use pi_extensions::is_on_extension_thread;
 use pi_protocol::{
-    AgentMessage, Answer, Request, SessionEvent, SharedMessage, ThinkingLevel, ToolCall,
+    AgentMessage, Answer, CompactionDecision, RecoveryFailure, Request, SessionEvent,
+    SharedMessage, ThinkingLevel, ToolCall,
 };
-use pi_providers::{AssistantStream, StreamOptions};
+use pi_providers::StreamOptions;
 use pi_session::SessionError;
+use pi_stream::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 

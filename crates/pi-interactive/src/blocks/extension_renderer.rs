@@ -83,6 +83,8 @@ pub(super) struct CallState<'block> {
     pub(super) is_complete: bool,
     pub(super) is_running: bool,
     pub(super) is_done: bool,
+    /// How long a finished call took, in milliseconds.
+    pub(super) duration_ms: Option<u64>,
     pub(super) failed: bool,
     pub(super) expanded: bool,
     pub(super) revision: u64,
@@ -149,6 +151,7 @@ impl CallRenderer {
                 "showImages": ctx.show_images,
                 "isError": state.failed,
                 "outputPad": ctx.output_padding,
+                "durationMs": state.duration_ms,
                 "result": result,
             }))
         });

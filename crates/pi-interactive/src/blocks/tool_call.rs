@@ -262,6 +262,10 @@ impl ToolCallBlock {
             is_complete: matches!(self.arguments, CallArguments::Complete(_)),
             is_running: matches!(self.progress, CallProgress::Running(_)),
             is_done: matches!(self.progress, CallProgress::Done(_)),
+            duration_ms: match self.progress {
+                CallProgress::Done(Some(took)) => u64::try_from(took.as_millis()).ok(),
+                _ => None,
+            },
             failed: self.failed,
             expanded: self.expanded,
             revision: self.revision,

@@ -16,7 +16,7 @@ use super::config::{ModelConfig, ProviderConfig};
 use super::store::ModelsStore;
 use super::virtual_models::ModelRouter;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// A provider's models; shared and cheap to clone.
 pub type ModelList = Arc<[Arc<Model>]>;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_auth::{Credential, ProviderAuth};
 use pi_protocol::{Model, ModelRoute, ProviderError, RouteRequest};
+use pi_stream::AssistantStream;
 use tokio_util::sync::CancellationToken;
 
 use super::provider::{HeaderTemplates, ModelList, Provider, RefreshContext};
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
 
 /// Chooses the models that answer the requests of a virtual model.
 pub trait ModelRouter: Send + Sync {
