@@ -47,6 +47,20 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ("pi-context", &["pi-session", "pi-protocol"]),
     ("pi-core", &["pi-context", "pi-providers", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
+    ("pi-tool-search", &["pi-core", "pi-protocol"]),
+    // Scripts of a model; the engine stays in pi-ext.
+    (
+        "pi-codemode",
+        &[
+            "pi-ext",
+            "pi-tool-search",
+            // For tests, which need an environment of tools.
+            "pi-tools",
+            "pi-core",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
         "pi-packages",
@@ -150,6 +164,8 @@ const LAYERS: [(&str, &[&str]); 27] = [
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
+    "pi-codemode",
+    "pi-tool-search",
     "pi-core",
     "pi-bedrock",
     "pi-config",
