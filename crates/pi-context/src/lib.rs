@@ -39,8 +39,7 @@ pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose,
 pub use compaction::serialize::serialize_conversation;
 pub use compaction::settings::{CompactionSettings, CompactionSettingsError};
 pub use compaction::trigger::{
-    CompactionCheck, CompactionDecision, CompactionPhase, RecoveryFailure, RecoveryState,
-    exceeds_threshold, needs_compaction,
+    CompactionCheck, CompactionPhase, exceeds_threshold, needs_compaction,
 };
 pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,

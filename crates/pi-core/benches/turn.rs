@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use pi_core::{Backend as _, Input, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Message, Model, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput};
-use pi_providers::AssistantStream;
+use pi_stream::AssistantStream;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;

@@ -15,7 +15,6 @@ mod request_phase;
 mod retry_end;
 mod session_services;
 mod start_order;
-mod summary_options;
 mod tool;
 mod tool_call;
 mod turn;
@@ -42,7 +41,6 @@ pub use session_services::{
     InteractionUnavailable, NoSession, SessionServices, UserAnswer, UserQuestion,
 };
 pub use start_order::StartOrder;
-pub use summary_options::summary_options;
 pub use tool::{
     CallId, ExecutionMode, LoadoutChanges, NestedScope, NestedSummary, NestedToolCall,
     NestedToolResult, Progress, ReachedTools, RegisteredTool, Tool, ToolContext, ToolError,

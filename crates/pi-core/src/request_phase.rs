@@ -1,7 +1,7 @@
 //! Forwards the phase of the current request from its stream to watchers of the agent.
 
 use pi_protocol::StreamPhase;
-use pi_providers::AssistantStream;
+use pi_stream::AssistantStream;
 use tokio::sync::watch;
 
 /// Publishes the phases of one request. Dropping it resets the published phase to `None`.

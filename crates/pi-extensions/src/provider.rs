@@ -9,9 +9,8 @@ use pi_http::HeaderOverrides;
 use pi_protocol::{
     AssistantMessage, ErrorClass, Message, MessageBuilder, ProviderError, StopReason, ToolCall,
 };
-use pi_providers::{
-    AssistantStream, ModelConfig, ModelRequest, ProviderDriver, RefreshContext, StreamWriter,
-};
+use pi_providers::{ModelConfig, ModelRequest, ProviderDriver, RefreshContext};
+use pi_stream::{AssistantStream, StreamWriter};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

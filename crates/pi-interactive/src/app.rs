@@ -32,6 +32,7 @@ use self::message::AppMsg;
 use self::tasks::{AppHandle, AppTasks};
 use crate::controllers::Controllers;
 use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::approvals::ApprovalMsg;
 use crate::controllers::extensions::ExtensionMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::status::StatusMsg;
@@ -263,6 +264,7 @@ impl App {
 
     fn on_session(&mut self, event: pi_protocol::SessionEvent) {
         let status = StatusMsg::of(&event);
+        let approval = ApprovalMsg::of(&event);
         let has_state = self.run_status.follow(&event);
         let now = Instant::now();
         self.display
@@ -271,6 +273,9 @@ impl App {
         self.route(TranscriptMsg::Event(Box::new(event)));
         if let Some(status) = status {
             self.route(status);
+        }
+        if let Some(approval) = approval {
+            self.route(approval);
         }
         if has_state {
             self.report_status();

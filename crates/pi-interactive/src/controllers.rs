@@ -4,6 +4,7 @@
 //! through an [`AppContext`]; the application performs the commands.
 
 pub(crate) mod appearance;
+pub(crate) mod approvals;
 pub(crate) mod dialogs;
 pub(crate) mod extensions;
 pub(crate) mod llama;
@@ -25,6 +26,7 @@ use crate::app::context::AppContext;
 use crate::app::message::AppMsg;
 use crate::app::tasks::AppHandle;
 use appearance::AppearanceController;
+use approvals::ApprovalController;
 use dialogs::DialogController;
 use extensions::ExtensionController;
 use llama::LlamaController;
@@ -43,6 +45,7 @@ pub(crate) struct Controllers {
     pub(crate) prompt: PromptController,
     pub(crate) status: StatusController,
     pub(crate) dialogs: DialogController,
+    pub(crate) approvals: ApprovalController,
     pub(crate) sign_in: SignInController,
     pub(crate) switching: SwitchController,
     pub(crate) extensions: ExtensionController,
@@ -60,6 +63,7 @@ impl Controllers {
             prompt: PromptController::new(prompts),
             status: StatusController::default(),
             dialogs: DialogController::default(),
+            approvals: ApprovalController::default(),
             sign_in: SignInController::new(handle.clone()),
             switching: SwitchController::new(handle.clone()),
             extensions: ExtensionController::default(),
@@ -79,6 +83,7 @@ impl Controllers {
             AppMsg::Transcript(_) => Vec::new(),
             AppMsg::Status(message) => self.status.update(message, ctx),
             AppMsg::Dialogs(message) => self.dialogs.update(message, ctx),
+            AppMsg::Approvals(message) => self.approvals.update(message),
             AppMsg::SignIn(message) => self.sign_in.update(message, ctx),
             AppMsg::Switch(message) => self.switching.update(message, ctx),
             AppMsg::Extensions(message) => self.extensions.update(message, ctx),

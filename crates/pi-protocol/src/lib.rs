@@ -24,6 +24,7 @@ mod agent_event;
 mod app_message;
 mod assistant_event;
 mod command;
+mod compaction_decision;
 mod config_diagnostic;
 mod config_scope;
 mod content;
@@ -75,6 +76,7 @@ pub use app_message::{
 };
 pub use assistant_event::AssistantMessageEvent;
 pub use command::{Ack, Command, Rejected, RejectionCode};
+pub use compaction_decision::{CompactionDecision, RecoveryFailure, RecoveryState};
 pub use config_diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use config_scope::{ConfigScope, ProjectAccess};
 pub use content::{

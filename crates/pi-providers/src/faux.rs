@@ -39,8 +39,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pi_protocol::{InputLimits, Modality, Model, ModelCost, ThinkingLevel};
 
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
 pub use gate::FauxGate;
+use pi_stream::AssistantStream;
 use playback::PlaybackSpeed;
 pub use response::{FauxCall, FauxResponse};
 use usage::PromptCache;

@@ -1,7 +1,7 @@
 //! Providers, models and the wire protocols that reach them.
 //!
 //! [`Models`] is the entry point: it holds the providers and their models, resolves the credentials
-//! of a request and sends it. A request returns an [`AssistantStream`], which never fails midway:
+//! of a request and sends it. A request returns an [`AssistantStream`](pi_stream::AssistantStream), which never fails midway:
 //! it ends with the complete message, or with an error that includes everything received so far.
 //! Running tools and continuing the conversation is the job of the crates above. [`wire`] is for
 //! crates that add a wire API.
@@ -36,7 +36,6 @@ mod registry;
 mod request_secrets;
 mod response_budget;
 mod run;
-mod stream;
 pub mod token_limits;
 pub mod transform;
 pub mod wire;
@@ -57,4 +56,3 @@ pub use registry::{
     ProviderLayer, RefreshContext, RefreshOptions, RefreshReport, Registration, StoredModels,
     Telemetry,
 };
-pub use stream::{AssistantStream, StreamWriter};

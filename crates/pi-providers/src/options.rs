@@ -143,6 +143,19 @@ impl fmt::Debug for StreamOptions {
 }
 
 impl StreamOptions {
+    /// Returns the options of a request that writes a summary: these credentials, timeouts and hooks, and the model's
+    /// own output limit.
+    #[must_use]
+    pub fn for_summary(self, cache_retention: CacheRetention, reasoning: ThinkingLevel) -> Self {
+        Self {
+            max_tokens: None,
+            cache_retention: Some(cache_retention),
+            reasoning,
+            tool_choice: None,
+            ..self
+        }
+    }
+
     /// Returns an API-specific option by name.
     pub fn provider_option(&self, name: &str) -> Option<&Value> {
         self.provider_options.get(name)

@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::{ModelRequest, StreamOptions};
 use crate::run;
-use crate::stream::AssistantStream;
 use crate::wire::pi_messages::PiDecoder;
 use crate::wire::{BodyEncoding, Decoder, HttpExchange, HttpProtocol, RequestBody};
+use pi_stream::AssistantStream;
 
 /// A server that sends requests to providers on our behalf.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! The credentials of a request, which are removed from the errors of a service.
 
 use pi_http::{HeaderOverrides, KnownSecrets};
+use pi_stream::StreamWriter;
 use secrecy::ExposeSecret as _;
 
 use crate::options::ModelRequest;
@@ -18,6 +19,12 @@ pub(crate) fn request_secrets(request: &ModelRequest) -> KnownSecrets {
     let model_headers = model_headers.map(|(name, value)| (name.as_str(), value.as_str()));
     let headers = secret_values(header_values(&options.headers).chain(model_headers));
     KnownSecrets::new(key.chain(headers))
+}
+
+/// Removes the secrets from the error that the stream may end with.
+pub(crate) fn redact_errors(writer: &mut StreamWriter, secrets: &KnownSecrets) {
+    let secrets = secrets.clone();
+    writer.redact_errors(move |text| secrets.redact(text));
 }
 
 /// Returns the credentials in the headers of a prepared request.

@@ -1,19 +1,15 @@
-//! Limits for a single response. A service that is broken or hostile can send without end: repeated
+//! Limits for the bytes and the time of a single response. A service that is broken or hostile can send without end: repeated
 //! content, comments that only keep the connection alive, a few bytes that decompress to gigabytes.
 //! Real responses stay far below every limit.
 
 use std::time::Duration;
 
-use pi_protocol::{AssistantMessageEvent, ProviderError};
+use pi_protocol::ProviderError;
+use pi_stream::response_too_large;
 use tokio::time::Instant;
 
 /// Bytes of a response after decompression. Most of a real response is the JSON around its deltas.
 const MAX_RECEIVED_BYTES: usize = 256 * 1024 * 1024;
-
-/// Bytes of text, thinking and arguments in a message.
-const MAX_CONTENT_BYTES: usize = 32 * 1024 * 1024;
-
-const MAX_TOOL_CALLS: usize = 10_000;
 
 /// A response without content ends after this many idle timeouts, even if it sends something else.
 /// Services that think for long send comments or pings meanwhile, so a short timeout does not shorten
@@ -50,7 +46,7 @@ impl TransportBudget {
     pub(crate) fn receive(&mut self, bytes: usize) -> Result<(), ProviderError> {
         self.received_bytes = self.received_bytes.saturating_add(bytes);
         if self.received_bytes > MAX_RECEIVED_BYTES {
-            return Err(too_large(MAX_RECEIVED_BYTES));
+            return Err(response_too_large(MAX_RECEIVED_BYTES));
         }
         Ok(())
     }
@@ -83,46 +79,6 @@ impl TransportBudget {
         }
         Ok(())
     }
-}
-
-/// What a message has used of its content.
-#[derive(Debug, Default)]
-pub(crate) struct ContentBudget {
-    bytes: usize,
-    tool_calls: usize,
-}
-
-impl ContentBudget {
-    pub(crate) fn count(&mut self, events: &[AssistantMessageEvent]) {
-        for event in events {
-            match event {
-                AssistantMessageEvent::TextDelta { delta, .. }
-                | AssistantMessageEvent::ThinkingDelta { delta, .. }
-                | AssistantMessageEvent::ToolCallDelta { delta, .. } => {
-                    self.bytes = self.bytes.saturating_add(delta.len());
-                }
-                AssistantMessageEvent::ToolCallStart { .. } => self.tool_calls += 1,
-                _ => {}
-            }
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<(), ProviderError> {
-        if self.bytes > MAX_CONTENT_BYTES {
-            return Err(too_large(MAX_CONTENT_BYTES));
-        }
-        if self.tool_calls > MAX_TOOL_CALLS {
-            return Err(ProviderError::protocol(format!(
-                "The response has more than {MAX_TOOL_CALLS} tool calls"
-            )));
-        }
-        Ok(())
-    }
-}
-
-fn too_large(limit: usize) -> ProviderError {
-    let limit = limit / (1024 * 1024);
-    ProviderError::protocol(format!("The response is larger than {limit} MiB"))
 }
 
 #[cfg(test)]
@@ -185,32 +141,5 @@ mod tests {
         let mut budget = TransportBudget::new(None);
         tokio::time::advance(Duration::from_hours(1000)).await;
         assert_eq!(budget.check_time(false), Ok(()));
-    }
-
-    #[test]
-    fn content_and_calls_are_limited() {
-        let delta = |length: usize| AssistantMessageEvent::TextDelta {
-            content_index: 0,
-            delta: "a".repeat(length),
-        };
-        let call = || AssistantMessageEvent::ToolCallStart {
-            content_index: 0,
-            id: String::new(),
-            tool_name: String::new(),
-        };
-        let mut budget = ContentBudget::default();
-        budget.count(&[delta(MAX_CONTENT_BYTES - 1), delta(1)]);
-        assert_eq!(budget.check(), Ok(()));
-        budget.count(&[delta(1)]);
-        let message = budget.check().unwrap_err().message;
-        assert_eq!(message, "The response is larger than 32 MiB");
-        let mut budget = ContentBudget::default();
-        for _ in 0..MAX_TOOL_CALLS {
-            budget.count(&[call()]);
-        }
-        assert_eq!(budget.check(), Ok(()));
-        budget.count(&[call()]);
-        let message = budget.check().unwrap_err().message;
-        assert_eq!(message, "The response has more than 10000 tool calls");
     }
 }

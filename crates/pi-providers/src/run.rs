@@ -21,12 +21,12 @@ use reqwest::{Response, Url};
 use tokio::sync::watch;
 
 use crate::options::{ModelRequest, RequestHooks};
-use crate::request_secrets::{header_secrets, request_secrets};
+use crate::request_secrets::{header_secrets, redact_errors, request_secrets};
 use crate::response_budget::TransportBudget;
-use crate::stream::{AssistantStream, StreamWriter};
 use crate::wire::{
     BodyEncoding, DecodeStatus, HttpExchange, HttpProtocol, OutgoingRequest, TransportRetry,
 };
+use pi_stream::{AssistantStream, StreamWriter};
 
 use stream_events::StreamEventReporter;
 
@@ -69,7 +69,7 @@ pub(crate) async fn drive(
 ) {
     let cancel = request.options.cancel.clone();
     let secrets = request_secrets(&request);
-    writer.redact_errors(secrets.clone());
+    redact_errors(&mut writer, &secrets);
     let mut driver = RequestDriver {
         protocol: &*protocol,
         env: request.environment(),
@@ -159,7 +159,7 @@ impl RequestDriver<'_> {
         let prepared = self.protocol.prepare(&request).await?;
         // The protocol may have fetched a token for this request.
         self.secrets.extend(header_secrets(&prepared.headers));
-        writer.redact_errors(self.secrets.clone());
+        redact_errors(writer, &self.secrets);
         let dispatch = self.dispatch(prepared).await?;
         let response = self.send(&dispatch, writer).await?;
         Ok((response, dispatch.route))

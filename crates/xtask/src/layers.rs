@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 28] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -16,9 +16,18 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ("pi-env", &[]),
     ("pi-http", &["pi-env", "pi-protocol"]),
     ("pi-auth", &["pi-http", "pi-env", "pi-protocol"]),
+    // What providers write and sessions read.
+    ("pi-stream", &["pi-protocol"]),
     (
         "pi-providers",
-        &["pi-auth", "pi-http", "pi-env", "pi-packed", "pi-protocol"],
+        &[
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-packed",
+            "pi-stream",
+            "pi-protocol",
+        ],
     ),
     // The only crate with the AWS SDK.
     (
@@ -45,7 +54,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
     // Above pi-session: plans for what a projection contains.
     ("pi-context", &["pi-session", "pi-protocol"]),
-    ("pi-core", &["pi-context", "pi-providers", "pi-protocol"]),
+    ("pi-core", &["pi-stream", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
     ("pi-tool-search", &["pi-core", "pi-protocol"]),
     // Scripts of a model; the engine stays in pi-ext.
@@ -97,6 +106,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-context",
             "pi-session",
             "pi-providers",
+            "pi-stream",
             "pi-auth",
             "pi-http",
             "pi-env",
@@ -175,6 +185,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-session",
     "pi-tools",
     "pi-providers",
+    "pi-stream",
     "pi-auth",
     "pi-http",
     "pi-env",

@@ -4,50 +4,13 @@
 
 use pi_protocol::overflow::{is_context_overflow, is_recoverable_length};
 use pi_protocol::{
-    AgentMessage, AssistantMessage, CompactionReason, EntryBody, EntryId, Model, StopReason,
+    AgentMessage, AssistantMessage, CompactionDecision, CompactionReason, EntryBody, EntryId,
+    Model, RecoveryFailure, RecoveryState, StopReason,
 };
 use pi_session::Projection;
-use thiserror::Error;
 
 use super::settings::CompactionSettings;
 use crate::estimate::{context_tokens, context_tokens_despite_changes, last_report};
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CompactionDecision {
-    Skip,
-    Compact {
-        reason: CompactionReason,
-        /// Entries to omit from the context first, each with a context edit: the failed response
-        /// and its tool results.
-        omit: Vec<EntryId>,
-        /// Whether to retry the request afterwards.
-        retry: bool,
-    },
-    /// Compaction was already tried and did not help.
-    Failed(RecoveryFailure),
-}
-
-/// The context was compacted to recover a failed response, and the response failed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum RecoveryFailure {
-    /// The context is still too large.
-    #[error(
-        "the context is still too large for the model after compaction; shorten the request or \
-        switch to a model with a larger context window"
-    )]
-    Overflow,
-    /// The response is still truncated.
-    #[error("the response is still truncated after compaction")]
-    Length,
-}
-
-/// Whether a compaction was already tried to recover the response to the last user message.
-#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecoveryState {
-    #[default]
-    NotAttempted,
-    Attempted,
-}
 
 /// When a check takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

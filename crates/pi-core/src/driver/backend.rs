@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
-use pi_providers::AssistantStream;
+use pi_protocol::{
+    AgentMessage, Answer, CompactionDecision, RecoveryFailure, Request, SessionEvent,
+    SharedMessage, ToolCall,
+};
+use pi_stream::AssistantStream;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pi_protocol::{AssistantMessage, AssistantMessageEvent, ThinkingLevel};
-use pi_providers::AssistantStream;
+use pi_stream::AssistantStream;
 use tokio::time::Instant;
 
 const HALF_A_MILLISECOND: Duration = Duration::from_micros(500);
@@ -67,14 +67,16 @@ impl ResponseCompletion {
 #[cfg(test)]
 mod tests {
     use pi_protocol::{ProviderError, StopReason};
-    use pi_providers::FauxProvider;
     use pretty_assertions::assert_eq;
 
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn a_response_gets_the_duration_and_the_level_of_its_request() {
-        let model = FauxProvider::new().model();
+        let model = serde_json::from_value(serde_json::json!({"id": "m", "name": "m", "api": "a",
+            "provider": "p", "baseUrl": "", "reasoning": true, "input": ["text"], "cost": {},
+            "contextWindow": 1000, "maxTokens": 100}))
+        .unwrap();
         for (timestamp, duration) in [(5, Some(1235)), (4, None)] {
             let request = RequestStart::now(ThinkingLevel::High);
             let stream = AssistantStream::failed(&model, 5, ProviderError::protocol("unused"));

@@ -2,9 +2,7 @@
 //!
 //! The same steps run before a prompt, between two turns, after a run, and on request.
 
-use pi_context::{CompactionDecision, RecoveryState};
-
-use pi_protocol::{CompactionReason, SessionEvent};
+use pi_protocol::{CompactionDecision, CompactionReason, RecoveryState, SessionEvent};
 
 use super::context::Context;
 use super::effect::{CompactionJob, ContextCheck, Effect, OmitTarget};

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_context::RecoveryState;
 use pi_protocol::{
-    AgentEvent, AgentMessage, BashExecutionMessage, Delivery, Model, ScopedModel, SessionEvent,
-    SharedMessage, ThinkingLevel,
+    AgentEvent, AgentMessage, BashExecutionMessage, Delivery, Model, RecoveryState, ScopedModel,
+    SessionEvent, SharedMessage, ThinkingLevel,
 };
 
 use super::effect::{Effect, Rejection, Reply};

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use pi_context::{RecoveryFailure, RecoveryState};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AgentMessage, CompactionReason, EntryId, ImageContent, QueuedTexts, Request, RequestId,
-    SessionEvent, SharedMessage, ToolCall,
+    AgentMessage, CompactionReason, EntryId, ImageContent, QueuedTexts, RecoveryFailure,
+    RecoveryState, Request, RequestId, SessionEvent, SharedMessage, ToolCall,
 };
 
 use super::input::Input;

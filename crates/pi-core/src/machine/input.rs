@@ -1,10 +1,9 @@
 //! Inputs of the machine.
 
-use pi_context::CompactionDecision;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, Delivery, ImageContent,
-    Request, RequestId, SharedMessage, ToolOutput,
+    AgentMessage, Answer, AssistantMessageEvent, BashExecutionMessage, CompactionDecision,
+    Delivery, ImageContent, Request, RequestId, SharedMessage, ToolOutput,
 };
 
 use super::batch::CallOutcome;

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_context::RecoveryState;
-use pi_protocol::{AgentEvent, AgentMessage, QueueId, SharedMessage};
+use pi_protocol::{AgentEvent, AgentMessage, QueueId, RecoveryState, SharedMessage};
 
 use super::context::Context;
 use super::effect::Effect;

@@ -6,10 +6,9 @@ mod requests;
 
 use std::sync::Arc;
 
-use pi_context::RecoveryState;
 use pi_protocol::{
-    AgentEvent, AgentMessage, AssistantMessage, LiveMessage, SessionEvent, SharedMessage,
-    StopReason,
+    AgentEvent, AgentMessage, AssistantMessage, LiveMessage, RecoveryState, SessionEvent,
+    SharedMessage, StopReason,
 };
 
 use super::batch::Batch;

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::CompactionDecision;
 use pi_core::{
     Backend as _, CancelScope, ContextCheck, HookError, Input, PendingToolCall, Rejection, Reply,
     ReviewedToolCall, TurnDecision,
 };
-use pi_protocol::{AgentMessage, CompactionReason, Delivery, SessionEvent, ToolOutput};
+use pi_protocol::{
+    AgentMessage, CompactionDecision, CompactionReason, Delivery, SessionEvent, ToolOutput,
+};
 use pretty_assertions::assert_eq;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, ready};
-use pi_context::{CompactionDecision, RecoveryFailure};
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, Machine, NoSession, OmitTarget, PendingToolCall, PreparedRun, Prompt,
@@ -17,9 +16,10 @@ use pi_core::{
 };
 use pi_protocol::retry::RetryPolicy;
 use pi_protocol::{
-    AgentMessage, Message, SessionEvent, SharedMessage, SystemMessage, ToolCall, UserMessage,
+    AgentMessage, CompactionDecision, Message, RecoveryFailure, SessionEvent, SharedMessage,
+    SystemMessage, ToolCall, UserMessage,
 };
-use pi_providers::AssistantStream;
+use pi_stream::AssistantStream;
 use tokio_util::sync::CancellationToken;
 
 /// Delay before the first retry. Tests that wait for it pause the clock.

@@ -9,7 +9,7 @@ use pi_protocol::json::JsonObject;
 use pi_protocol::{
     Message, Model, ProviderError, StopReason, Tool as ToolDeclaration, ToolCall, ToolOutput,
 };
-use pi_providers::{AssistantStream, StreamWriter};
+use pi_stream::{AssistantStream, StreamWriter};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,6 @@ use pi_context::{
     AbandonedBranch, BranchSummaryPlan, CompactionPlan, CompactionSettings, MessageSelection,
     Summarizer, Summary, SummaryInstructions, SummaryRequest,
 };
-use pi_core::summary_options;
 use pi_ext::HostError;
 use pi_http::HeaderOverrides;
 use pi_protocol::{AgentMessage, EntryId, Model, ThinkingLevel};
@@ -111,7 +110,9 @@ async fn call(
     request: &SummaryRequest,
     cancel: CancellationToken,
 ) -> Result<Summary, HostError> {
-    let options = summary_options(request, job.options(cancel));
+    let options = job
+        .options(cancel)
+        .for_summary(request.cache_retention, request.reasoning);
     let model = Arc::new(job.model.clone());
     let response = models.stream(&model, request.messages.clone(), options);
     request.read(&*response.result().await).map_err(host_error)

@@ -10,7 +10,8 @@ use pi_protocol::json::JsonObject;
 use pi_protocol::{
     ErrorClass, ProviderError, StopReason, ToolOutput, ToolResultMessage, UserMessage,
 };
-use pi_providers::{AssistantStream, FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
+use pi_providers::{FauxModel, FauxProvider, ModelList, ModelRequest, Provider};
+use pi_stream::AssistantStream;
 use serde_json::json;
 
 use crate::session::AgentSession;

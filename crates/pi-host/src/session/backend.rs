@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{CompactionDecision, RecoveryFailure, to_model_messages};
+use pi_context::to_model_messages;
 use pi_core::{
     Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
     FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
@@ -13,9 +13,13 @@ use pi_core::{
     run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
-use pi_protocol::{AgentMessage, Answer, Request, SessionEvent, SharedMessage, ToolCall};
-use pi_providers::{AssistantStream, StreamOptions};
+use pi_protocol::{
+    AgentMessage, Answer, CompactionDecision, RecoveryFailure, Request, SessionEvent,
+    SharedMessage, ToolCall,
+};
+use pi_providers::StreamOptions;
 use pi_session::{Session, SessionError};
+use pi_stream::AssistantStream;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;

@@ -6,16 +6,16 @@
 use std::sync::Arc;
 
 use pi_config::SettingsError;
-use pi_context::RecoveryFailure;
 use pi_context::estimate::messages_tokens;
 use pi_context::{
-    CompactionCheck, CompactionDecision, CompactionPhase, CompactionPlan, CompactionResult,
-    NothingToCompact, RecoveryState, Summarizer, SummaryAuthor, SummaryError, needs_compaction,
+    CompactionCheck, CompactionPhase, CompactionPlan, CompactionResult, NothingToCompact,
+    Summarizer, SummaryAuthor, SummaryError, needs_compaction,
 };
 use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
 use pi_protocol::{
-    AgentMessage, AssistantMessage, CompactionOutcome, CompactionReason, ConfigScope, EntryBody,
-    EntryId, Model, SessionEvent, SummarySource,
+    AgentMessage, AssistantMessage, CompactionDecision, CompactionOutcome, CompactionReason,
+    ConfigScope, EntryBody, EntryId, Model, RecoveryFailure, RecoveryState, SessionEvent,
+    SummarySource,
 };
 use pi_session::SessionError;
 use thiserror::Error;

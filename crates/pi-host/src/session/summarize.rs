@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_context::{Summary, SummaryError, SummaryRequest};
-use pi_core::summary_options;
 use pi_http::HeaderOverrides;
 use pi_protocol::retry::is_retryable;
 use pi_protocol::{AssistantMessage, Model, SessionEvent, StopReason, SummarySource};
@@ -126,7 +125,7 @@ impl SummaryRequests<'_> {
                 .participants
                 .request_hooks()
                 .map(|hooks| Arc::new(HeadersOnly(hooks)) as _),
-            ..summary_options(request, base)
+            ..base.for_summary(request.cache_retention, request.reasoning)
         };
         let messages = request.messages.clone();
         self.session

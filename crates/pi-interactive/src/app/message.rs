@@ -1,6 +1,7 @@
 //! Messages to the controllers.
 
 use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::approvals::ApprovalMsg;
 use crate::controllers::dialogs::DialogMsg;
 use crate::controllers::extensions::ExtensionMsg;
 use crate::controllers::llama::LlamaMsg;
@@ -21,6 +22,7 @@ pub(crate) enum AppMsg {
     Transcript(TranscriptMsg),
     Status(StatusMsg),
     Dialogs(DialogMsg),
+    Approvals(ApprovalMsg),
     SignIn(SignInMsg),
     Switch(SwitchMsg),
     Extensions(ExtensionMsg),
@@ -47,6 +49,7 @@ from_message! {
     Transcript(TranscriptMsg),
     Status(StatusMsg),
     Dialogs(DialogMsg),
+    Approvals(ApprovalMsg),
     SignIn(SignInMsg),
     Switch(SwitchMsg),
     Extensions(ExtensionMsg),

@@ -1,6 +1,7 @@
 //! Routes the outcomes of session commands to the controllers that submitted them.
 
 use super::message::AppMsg;
+use crate::controllers::approvals::ApprovalMsg;
 use crate::controllers::dialogs::DialogMsg;
 use crate::controllers::llama::LlamaMsg;
 use crate::controllers::models::ModelMsg;
@@ -34,6 +35,7 @@ impl From<SessionOutcome> for AppMsg {
                 PromptMsg::QueueTaken { texts, interrupted }.into()
             }
             SessionOutcome::ShellEnded(outcome) => PromptMsg::ShellEnded(outcome).into(),
+            SessionOutcome::Answered(result) => ApprovalMsg::Sent(result).into(),
             SessionOutcome::StartNotified => PromptMsg::StartNotified.into(),
             SessionOutcome::Compacted(result) => SwitchMsg::Compacted(result).into(),
             SessionOutcome::ModelSet {

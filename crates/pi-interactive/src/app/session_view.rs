@@ -9,6 +9,7 @@ use super::command::AppCommand;
 use super::tasks::AppTask;
 use crate::StartupNotices;
 use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::approvals::ApprovalMsg;
 use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::extensions::ConnectedExtensions;
 use crate::controllers::prompt::PromptMsg;
@@ -41,6 +42,7 @@ impl App {
         self.run_status.reset();
         self.route(StatusMsg::SessionReplaced);
         self.route(DialogMsg::SessionReplaced);
+        self.route(ApprovalMsg::SessionReplaced);
         self.display.clear();
         self.perform(AppCommand::RefreshProviders);
         let workspace = self.session.workspace();

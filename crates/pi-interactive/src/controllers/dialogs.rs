@@ -14,6 +14,7 @@ use pi_views::dialogs::intent::QuestionAnswer;
 use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use tokio::sync::oneshot;
 
+use super::approvals::ApprovalMsg;
 use super::llama::LlamaMsg;
 use super::report::ReportMsg;
 use super::share::ShareMsg;
@@ -91,6 +92,7 @@ pub(crate) enum Asker {
     Share,
     Report,
     Llama,
+    Approval,
 }
 
 impl Asker {
@@ -99,6 +101,7 @@ impl Asker {
             Self::Share => AppCommand::send(ShareMsg::Answered(answer)),
             Self::Report => AppCommand::send(ReportMsg::Answered(answer)),
             Self::Llama => AppCommand::send(LlamaMsg::Answered(answer)),
+            Self::Approval => AppCommand::send(ApprovalMsg::Answered(answer)),
         }
     }
 }

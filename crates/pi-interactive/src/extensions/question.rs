@@ -13,6 +13,7 @@ pub(crate) fn contents(request: ExtensionDialog, asked_at: Instant) -> DialogCon
         title,
         details: details.filter(|details| !details.is_empty()),
         timeout,
+        ..QuestionOptions::default()
     };
     match request.prompt {
         DialogPrompt::Select { title, options } => DialogContents::Choose {

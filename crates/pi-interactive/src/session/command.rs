@@ -9,8 +9,8 @@ use pi_host::{
 };
 use pi_protocol::settings::SettingChange;
 use pi_protocol::{
-    AuthKind, Delivery, EntryId, ListProgress, Model, ScopedModel, SessionScope, ThinkingLevel,
-    TrustChoice,
+    Answer, AuthKind, Delivery, EntryId, ListProgress, Model, RequestId, ScopedModel, SessionScope,
+    ThinkingLevel, TrustChoice,
 };
 use pi_views::dialogs::intent::SecretText;
 use tokio_util::sync::CancellationToken;
@@ -68,6 +68,11 @@ pub(crate) enum SessionCommand {
     RunShell {
         command: String,
         excluded: bool,
+    },
+    /// Answers a question of the session.
+    Answer {
+        request: RequestId,
+        answer: Answer,
     },
     Compact {
         instructions: Option<String>,
@@ -159,6 +164,7 @@ impl SessionCommand {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Prompt { .. } => "Prompt",
+            Self::Answer { .. } => "Answer",
             Self::PromptInTurn(_) => "PromptInTurn",
             Self::SendHeld(_) => "SendHeld",
             Self::TakeQueue { .. } => "TakeQueue",

@@ -75,6 +75,8 @@ pub(crate) enum SessionOutcome {
         interrupted: bool,
     },
     ShellEnded(BashOutcome),
+    /// A question was answered, or why it was not.
+    Answered(Result<(), String>),
     Compacted(Result<(), CompactFailure>),
     ModelSet {
         name: String,

@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use super::FauxProvider;
 use super::response::{FauxCall, FauxResponse, ResponseEnd, ResponseStep};
 use super::usage::with_output;
-use crate::stream::{AssistantStream, StreamWriter};
+use pi_stream::{AssistantStream, StreamWriter};
 
 /// Speed and chunk size of a response.
 #[derive(Debug, Clone)]

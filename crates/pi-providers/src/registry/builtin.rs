@@ -12,7 +12,7 @@ use super::provider::{ModelList, Provider, RefreshContext};
 use super::{openrouter, remote_catalog};
 use crate::options::ModelRequest;
 use crate::providers::ProviderInfo;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 pub(super) struct BuiltinProvider {
     info: &'static ProviderInfo,

@@ -8,7 +8,6 @@ use pi_protocol::{ProviderError, api};
 
 use crate::options::ModelRequest;
 use crate::run;
-use crate::stream::AssistantStream;
 use crate::wire::WireApi;
 use crate::wire::anthropic_messages::AnthropicMessages;
 use crate::wire::azure_responses::AzureResponses;
@@ -19,6 +18,7 @@ use crate::wire::mistral::MistralConversations;
 use crate::wire::openai_completions::OpenAiCompletions;
 use crate::wire::openai_responses::OpenAiResponses;
 use crate::wire::pi_messages::PiMessages;
+use pi_stream::AssistantStream;
 
 /// The APIs that other crates implement.
 const IN_OTHER_CRATES: [&str; 1] = [api::BEDROCK_CONVERSE_STREAM];

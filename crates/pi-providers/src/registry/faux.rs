@@ -7,7 +7,7 @@ use pi_protocol::ProviderError;
 use super::provider::{ModelList, Provider};
 use crate::faux::FauxProvider;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 impl Provider for FauxProvider {
     fn id(&self) -> &str {

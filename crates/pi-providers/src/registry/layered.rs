@@ -11,7 +11,7 @@ use super::config::{ModelConfig, ProviderConfig};
 use super::dispatch::WireApis;
 use super::provider::{ExtensionProvider, HeaderTemplates, ModelList, Provider, RefreshContext};
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 pub(super) struct LayeredProvider {
     id: String,

@@ -22,7 +22,7 @@ use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog::{get, store_failed};
 use super::store::StoredModels;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// Provider ID, used in stored models and credentials.
 const PROVIDER: &str = "llama.cpp";

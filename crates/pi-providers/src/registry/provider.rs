@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::config::{ModelConfig, ProviderConfig};
 use super::store::ModelsStore;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// A provider's models; shared and cheap to clone.
 pub type ModelList = Arc<[Arc<Model>]>;

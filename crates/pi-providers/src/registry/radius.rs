@@ -18,7 +18,7 @@ use super::provider::{ModelList, Provider, RefreshContext};
 use super::remote_catalog::{get, store_failed};
 use super::store::StoredModels;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// ID of the public gateway.
 pub(super) const PROVIDER: &str = "radius";

@@ -12,7 +12,7 @@ use tracing::{Instrument as _, Span};
 use super::provider::Provider;
 use super::{Models, attribution};
 use crate::options::{ModelRequest, StreamOptions};
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// Placeholders in base URLs, filled from the credential or the environment.
 const PLACEHOLDERS: [&str; 2] = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_GATEWAY_ID"];

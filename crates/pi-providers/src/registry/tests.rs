@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::options::ModelRequest;
-use crate::stream::AssistantStream;
 use crate::wire::testing;
+use pi_stream::AssistantStream;
 
 fn models_with_env(variables: &[(&str, &str)]) -> Models {
     Models::new(ModelsOptions {

@@ -32,9 +32,9 @@ use super::openai_responses::decode::ResponsesDecoder;
 use super::openai_responses::request::cached_session_id;
 use super::{BodyEncoding, Decoder, HttpExchange, HttpProtocol};
 use crate::options::{ModelRequest, RequestHooks};
-use crate::request_secrets::request_secrets;
+use crate::request_secrets::{redact_errors, request_secrets};
 use crate::run;
-use crate::stream::{AssistantStream, StreamWriter};
+use pi_stream::{AssistantStream, StreamWriter};
 
 /// The Codex API with its connection pool; cheap to clone.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl<O: SocketOpener> CodexResponses<O> {
 
     async fn drive(&self, mut request: ModelRequest, http: HttpClient, mut writer: StreamWriter) {
         let cancel = request.options.cancel.clone();
-        writer.redact_errors(request_secrets(&request));
+        redact_errors(&mut writer, &request_secrets(&request));
         let outcome = cancel
             .run_until_cancelled(self.try_websocket(&request, &http, &mut writer))
             .await;

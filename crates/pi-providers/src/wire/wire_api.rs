@@ -7,7 +7,7 @@ use pi_http::HttpClient;
 use super::HttpProtocol;
 use crate::options::ModelRequest;
 use crate::run;
-use crate::stream::AssistantStream;
+use pi_stream::AssistantStream;
 
 /// A wire API for [`crate::ModelsOptions::wire_apis`]. Clones share the protocol.
 #[derive(Clone)]

@@ -14,9 +14,8 @@ use pi_http::HttpClient;
 use pi_protocol::{
     AssistantMessage, AssistantMessageEvent, ErrorClass, StopReason, StreamPhase, ThinkingLevel,
 };
-use pi_providers::{
-    AssistantStream, ModelRequest, ProxyServer, StreamOptions, stream_through_proxy,
-};
+use pi_providers::{ModelRequest, ProxyServer, StreamOptions, stream_through_proxy};
+use pi_stream::AssistantStream;
 use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
+use pi_tui::{
+    ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, MouseEventKind, action,
+};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::countdown::Countdown;
@@ -13,6 +15,7 @@ use super::intent_sink::IntentSink;
 use super::list_body::ListBody;
 use super::picker::{EdgeBehavior, Picker, PickerEvent};
 use super::plain_text::{one_line, path_line, sanitize_lines};
+use super::type_ahead::TypeAheadGuard;
 use crate::dialogs::intent::{Intent, QuestionAnswer};
 use crate::theme::ui_theme::UiTheme;
 
@@ -23,6 +26,8 @@ pub struct QuestionOptions {
     pub title: String,
     pub details: Option<String>,
     pub timeout: Option<Duration>,
+    /// Ignores input that was typed before the question could be read.
+    pub guards_type_ahead: bool,
 }
 
 /// What the answer is used for.
@@ -39,6 +44,7 @@ pub(crate) struct QuestionDialog {
     choices: Vec<String>,
     picker: Picker,
     countdown: Option<Countdown>,
+    type_ahead: Option<TypeAheadGuard>,
     purpose: QuestionPurpose,
 }
 
@@ -77,7 +83,7 @@ impl QuestionDialog {
             details: Some(format!(
                 "Copies {file} to this project's sessions and switches to it."
             )),
-            timeout: None,
+            ..QuestionOptions::default()
         };
         let choices = vec!["Import".to_owned(), "Cancel".to_owned()];
         DialogFrame::new(
@@ -101,6 +107,7 @@ impl QuestionDialog {
         Self {
             picker: Picker::new(choices.len(), EdgeBehavior::Stop),
             countdown: Countdown::start(question.timeout, now),
+            type_ahead: question.guards_type_ahead.then(TypeAheadGuard::default),
             question,
             choices,
             purpose,
@@ -119,6 +126,13 @@ impl QuestionDialog {
             }
             QuestionPurpose::Import(_) => self.dismiss(sink),
         }
+    }
+
+    /// Records input; returns whether it may answer the question.
+    fn accepts(&mut self, now: Instant) -> bool {
+        self.type_ahead
+            .as_mut()
+            .is_none_or(|guard| guard.accepts(now))
     }
 
     fn dismiss(&self, sink: &mut IntentSink) {
@@ -169,6 +183,9 @@ impl ListBody for QuestionDialog {
 
 impl DialogBody for QuestionDialog {
     fn paint(&mut self, canvas: &mut DialogCanvas) {
+        if let Some(guard) = &mut self.type_ahead {
+            guard.painted(Instant::now());
+        }
         paint_question(canvas, &self.question, self.countdown.as_ref());
         let visible = self
             .picker
@@ -195,6 +212,15 @@ impl DialogBody for QuestionDialog {
         context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> InputOutcome {
+        if !self.accepts(context.now) {
+            // Only leaving needs no pause: it allows nothing.
+            let selected = self.picker.selected();
+            match self.picker.key(event, context) {
+                Some(PickerEvent::Canceled) => self.dismiss(sink),
+                _ => self.picker.select(selected),
+            }
+            return InputOutcome::Consumed;
+        }
         self.handle_list_key(event, context, sink)
     }
 
@@ -202,9 +228,13 @@ impl DialogBody for QuestionDialog {
         &mut self,
         event: &MouseEvent,
         hit: Option<HitTarget>,
-        _context: &InputContext<'_>,
+        context: &InputContext<'_>,
         sink: &mut IntentSink,
     ) -> bool {
+        let is_answer = matches!(event.kind, MouseEventKind::Click { .. });
+        if is_answer && !self.accepts(context.now) {
+            return true;
+        }
         self.handle_list_mouse(event, hit, sink)
     }
 

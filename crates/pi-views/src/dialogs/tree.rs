@@ -418,7 +418,7 @@ fn summary_question() -> QuestionDialog {
     let question = QuestionOptions {
         title: "Summarize the current branch before leaving it?".to_owned(),
         details: Some("The summary is added to the context at the target entry.".to_owned()),
-        timeout: None,
+        ..QuestionOptions::default()
     };
     let choices = [
         "No summary",

@@ -1,6 +1,5 @@
 //! Abort and close, at every point of a session.
 
-use pi_context::CompactionDecision;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, custom_message, deferred_prompt, follow_up, prompt, steer};
@@ -9,7 +8,7 @@ use super::script::{Script, ScriptedResponse, compact, recover};
 use super::simulation::Simulation;
 use crate::machine::{CustomDelivery, Effect, Input, Rejection, Reply};
 use crate::turn::TurnDecision;
-use pi_protocol::ActivityKind;
+use pi_protocol::{ActivityKind, CompactionDecision};
 
 fn streams(effect: &Effect) -> bool {
     matches!(effect, Effect::Stream)

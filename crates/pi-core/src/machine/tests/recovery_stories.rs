@@ -1,7 +1,6 @@
 //! Retries, compaction and recovery from a context that is too large.
 
-use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::SessionEvent;
+use pi_protocol::{CompactionDecision, RecoveryFailure, SessionEvent};
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, follow_up, prompt, prompt_as, steer};

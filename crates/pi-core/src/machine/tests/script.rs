@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pi_context::CompactionDecision;
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, CompactionReason,
-    ProviderError, Request, RequestId, RequestKind, StopReason, ToolCall, ToolOutput,
+    AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, CompactionDecision,
+    CompactionReason, ProviderError, Request, RequestId, RequestKind, StopReason, ToolCall,
+    ToolOutput,
 };
 
 use crate::machine::{CallOutcome, ContextCheck, PreflightOutcome};

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pi_context::{CompactionDecision, RecoveryFailure};
-use pi_protocol::{Delivery, QueueMode, StopReason};
+use pi_protocol::{CompactionDecision, Delivery, QueueMode, RecoveryFailure, StopReason};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

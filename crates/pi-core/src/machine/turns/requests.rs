@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use pi_context::CompactionDecision;
-use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent};
+use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, CompactionDecision};
 
 use super::{LoopPhase, PollPoint, TurnLoop};
 use crate::machine::compaction::ContextCompaction;

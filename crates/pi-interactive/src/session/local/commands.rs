@@ -28,6 +28,9 @@ pub(super) fn submit(
         SessionCommand::RunShell { command, excluded } => {
             conversation::run_shell(session, command, excluded).boxed()
         }
+        SessionCommand::Answer { request, answer } => {
+            conversation::answer(session, request, answer).boxed()
+        }
         SessionCommand::Compact { instructions } => {
             conversation::compact(session, instructions).boxed()
         }

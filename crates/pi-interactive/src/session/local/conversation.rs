@@ -1,7 +1,7 @@
 //! Prompts, the queue, shell commands, compaction and navigation.
 
 use pi_host::{AgentSession, BashRequest, CompactError, NavigateOptions, Prompt, SessionRuntime};
-use pi_protocol::{Delivery, EntryId};
+use pi_protocol::{Answer, Delivery, EntryId, RequestId};
 
 use crate::session::outcome::{CompactFailure, SessionOutcome};
 use crate::transcript::BashOutcome;
@@ -54,6 +54,15 @@ fn with_delivery(text: String, delivery: Delivery) -> Prompt {
         streaming_behavior: Some(delivery),
         ..Prompt::text(text)
     }
+}
+
+pub(super) async fn answer(
+    session: AgentSession,
+    request: RequestId,
+    answer: Answer,
+) -> SessionOutcome {
+    let answered = session.requests().answer(request, answer).await;
+    SessionOutcome::Answered(answered.map_err(|error| pi_host::describe_error(&error)))
 }
 
 pub(super) async fn take_queue(

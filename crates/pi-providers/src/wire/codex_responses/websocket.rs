@@ -14,11 +14,11 @@ use super::request::{self, CodexAccount};
 use super::socket::{MessageSocket, SocketOpener, SocketTarget};
 use crate::options::ModelRequest;
 use crate::response_budget::TransportBudget;
-use crate::stream::StreamWriter;
 use crate::wire::DecodeStatus;
 use crate::wire::openai_responses::reader::EventReader;
 use crate::wire::openai_responses::request::{cached_session_id, input_builder};
 use crate::wire::openai_responses::tools::grammar_properties;
+use pi_stream::StreamWriter;
 
 /// Headers that do not apply to a handshake.
 const BODY_HEADERS: [&str; 3] = ["accept", "content-type", "content-encoding"];

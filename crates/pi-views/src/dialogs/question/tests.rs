@@ -12,6 +12,7 @@ fn question(timeout: Option<Duration>) -> QuestionOptions {
         title: "Really?".to_owned(),
         details: Some("Dig up the south bed?".to_owned()),
         timeout,
+        ..QuestionOptions::default()
     }
 }
 
@@ -33,6 +34,26 @@ fn a_choice_is_answered_with_its_index() {
         [Intent::Answer(QuestionAnswer::Chosen(1))]
     );
     assert!(tester.is_done());
+}
+
+#[test]
+fn keys_typed_before_a_guarded_question_do_not_answer_it() {
+    let ui = UiTheme::for_tests();
+    let guarded = QuestionOptions {
+        guards_type_ahead: true,
+        ..question(None)
+    };
+    let dialog = QuestionDialog::choose(ui.clone(), guarded, &beds(), Instant::now());
+    let mut tester = DialogTester::new(&ui, dialog);
+    tester.press("down enter");
+    tester.screen();
+    tester.press("down enter").type_text("yes\r");
+    assert_eq!(tester.intents(), []);
+    tester.pass(Duration::from_secs(1)).press("enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::Answer(QuestionAnswer::Chosen(0))]
+    );
 }
 
 #[test]
@@ -148,6 +169,7 @@ fn untrusted_questions_fit_any_terminal_and_are_sanitized() {
         title: HOSTILE.to_owned(),
         details: Some(HOSTILE.to_owned()),
         timeout: Some(Duration::from_secs(3)),
+        ..QuestionOptions::default()
     };
     let now = Instant::now();
     let ui = UiTheme::for_tests();

@@ -1,9 +1,11 @@
-//! The stream type of all providers.
+//! The stream of a response: what providers write and sessions read.
 //!
 //! A stream exists before the connection does: it owns the future that connects, reads and
 //! decodes, and drives it when it is polled. So there is no detached task, back-pressure reaches
 //! the socket, and dropping the stream closes the connection. It never yields an `Err`: it ends
 //! with exactly one `done` or `error` event.
+
+mod content_budget;
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,14 +14,14 @@ use std::task::{Context, Poll};
 use std::vec;
 
 use futures_util::{Stream, StreamExt};
-use pi_http::KnownSecrets;
 use pi_protocol::{
     AssistantMessage, AssistantMessageEvent, LiveMessage, MessageBuilder, Model, ProviderError,
     StreamPhase,
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::response_budget::ContentBudget;
+use content_budget::ContentBudget;
+pub use content_budget::response_too_large;
 
 /// One batch is queued while the consumer handles another: enough to overlap the two, small enough
 /// that a slow consumer applies back-pressure to the socket.
@@ -68,7 +70,7 @@ impl AssistantStream {
             sender,
             phase: phase_sender,
             budget: ContentBudget::default(),
-            secrets: KnownSecrets::default(),
+            redact: None,
         };
         Self {
             ready: vec::IntoIter::default(),
@@ -204,14 +206,17 @@ impl Stream for AssistantStream {
     }
 }
 
-#[derive(Debug)]
+/// Removes secrets from a text.
+type Redact = Box<dyn Fn(String) -> String + Send + Sync>;
+
+/// The producer's end of a stream.
 pub struct StreamWriter {
     builder: MessageBuilder,
     sender: mpsc::Sender<Vec<AssistantMessageEvent>>,
     phase: watch::Sender<StreamPhase>,
     budget: ContentBudget,
-    /// Removed from errors, which may repeat the request.
-    secrets: KnownSecrets,
+    /// Removes credentials from errors, which may repeat the request.
+    redact: Option<Redact>,
 }
 
 impl StreamWriter {
@@ -274,14 +279,25 @@ impl StreamWriter {
         self.flush().await;
     }
 
-    /// Removes the credentials of a request from the error that the stream may end with.
-    pub(crate) fn redact_errors(&mut self, secrets: KnownSecrets) {
-        self.secrets = secrets;
+    /// Lets `redact` remove the credentials of a request from the error that the stream may end with.
+    pub fn redact_errors(&mut self, redact: impl Fn(String) -> String + Send + Sync + 'static) {
+        self.redact = Some(Box::new(redact));
     }
 
     pub async fn fail(mut self, mut cause: ProviderError) {
-        cause.message = self.secrets.redact(cause.message);
+        if let Some(redact) = &self.redact {
+            cause.message = redact(cause.message);
+        }
         self.builder.fail(cause);
         self.flush().await;
+    }
+}
+
+impl std::fmt::Debug for StreamWriter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("StreamWriter")
+            .field("builder", &self.builder)
+            .finish_non_exhaustive()
     }
 }
