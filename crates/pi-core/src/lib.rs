@@ -43,8 +43,9 @@ pub use session_services::{
 pub use start_order::StartOrder;
 pub use tool::{
     CallId, ExecutionMode, LoadoutChanges, NestedScope, NestedSummary, NestedToolCall,
-    NestedToolResult, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolExposure,
-    ToolLoadout, ToolMetadata, ToolNamespace, ToolOrigin, ToolRegistry, ToolSource, merge_tools,
+    NestedToolResult, Progress, ReachedTools, RegisteredTool, Tool, ToolContext, ToolError,
+    ToolExposure, ToolLoadout, ToolMetadata, ToolNamespace, ToolOrigin, ToolRegistry, ToolSource,
+    merge_tools,
 };
 pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
 use pi_protocol::ToolCall;
+use serde_json::Value;
 
+use crate::error::HookError;
 use crate::tool::{CallId, NestedToolCall, NestedToolResult, RegisteredTool, ToolContext};
 
 /// The services of a session for its tools.
@@ -30,6 +32,33 @@ pub trait SessionServices: Send + Sync {
     /// Lists the tools that a call may run.
     fn callable_tools(&self) -> Vec<RegisteredTool> {
         Vec::new()
+    }
+
+    /// Lists the tools of the session, active or not.
+    fn registered_tools(&self) -> Vec<RegisteredTool> {
+        Vec::new()
+    }
+
+    /// Returns the names of the active tools.
+    fn active_tools(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Adds tools to the active ones; unknown names are ignored. The next request declares them.
+    fn activate_tools(&self, _names: &[String]) {}
+
+    /// Returns the data of the custom entries of a type on the current branch, oldest first.
+    fn custom_entries(&self, _custom_type: &str) -> Vec<Value> {
+        Vec::new()
+    }
+
+    /// Stores data in the session. A call outside of sessions stores nothing.
+    fn append_custom_entry<'a>(
+        &'a self,
+        _custom_type: &'a str,
+        _data: Value,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Runs another tool for a call in progress: with the checks and hooks of a call of the model,

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use natives::{NativeModule, set_import_meta};
 pub(crate) use realm::Realm;
 pub(crate) use terminal::TerminalModule;
-pub(crate) use values::NativeReply;
+pub(crate) use values::{NativeReply, take_exception};
 pub use watchdog::EngineLimits;
 pub(crate) use watchdog::{Heartbeat, Watchdog};
 

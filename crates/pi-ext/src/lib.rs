@@ -17,6 +17,7 @@
 //! # }
 //! ```
 
+mod bare_script;
 mod cache;
 mod child_guard;
 mod commonjs_exports;
@@ -36,6 +37,7 @@ mod source_map;
 mod tui_toolkit;
 mod typescript;
 
+pub use bare_script::{BareScript, ScriptFailure, ScriptHandle, ScriptLimits, ScriptMessage};
 pub use cache::SourceCache;
 pub use child_guard::{ChildGuard, ChildSupervisor, ChildUse};
 pub use commonjs_exports::CommonJsExports;

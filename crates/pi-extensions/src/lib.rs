@@ -41,7 +41,7 @@ use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
 use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
 use pi_protocol::settings::{ExtensionEngine, Settings};
-use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel};
+use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, SourceInfo};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
 
@@ -289,6 +289,18 @@ impl SessionExtensions {
         let tools = registry.tools.iter();
         tools
             .map(|(extension, tool)| self.tool(extension, tool))
+            .collect()
+    }
+
+    /// Returns the names of the tools and the extensions that registered them.
+    pub fn tool_sources(&self) -> Vec<(String, SourceInfo)> {
+        let registry = self.0.bridge.registry();
+        let tools = registry.tools.iter();
+        tools
+            .filter_map(|(_, tool)| {
+                let source = registry.source_of_tool(&tool.name)?;
+                Some((tool.name.clone(), source))
+            })
             .collect()
     }
 

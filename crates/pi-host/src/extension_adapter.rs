@@ -14,6 +14,7 @@ use pi_extensions::{
     ExtensionEnvironment, ExtensionFailure, ExtensionUi, SessionExtensions, ToolRegistration,
 };
 
+use crate::native_extensions::RegisteredNames;
 use crate::participants::{FailureReporter, HookFailure, Participants};
 use crate::session::CONFIGURATION_EVENT;
 use crate::workspace::Workspace;
@@ -40,6 +41,17 @@ pub(crate) fn tools(extensions: &SessionExtensions) -> Vec<RegisteredTool> {
     tools
         .map(|tool| registered(tool, ToolOrigin::Extension))
         .collect()
+}
+
+/// Returns the names of the tools and commands of the extensions.
+pub(crate) fn registered_names(extensions: &SessionExtensions) -> RegisteredNames {
+    let commands = extensions.commands().into_iter();
+    RegisteredNames {
+        tools: extensions.tool_sources(),
+        commands: commands
+            .map(|command| (command.name, command.source_info))
+            .collect(),
+    }
 }
 
 /// Returns the extensions as participants of a session.

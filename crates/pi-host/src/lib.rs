@@ -47,6 +47,7 @@ mod model_catalog;
 mod model_choice;
 mod model_json;
 mod model_pattern;
+mod native_extensions;
 mod participants;
 mod replay;
 mod runtime;

@@ -33,6 +33,7 @@ use build::{InitialModel, build};
 use open::open_session;
 
 use crate::host::Host;
+use crate::native_extensions::NativeExtensions;
 use crate::participants::{SessionShutdown, SessionStart, StartReason};
 use crate::session::AgentSession;
 use crate::workspace::{
@@ -71,6 +72,7 @@ struct CurrentSession {
     model_fallback: Option<String>,
     /// `None` if there are no extension files.
     extensions: Option<SessionExtensions>,
+    native: NativeExtensions,
 }
 
 /// A weak handle to the runtime.
@@ -228,8 +230,12 @@ impl SessionRuntime {
 
     /// Lists the slash commands of extensions and resources.
     pub fn commands(&self) -> Vec<CommandInfo> {
-        let extensions = self.current().extensions.clone();
+        let (extensions, native) = {
+            let current = self.current();
+            (current.extensions.clone(), current.native.commands())
+        };
         let mut commands = extensions.map_or_else(Vec::new, |extensions| extensions.commands());
+        commands.extend(native);
         commands.extend(self.resource_commands());
         commands
     }

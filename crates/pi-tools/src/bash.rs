@@ -13,7 +13,7 @@ use pi_core::{ShellCommand, ShellLanguage, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::context::{ToolPrompt, declare_strict, parse_arguments};
@@ -95,6 +95,21 @@ pub struct ShellTool {
 struct ShellArguments {
     command: String,
     timeout: Option<f64>,
+}
+
+/// Returns the schema of what the tool returns as data.
+pub(crate) fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["output", "truncated", "exit_code", "wall_time_seconds"],
+        "properties": {
+            "output": {"type": "string", "description": "Standard output and standard error, possibly truncated"},
+            "truncated": {"type": "boolean"},
+            "full_output_path": {"type": "string", "description": "File with the full output, if truncated"},
+            "exit_code": {"type": "number"},
+            "wall_time_seconds": {"type": "number"},
+        },
+    })
 }
 
 impl ShellTool {

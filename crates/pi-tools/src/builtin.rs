@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use pi_core::{RegisteredTool, Tool, ToolMetadata, ToolOrigin, ToolRegistry, ToolSource};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::bash::{ShellTool, ShellToolOptions};
+use crate::bash::{self, ShellTool, ShellToolOptions};
 use crate::context::{SharedImagePolicy, ToolPrompt};
 use crate::edit::{EDIT_PROMPT, EditTool};
 use crate::find::{FIND_PROMPT, FindTool};
 use crate::grep::{GREP_PROMPT, GrepTool};
 use crate::ls::{LS_PROMPT, LsTool};
 use crate::mutation_queue::MutationQueue;
-use crate::read::{READ_PROMPT, ReadTool};
+use crate::read::{self, READ_PROMPT, ReadTool};
 use crate::session_variables::SharedSessionVariables;
 use crate::write::{WRITE_PROMPT, WriteTool};
 
@@ -69,13 +70,17 @@ fn registered(images: &SharedImagePolicy, shell: ShellToolOptions) -> Vec<Regist
     let bash_prompt = bash.prompt();
     let mutations = MutationQueue::default();
     let mut tools = vec![
-        builtin(ReadTool::new(images.clone()), READ_PROMPT),
-        builtin(bash, bash_prompt),
+        resolving_to(
+            read::output_schema(),
+            builtin(ReadTool::new(images.clone()), READ_PROMPT),
+        ),
+        resolving_to(bash::output_schema(), builtin(bash, bash_prompt)),
     ];
     #[cfg(windows)]
     {
         let prompt = power_shell.prompt();
-        tools.push(builtin(power_shell, prompt));
+        let tool = builtin(power_shell, prompt);
+        tools.push(resolving_to(bash::output_schema(), tool));
     }
     tools.extend([
         builtin(EditTool::new(mutations.clone()), EDIT_PROMPT),
@@ -85,6 +90,12 @@ fn registered(images: &SharedImagePolicy, shell: ShellToolOptions) -> Vec<Regist
         builtin(LsTool::default(), LS_PROMPT),
     ]);
     tools
+}
+
+/// Adds the schema of a tool's structured content.
+fn resolving_to(schema: Value, mut tool: RegisteredTool) -> RegisteredTool {
+    tool.metadata.output_schema = Some(schema);
+    tool
 }
 
 fn builtin(tool: impl Tool + 'static, prompt: ToolPrompt) -> RegisteredTool {

@@ -10,7 +10,7 @@ use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -65,6 +65,23 @@ impl ReadArguments {
 )]
 fn to_usize(number: f64) -> usize {
     number as usize
+}
+
+/// Returns the schema of what the tool returns as data: a text, or an image with a note.
+pub(crate) fn output_schema() -> Value {
+    json!({"anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "required": ["type", "data", "mimeType", "note"],
+            "properties": {
+                "type": {"const": "image", "type": "string"},
+                "data": {"type": "string"},
+                "mimeType": {"type": "string"},
+                "note": {"type": "string"},
+            },
+        },
+    ]})
 }
 
 impl ReadTool {

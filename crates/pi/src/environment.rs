@@ -88,6 +88,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     rare(Models, "GCE_METADATA_HOST", "Host and port of the Google metadata server"),
     rare(Models, "GCE_METADATA_IP", "IP address of the Google metadata server"),
     rare(Models, "METADATA_SERVER_DETECTION", "`none` disables the Google metadata server"),
+    rare(Models, "PI_CODEMODE_MAX_WORKERS", "Scripts of the codemode tool that may run at the same time (default 2)"),
 
     common(Network, "PI_OFFLINE", "Disable all network access except model requests, like --offline"),
     common(Network, "PI_SKIP_VERSION_CHECK", "Disable the update check"),

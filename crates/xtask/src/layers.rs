@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 29] = [
+const LAYERS: [(&str, &[&str]); 31] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -69,6 +69,20 @@ const LAYERS: [(&str, &[&str]); 29] = [
     ("pi-context", &["pi-session", "pi-protocol"]),
     ("pi-core", &["pi-stream", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
+    ("pi-tool-search", &["pi-core", "pi-protocol"]),
+    // Scripts of a model; the engine stays in pi-ext.
+    (
+        "pi-codemode",
+        &[
+            "pi-ext",
+            "pi-tool-search",
+            // For tests, which need an environment of tools.
+            "pi-tools",
+            "pi-core",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
         "pi-packages",
@@ -174,6 +188,8 @@ const LAYERS: [(&str, &[&str]); 29] = [
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
+    "pi-codemode",
+    "pi-tool-search",
     "pi-core",
     "pi-bedrock",
     "pi-config",

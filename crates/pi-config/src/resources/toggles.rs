@@ -11,6 +11,7 @@ use pi_protocol::settings::{PackageFilter, PackageSource};
 use pi_protocol::{ConfigScope, ProjectAccess};
 use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
 
+use super::builtin_extensions::{BuiltinExtension, BuiltinExtensions};
 use super::location::{canonical, relative, resolve};
 use super::package_resources::filter_patterns;
 use super::selection::{ResourceCandidate, ResourceKind, ResourceSelector};
@@ -19,7 +20,10 @@ use crate::SettingsStore;
 use crate::packages::PackageAddress;
 use crate::settings::SettingsError;
 
-/// A resource file, enabled or not.
+/// The source of built-in extensions.
+const BUILTIN_SOURCE: &str = "builtin";
+
+/// A resource file or built-in extension, enabled or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedResource {
     pub kind: ResourceKind,
@@ -166,6 +170,17 @@ impl ResourceToggles {
         let sign = if item.enabled { '-' } else { '+' };
         let source = item.source_info.source.clone();
         match item.source_info.origin {
+            SourceOrigin::TopLevel if is_builtin(item) => {
+                let name = item.source_info.path.to_string_lossy();
+                self.settings.update(ConfigScope::User, |settings| {
+                    let entries = entries_mut(settings, item.kind).get_or_insert_default();
+                    entries.retain(|entry| target(entry) != name);
+                    // They are on unless an entry turns them off.
+                    if item.enabled {
+                        entries.push(format!("-{name}"));
+                    }
+                })
+            }
             SourceOrigin::TopLevel => {
                 let base = item.source_info.base_dir.as_deref();
                 let name = relative(base.unwrap_or(&self.agent_dir), &item.source_info.path);
@@ -231,7 +246,7 @@ impl ResourceToggles {
                 ProjectOverride::Unload => '-',
             };
             // List an inherited resource first, so the override applies to it.
-            if is_inherited && !entries.contains(&name) {
+            if is_inherited && !is_builtin(item) && !entries.contains(&name) {
                 entries.push(name.clone());
             }
             entries.push(format!("{sign}{name}"));
@@ -375,7 +390,36 @@ fn list(request: &ResourceRequest) -> Vec<ListedResource> {
         .chain(listed(ResourceKind::Skills, selected.skills))
         .chain(listed(ResourceKind::Prompts, selected.prompts))
         .chain(listed(ResourceKind::Themes, selected.themes))
+        .chain(builtin_extensions(&settings, request.project))
         .collect()
+}
+
+/// Lists the built-in extensions with their state in the settings.
+fn builtin_extensions(
+    settings: &ScopedSettings,
+    project: ProjectAccess,
+) -> impl Iterator<Item = ListedResource> {
+    let mut enabled = BuiltinExtensions::all();
+    enabled.apply(ResourceKind::Extensions.entries(&settings.user));
+    if project.is_trusted() {
+        enabled.apply(ResourceKind::Extensions.entries(&settings.project));
+    }
+    let all = BuiltinExtension::ALL.into_iter();
+    all.map(move |extension| ListedResource {
+        kind: ResourceKind::Extensions,
+        enabled: enabled.contains(extension),
+        source_info: SourceInfo {
+            path: format!("builtin:{}", extension.name()).into(),
+            source: BUILTIN_SOURCE.to_owned(),
+            scope: SourceScope::Temporary,
+            origin: SourceOrigin::TopLevel,
+            base_dir: None,
+        },
+    })
+}
+
+fn is_builtin(item: &ListedResource) -> bool {
+    item.source_info.source == BUILTIN_SOURCE
 }
 
 fn key_of(item: &ListedResource) -> (ResourceKind, PathBuf) {

@@ -167,3 +167,27 @@ fn user_resource_is_disabled_in_one_project() {
         json!({"prompts": []})
     );
 }
+
+#[test]
+fn built_in_extensions_are_toggled() {
+    let env = TogglesTestEnv::new();
+    let mut toggles = env.toggles();
+    let number = index_of(&toggles, ConfigScope::User, "builtin:codemode");
+    assert!(toggles.resources(ConfigScope::User)[number].enabled);
+    toggles.toggle(ConfigScope::User, number).unwrap();
+    let user = || env.settings("agent/settings.json")["extensions"].clone();
+    assert_eq!(user(), json!(["-builtin:codemode"]));
+
+    let mut toggles = env.toggles();
+    let number = index_of(&toggles, ConfigScope::Project, "builtin:codemode");
+    assert!(!toggles.resources(ConfigScope::Project)[number].enabled);
+    toggles.toggle(ConfigScope::Project, number).unwrap();
+    let project = env.settings("project/.pi/settings.json");
+    assert_eq!(project["extensions"], json!(["+builtin:codemode"]));
+    let loaded = load_resources(&env.request()).builtin_extensions;
+    assert!(loaded.contains(pi_config::BuiltinExtension::Codemode));
+
+    let number = index_of(&toggles, ConfigScope::User, "builtin:codemode");
+    toggles.toggle(ConfigScope::User, number).unwrap();
+    assert_eq!(user(), json!([]));
+}

@@ -89,7 +89,10 @@ pub(super) fn tool_summaries(
 
 fn synthetic_source(tool: &SessionTool) -> SourceInfo {
     let path = match tool.source {
-        "builtin" => format!("builtin:{}", tool.name),
+        "builtin" => {
+            let extension = tool.metadata.builtin_extension.unwrap_or(&tool.name);
+            format!("builtin:{extension}")
+        }
         source => format!("<{source}:{}>", tool.name),
     };
     SourceInfo {

@@ -14,6 +14,7 @@ use super::session_options::SessionOptions;
 use crate::extension_adapter;
 use crate::host::Host;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
+use crate::native_extensions::{NativeExtensions, RegisteredNames};
 use crate::participants::Participants;
 use crate::session::{AgentSession, SessionParts};
 use crate::workspace::Workspace;
@@ -76,6 +77,12 @@ pub(super) async fn build(
         let tools = extension_adapter::tools(extensions);
         sources.push(Arc::new(ToolRegistry::new(tools)));
     }
+    let registered = extensions.as_ref().map_or_else(
+        RegisteredNames::default,
+        extension_adapter::registered_names,
+    );
+    let native = NativeExtensions::load(host, &workspace, &registered, &mut diagnostics);
+    sources.extend(native.tool_sources());
     sources.extend(options.tool_sources.iter().cloned());
     let tools = workspace.toolset(
         options.tools.clone(),
@@ -86,7 +93,9 @@ pub(super) async fn build(
         .as_ref()
         .map_or_else(Participants::default, extension_adapter::participants);
     let program = options.participants.create_participants(&workspace).await;
-    let participants = extension_participants.then(program);
+    let participants = extension_participants
+        .then(native.participants())
+        .then(program);
     let ui = Arc::clone(&options.extensions.ui);
     let participants = participants.then(extension_adapter::configuration_reporter(ui));
     let directory = session
@@ -114,6 +123,7 @@ pub(super) async fn build(
     }
     Ok(CurrentSession {
         extensions,
+        native,
         session,
         directory,
         workspace,

@@ -18,8 +18,9 @@ use pi_protocol::{
     SharedMessage, ThinkingLevel, ToolCall,
 };
 use pi_providers::StreamOptions;
-use pi_session::SessionError;
+use pi_session::{Session, SessionError};
 use pi_stream::AssistantStream;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
@@ -296,6 +297,43 @@ impl SessionServices for AgentSession {
 
     fn callable_tools(&self) -> Vec<RegisteredTool> {
         self.tools().callable()
+    }
+
+    fn registered_tools(&self) -> Vec<RegisteredTool> {
+        self.tools().toolset().tools().to_vec()
+    }
+
+    fn active_tools(&self) -> Vec<String> {
+        self.tools().active_names()
+    }
+
+    fn activate_tools(&self, names: &[String]) {
+        let mut active = self.tools().active_names();
+        active.extend_from_slice(names);
+        self.tools().set_active(&active);
+    }
+
+    fn custom_entries(&self, custom_type: &str) -> Vec<Value> {
+        let read = |session: &Session| session.current_branch().custom_data(custom_type);
+        match self.history().with_session(read) {
+            Ok(data) => data,
+            Err(error) => {
+                tracing::warn!(%error, custom_type, "cannot read entries of the session");
+                Vec::new()
+            }
+        }
+    }
+
+    fn append_custom_entry<'a>(
+        &'a self,
+        custom_type: &'a str,
+        data: Value,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async move {
+            let appended = self.history().append_custom_entry(custom_type, Some(data));
+            appended.await.map_err(|error| hook_error(&error))?;
+            Ok(())
+        })
     }
 
     fn execute_tool<'a>(

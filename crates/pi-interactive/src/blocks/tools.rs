@@ -1,6 +1,7 @@
 //! Rendering of tool calls, one file per tool, and shared helpers.
 
 mod bash;
+mod codemode;
 mod edit;
 mod find;
 mod grep;
@@ -52,13 +53,14 @@ fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
         "grep" => grep::draw(call, canvas),
         "find" => find::draw(call, canvas),
         "ls" => ls::draw(call, canvas),
+        "codemode" => codemode::draw(call, canvas),
         _ => other::draw(call, canvas),
     }
 }
 
 /// Returns whether a tool shows its running time.
 pub(super) fn shows_time(name: &str) -> bool {
-    matches!(name, "bash" | "powershell")
+    matches!(name, "bash" | "powershell" | "codemode")
 }
 
 /// A string argument.

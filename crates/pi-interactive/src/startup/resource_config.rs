@@ -82,6 +82,9 @@ impl SettingsToggles {
         if info.origin == SourceOrigin::Package {
             return format!("{} ({scope})", info.source);
         }
+        if info.source == "builtin" {
+            return "Built-in".to_owned();
+        }
         if info.source != "auto" {
             return format!("Settings ({scope})");
         }
@@ -166,6 +169,9 @@ fn name_of(item: &ListedResource) -> String {
     };
     let (file, directory) = (name(Some(path)), name(path.parent()));
     match item.kind {
+        ResourceKind::Extensions if item.source_info.source == "builtin" => {
+            file.trim_start_matches("builtin:").to_owned()
+        }
         ResourceKind::Extensions if directory != "extensions" => format!("{directory}/{file}"),
         ResourceKind::Skills if file == "SKILL.md" => directory,
         ResourceKind::Extensions

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::{
-    BoolOrAuto, CacheWarming, DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar,
-    ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings, MermaidMode,
-    ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart, Settings,
-    TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
+    BoolOrAuto, CacheWarming, CodeMode, CodemodeSettings, DoubleEscapeAction, FullscreenExitOutput,
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings,
+    MermaidMode, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart,
+    Settings, TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::provider_id;
 use crate::queue::QueueMode;
@@ -25,6 +25,19 @@ pub struct CompactionTokens {
 
 const COMPACTION_RESERVE_TOKENS: u64 = 16_384;
 const COMPACTION_KEEP_RECENT_TOKENS: u64 = 20_000;
+
+const CODEMODE_INLINE_BUDGET: u64 = 3_000;
+
+impl CodemodeSettings {
+    pub fn mode(&self) -> CodeMode {
+        self.mode.unwrap_or(CodeMode::On)
+    }
+
+    /// Returns the tokens of tool declarations in the description of the tool.
+    pub fn inline_budget(&self) -> u64 {
+        self.inline_budget.unwrap_or(CODEMODE_INLINE_BUDGET)
+    }
+}
 
 /// Model and thinking.
 impl Settings {

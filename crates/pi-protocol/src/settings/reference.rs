@@ -97,8 +97,8 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Model, UserAndProject, "thinkingBudgets", "object: level → tokens", "1024, 2048, 8192, 16384", "Token budgets of `minimal`, `low`, `medium` and `high`, for models with a token budget"),
     row(Model, UserAndProject, "enabledModels", "list of patterns", "all", "Models shown in the model picker and used when cycling"),
     row(Model, Ignored, "cacheWarming", "off, streaming, idle", "streaming", "When to keep a provider's prompt cache warm"),
-    row(Model, Ignored, "codemode.mode", "on, only", "", "Let the model call tools from code"),
-    row(Model, Ignored, "codemode.inlineBudget", "tokens", "3000", "Token budget for tool descriptions in code mode"),
+    row(Model, UserAndProject, "codemode.mode", "on, only", "on", "Whether tools are declared in addition to `codemode` or only listed in its description, while `codemode` is active"),
+    row(Model, UserAndProject, "codemode.inlineBudget", "tokens", "3000", "Token budget for the declarations in the description of `codemode`"),
 
     row(Interaction, UserAndProject, "steeringMode", "all, one-at-a-time", "one-at-a-time", "How many queued steering messages are delivered at once"),
     row(Interaction, UserAndProject, "followUpMode", "all, one-at-a-time", "one-at-a-time", "How many queued follow-up messages are delivered at once"),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::entries::SessionEntries;
 use crate::error::SessionError;
 use crate::index::EntrySlot;
-use pi_protocol::{Entry, EntryId};
+use pi_protocol::{Entry, EntryBody, EntryId, EntryKind};
+use serde_json::Value;
 
 /// The path from a root of a session to a leaf; empty before the first entry.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +43,23 @@ impl<'session> SessionBranch<'session> {
     pub fn entries(self) -> Result<Vec<Arc<Entry>>, SessionError> {
         let slots = self.slots().into_iter();
         slots.map(|slot| self.source.entry_at(slot)).collect()
+    }
+
+    /// Returns the data of the custom entries of a type, root first. Reads no other entries.
+    pub fn custom_data(self, custom_type: &str) -> Result<Vec<Value>, SessionError> {
+        let mut found = Vec::new();
+        for slot in self.slots() {
+            let record = self.source.index.record(slot);
+            if record.is_none_or(|record| record.kind != EntryKind::Custom) {
+                continue;
+            }
+            if let EntryBody::Custom(custom) = &self.source.entry_at(slot)?.body
+                && custom.custom_type == custom_type
+            {
+                found.extend(custom.data.clone());
+            }
+        }
+        Ok(found)
     }
 
     pub(crate) fn contains(self, slot: EntrySlot) -> bool {

@@ -18,6 +18,11 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, prompt
     if let Some(output) = call.output {
         draw_output(call, output, canvas);
     }
+    draw_time(call, canvas);
+}
+
+/// Draws how long a call has been running, or took.
+pub(super) fn draw_time(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let time = match (call.progress, call.now) {
         (CallProgress::Running(since), Some(now)) => {
             let elapsed = now.saturating_duration_since(since);

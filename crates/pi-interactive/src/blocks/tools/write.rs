@@ -25,7 +25,10 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
             canvas.blank();
             canvas.text(ColorToken::Error, "[invalid content]");
         }
-        Argument::Text(content) => draw_content(call, canvas, content),
+        Argument::Text(content) => {
+            let language = path.text().map_or("", language_of);
+            draw_code(call, canvas, content, language);
+        }
     }
     if let Some(output) = call.output.filter(|_| call.failed)
         && !output.text.trim().is_empty()
@@ -35,15 +38,18 @@ pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     }
 }
 
-fn draw_content(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>, content: &str) {
+/// Draws the code in an argument, which may still grow.
+pub(super) fn draw_code(
+    call: &mut CallView<'_>,
+    canvas: &mut BlockCanvas<'_>,
+    content: &str,
+    language: &str,
+) {
     call.code.grow(content);
     let total = call.code.total();
     if total == 0 {
         return;
     }
-    let language = Argument::path(call.arguments)
-        .text()
-        .map_or("", language_of);
     let styles = SyntaxStyles::from_theme(&canvas.ctx.theme);
     let plain = canvas.ctx.style(ColorToken::ToolOutput);
     canvas.blank();

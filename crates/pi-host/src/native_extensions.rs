@@ -1,0 +1,232 @@
+//! Built-in extensions whose parts are native: what each adds to a session.
+//!
+//! A session loads those that settings and flags leave enabled, after the trust decision. Extensions come first: a tool
+//! or command that one of them registers replaces the native one with the same name.
+
+use std::sync::Arc;
+
+use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, ModelDirectory, WorkerSlots};
+use pi_config::BuiltinExtension;
+use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
+use pi_protocol::{
+    CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
+};
+use pi_providers::Models;
+use serde_json::Value;
+
+use crate::host::Host;
+use crate::model_json::for_clients;
+use crate::participants::Participants;
+use crate::workspace::Workspace;
+
+/// What a built-in extension adds to a session.
+#[derive(Default)]
+pub(crate) struct NativeParts {
+    pub(crate) tools: Vec<RegisteredTool>,
+    /// Sources of further tools, which may change while the session uses them.
+    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
+    pub(crate) commands: Vec<NativeCommand>,
+    /// Called after extensions; run the commands.
+    pub(crate) participants: Participants,
+}
+
+/// A slash command of a built-in extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NativeCommand {
+    /// The name without the slash.
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+}
+
+/// Returns what an extension adds to a session in a workspace.
+type LoadNative = fn(&Host, &Workspace) -> NativeParts;
+
+/// The extensions with native parts, in the order their tools and commands are listed.
+const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 2] = [
+    (BuiltinExtension::Codemode, load_codemode),
+    (BuiltinExtension::ToolSearch, load_tool_search),
+];
+
+/// Environment variable with the number of scripts that may run at the same time.
+const MAX_WORKERS: &str = "PI_CODEMODE_MAX_WORKERS";
+
+fn load_codemode(_host: &Host, workspace: &Workspace) -> NativeParts {
+    let workers = workspace.env.var(MAX_WORKERS);
+    let workers = workers.and_then(|count| count.parse().ok());
+    let workers = workers.filter(|count| *count > 0);
+    let settings = workspace.settings.clone();
+    let options = CodemodeOptions {
+        settings: Arc::new(move || settings.settings().codemode.clone()),
+        models: Some(Arc::new(ScriptModels(workspace.models.clone()))),
+        workers: WorkerSlots::of_process(workers.unwrap_or(DEFAULT_WORKERS)),
+        directory: std::env::temp_dir(),
+    };
+    NativeParts {
+        tools: vec![pi_codemode::codemode(options)],
+        ..NativeParts::default()
+    }
+}
+
+/// The models that scripts may list.
+struct ScriptModels(Models);
+
+impl ModelDirectory for ScriptModels {
+    fn chat_models(&self, provider: Option<&str>, only_available: bool) -> Vec<Value> {
+        let models = if only_available {
+            self.0.available()
+        } else {
+            self.0.all()
+        };
+        let models = models.iter();
+        models
+            .filter(|model| provider.is_none_or(|provider| model.provider == provider))
+            .filter_map(|model| {
+                let mut json = serde_json::to_value(for_clients(model)).ok()?;
+                // May contain credentials.
+                json.as_object_mut()?.remove("headers");
+                Some(json)
+            })
+            .collect()
+    }
+}
+
+fn load_tool_search(_host: &Host, _workspace: &Workspace) -> NativeParts {
+    NativeParts {
+        tools: vec![pi_tool_search::tool_search()],
+        ..NativeParts::default()
+    }
+}
+
+/// The native extensions of a session, without what extensions replace.
+#[derive(Default)]
+pub(crate) struct NativeExtensions(Vec<(BuiltinExtension, NativeParts)>);
+
+/// Tools and commands of extensions: their names and the files that register them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct RegisteredNames {
+    pub(crate) tools: Vec<(String, SourceInfo)>,
+    pub(crate) commands: Vec<(String, SourceInfo)>,
+}
+
+impl NativeExtensions {
+    /// Loads the enabled extensions and reports what is replaced.
+    pub(crate) fn load(
+        host: &Host,
+        workspace: &Workspace,
+        registered: &RegisteredNames,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) -> Self {
+        let enabled = &workspace.resources.builtin_extensions;
+        let mut loaded = Vec::new();
+        for (extension, load) in NATIVE_EXTENSIONS {
+            if enabled.contains(extension) {
+                let mut parts = load(host, workspace);
+                parts.remove_replaced(extension, registered, diagnostics);
+                loaded.push((extension, parts));
+            }
+        }
+        Self(loaded)
+    }
+
+    pub(crate) fn tool_sources(&self) -> Vec<Arc<dyn ToolSource>> {
+        let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
+        for (_, parts) in &self.0 {
+            sources.push(Arc::new(ToolRegistry::new(parts.tools.clone())));
+            sources.extend(parts.tool_sources.iter().cloned());
+        }
+        sources
+    }
+
+    pub(crate) fn participants(&self) -> Participants {
+        let parts = self.0.iter().map(|(_, parts)| parts.participants.clone());
+        parts.fold(Participants::default(), Participants::then)
+    }
+
+    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+        let commands = self.0.iter().flat_map(|(extension, parts)| {
+            let commands = parts.commands.iter();
+            commands.map(|command| CommandInfo {
+                name: command.name.to_owned(),
+                description: Some(command.description.to_owned()),
+                source: CommandSource::Extension,
+                source_info: source_info(*extension),
+            })
+        });
+        commands.collect()
+    }
+}
+
+impl NativeParts {
+    fn remove_replaced(
+        &mut self,
+        extension: BuiltinExtension,
+        registered: &RegisteredNames,
+        diagnostics: &mut Vec<ConfigDiagnostic>,
+    ) {
+        let mut is_kept = |kind: &str, name: &str, others: &[(String, SourceInfo)]| {
+            let other = others.iter().find(|(other, _)| other == name);
+            if let Some((_, source)) = other {
+                let path = source.path.display();
+                let builtin = extension.name();
+                let message = format!("builtin:{builtin}: {kind} {name} is replaced by {path}");
+                diagnostics.push(ConfigDiagnostic::warning(message, source.path.clone()));
+            }
+            other.is_none()
+        };
+        self.tools
+            .retain(|tool| is_kept("tool", tool.name(), &registered.tools));
+        self.commands
+            .retain(|command| is_kept("command", command.name, &registered.commands));
+    }
+}
+
+fn source_info(extension: BuiltinExtension) -> SourceInfo {
+    SourceInfo {
+        path: format!("builtin:{}", extension.name()).into(),
+        source: "builtin".to_owned(),
+        scope: SourceScope::Temporary,
+        origin: SourceOrigin::TopLevel,
+        base_dir: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn file(path: &str) -> SourceInfo {
+        SourceInfo {
+            path: path.into(),
+            ..source_info(BuiltinExtension::ToolSearch)
+        }
+    }
+
+    #[test]
+    fn what_an_extension_registers_is_replaced_with_a_warning() {
+        let mut parts = NativeParts {
+            tools: vec![pi_tool_search::tool_search()],
+            commands: vec![NativeCommand {
+                name: "find",
+                description: "Find tools",
+            }],
+            ..NativeParts::default()
+        };
+        let registered = RegisteredNames {
+            tools: vec![("tool_search".to_owned(), file("/x.js"))],
+            commands: vec![("other".to_owned(), file("/x.js"))],
+        };
+        let mut diagnostics = Vec::new();
+        parts.remove_replaced(BuiltinExtension::ToolSearch, &registered, &mut diagnostics);
+        assert!(parts.tools.is_empty());
+        assert_eq!(parts.commands.len(), 1);
+        assert_eq!(
+            diagnostics[0].message_with_path(),
+            "builtin:tool-search: tool tool_search is replaced by /x.js"
+        );
+        assert_eq!(diagnostics.len(), 1);
+        let loaded = NativeExtensions(vec![(BuiltinExtension::ToolSearch, parts)]);
+        assert_eq!(loaded.commands()[0].source_info.source, "builtin");
+    }
+}
