@@ -95,7 +95,7 @@ pub async fn route_request(
     let Some(router) = router_of(models, model) else {
         return Err(RouteError::NotRegistered(name));
     };
-    let routed = |response: &AssistantMessage| {
+    let physical = |response: &AssistantMessage| {
         Some(RoutedModel {
             model: physical_model(models, &response.provider, &response.model)?,
             thinking_level: response.thinking_level.clone(),
@@ -105,11 +105,13 @@ pub async fn route_request(
         Message::Assistant(response) => Some(&**response),
         _ => None,
     });
-    let previous = last_successful_response(responses).and_then(routed);
+    let previous = last_successful_response(responses).and_then(physical);
     // A request whose routing failed names the virtual model; there is no physical one to report.
     let failed = query.failed.and_then(|message| {
-        let routed = routed(&message)?;
-        Some(FailedRoute { routed, message })
+        Some(FailedRoute {
+            routed: physical(&message)?,
+            message,
+        })
     });
     let request = RouteRequest {
         model: Arc::clone(model),

@@ -27,6 +27,8 @@ pub(super) struct Script {
     pub decisions: VecDeque<TurnDecision>,
     pub before_prompt: VecDeque<CompactionDecision>,
     pub between_turns: VecDeque<CompactionDecision>,
+    /// Whether the model is virtual: each of its requests needs a route.
+    pub is_virtual: bool,
     /// Whether the requests of a virtual model have a route.
     pub routes: VecDeque<Result<(), String>>,
     pub routed: VecDeque<CompactionDecision>,

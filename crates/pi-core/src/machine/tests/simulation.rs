@@ -8,8 +8,8 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use pi_protocol::{
-    ActivityKind, AssistantMessageEvent, MessageBuilder, QueuedTexts, RequestId, SessionEvent,
-    SharedMessage,
+    ActivityKind, AssistantMessageEvent, MessageBuilder, Model, QueuedTexts, RequestId,
+    SessionEvent, SharedMessage, api,
 };
 
 use super::fixtures::{label, machine};
@@ -67,8 +67,16 @@ enum TriggerPoint {
 
 impl Simulation {
     pub(super) fn new(script: Script) -> Self {
+        let mut machine = machine();
+        if script.is_virtual {
+            let model = Model {
+                api: api::PI_VIRTUAL.to_owned(),
+                ..Model::unknown()
+            };
+            machine.selection_mut().model = Some(Arc::new(model));
+        }
         Self {
-            machine: machine(),
+            machine,
             script,
             store: Vec::new(),
             omitted: Vec::new(),

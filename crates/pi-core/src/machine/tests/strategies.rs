@@ -201,16 +201,20 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
         mostly(false, vec![true]),
         panics,
     );
+    let routes = mostly(Ok(()), vec![Err("no route".to_owned())]);
     let contexts = (decisions(), decisions(), decisions());
+    let virtual_models = (any::<bool>(), routes, decisions());
     let compactions = (
         mostly(true, vec![false]),
         mostly(true, vec![false]),
         mostly(true, vec![false]),
     );
-    (prompts, turns, contexts, compactions).prop_map(|(prompts, turns, contexts, compactions)| {
+    let all = (prompts, turns, contexts, virtual_models, compactions);
+    all.prop_map(|(prompts, turns, contexts, virtual_models, compactions)| {
         let (responses, checks, added, handled) = prompts;
         let (compositions, records, decisions, settles, panics) = turns;
         let (before_prompt, between_turns, after_run) = contexts;
+        let (is_virtual, routes, routed) = virtual_models;
         let (omissions, plans, compactions) = compactions;
         Script {
             responses: responses.into(),
@@ -221,6 +225,9 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
             decisions,
             before_prompt,
             between_turns,
+            is_virtual,
+            routes,
+            routed,
             after_run,
             omissions,
             plans,

@@ -1,8 +1,6 @@
 //! Event order of prompts, turns and tool calls.
 
-use std::sync::Arc;
-
-use pi_protocol::{Model, StopReason, api};
+use pi_protocol::StopReason;
 use pretty_assertions::assert_eq;
 
 use super::fixtures::{custom, custom_message, prompt, steer, system};
@@ -347,13 +345,11 @@ fn an_idle_session_appends_or_starts_a_run() {
 }
 
 fn run_virtual(script: Script) -> Simulation {
-    let mut simulation = Simulation::new(script);
-    let model = Model {
-        api: api::PI_VIRTUAL.to_owned(),
-        ..Model::unknown()
-    };
-    simulation.machine.selection_mut().model = Some(Arc::new(model));
-    let simulation = simulation.run(prompt("go"));
+    let simulation = Simulation::new(Script {
+        is_virtual: true,
+        ..script
+    })
+    .run(prompt("go"));
     check_end(&simulation);
     simulation
 }

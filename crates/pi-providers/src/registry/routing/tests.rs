@@ -93,12 +93,12 @@ async fn a_request_goes_to_the_physical_model_that_the_router_chose() {
         ..query()
     };
     for provider in ["faux", "router"] {
-        let routed = route_request(&models, &auto, messages.clone(), failed(provider)).await;
-        let routed = routed.unwrap();
-        assert_eq!(routed.model.id, "faux-1");
-        assert_eq!(routed.state, Some(json!({"n": 1})));
-        let level = routed.model.clamp_thinking_level(ThinkingLevel::High);
-        assert_eq!(routed.thinking_level, level);
+        let route = route_request(&models, &auto, messages.clone(), failed(provider)).await;
+        let route = route.unwrap();
+        assert_eq!(route.model.id, "faux-1");
+        assert_eq!(route.state, Some(json!({"n": 1})));
+        let level = route.model.clamp_thinking_level(ThinkingLevel::High);
+        assert_eq!(route.thinking_level, level);
     }
     let requests = router.requests.lock().unwrap();
     let previous = requests[0].previous.as_ref().unwrap();
