@@ -151,11 +151,13 @@ pub(crate) fn prepare_loadout(
         .iter()
         .filter(|tool| is_callable(tool.name()))
     {
-        if !is_only {
-            let name = tool.name().to_owned();
+        let name = tool.name().to_owned();
+        if is_only {
+            if is_direct(tool) {
+                changes.hidden.push(name);
+            }
+        } else {
             changes.descriptions.insert(name, with_script_line(tool));
-        } else if is_direct(tool) {
-            changes.hidden.push(tool.name().to_owned());
         }
     }
     // By exposure, not by whether a tool is active: a tool that a search loads changes no other description.
@@ -241,4 +243,133 @@ fn variant_fields(schema: &Value) -> Option<String> {
     fields
         .filter(|fields| !fields.is_empty())
         .map(|fields| fields.join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::future::BoxFuture;
+    use pi_core::{Tool, ToolContext, ToolError};
+    use pi_protocol::json::JsonObject;
+    use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+    use pretty_assertions::assert_eq;
+    use serde_json::json;
+
+    use super::*;
+
+    struct Named(ToolDeclaration);
+
+    impl Tool for Named {
+        fn declaration(&self) -> &ToolDeclaration {
+            &self.0
+        }
+
+        fn call(
+            &self,
+            _cx: ToolContext,
+            _arguments: JsonObject,
+        ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+            Box::pin(std::future::ready(Ok(ToolOutput::text(""))))
+        }
+    }
+
+    fn tool(name: &str, exposure: ToolExposure, namespace: Option<&str>) -> RegisteredTool {
+        let mut tool = RegisteredTool::new(Arc::new(Named(ToolDeclaration {
+            name: name.to_owned(),
+            description: format!("About {name}."),
+            parameters: json!({"type": "object", "properties": {}}),
+            constrained_sampling: None,
+            extra: JsonObject::new(),
+        })));
+        tool.metadata.exposure = exposure;
+        tool.metadata.namespace = namespace.map(|name| ToolNamespace {
+            name: name.to_owned(),
+            aliases: None,
+            description: Some(format!("All of {name}.")),
+            instructions: None,
+        });
+        tool
+    }
+
+    #[test]
+    fn every_namespace_is_represented_within_the_budget() {
+        let tools = [
+            tool("b_one", ToolExposure::Codemode, Some("b")),
+            tool("plain-one", ToolExposure::Codemode, None),
+            tool("a_much_longer_name", ToolExposure::Codemode, Some("a")),
+            tool("a_one", ToolExposure::Codemode, Some("a")),
+        ];
+        let tools: Vec<&RegisteredTool> = tools.iter().collect();
+        let all = tool_description(&tools, 10_000);
+        let headings: Vec<&str> = all.lines().filter(|line| line.starts_with('#')).collect();
+        assert_eq!(
+            headings,
+            [
+                "### `plain_one` (`plain-one`)",
+                "## a",
+                "### `a_much_longer_name`",
+                "### `a_one`",
+                "## b",
+                "### `b_one`",
+            ]
+        );
+        let section = Section::of(tools[1]).cost;
+        let few = tool_description(&tools, 3 * section);
+        assert!(
+            few.contains("## a (search for its other tools)\nAll of a."),
+            "{few}"
+        );
+        assert!(
+            few.contains("### `a_one`") && few.contains("### `b_one`"),
+            "{few}"
+        );
+        let none = tool_description(&tools, 0);
+        assert!(none.contains("## b (search for its tools)"), "{none}");
+        assert!(!none.contains("###"), "{none}");
+        assert_eq!(tool_description(&[], 10_000), INTRODUCTION);
+    }
+
+    #[test]
+    fn modes_differ_in_what_they_declare() {
+        let mut shell = tool("shell", ToolExposure::Direct, None);
+        shell.metadata.output_schema = Some(json!({
+            "type": "object",
+            "required": ["code"],
+            "properties": {
+                "code": {"type": "number"},
+                "kind": {"const": "x"},
+                "inner": {"type": "object", "properties": {"z": {}}},
+            },
+        }));
+        let later = tool("later", ToolExposure::Deferred, None);
+        let script = tool("script", ToolExposure::Codemode, None);
+        let own = tool(NAME, ToolExposure::ModelOnly, None);
+        let loadout = ToolLoadout {
+            declared: vec![shell.clone(), own.clone()],
+            callable: vec![shell.clone(), later.clone(), script.clone()],
+            registered: vec![shell, later, script, own],
+        };
+        let on = prepare_loadout(&loadout, &CodemodeSettings::default());
+        assert!(on.hidden.is_empty());
+        assert!(
+            on.descriptions["shell"].ends_with(
+                "`tools.shell(args)` resolves to `{ code, kind?: \"x\", inner?: { z? } }`."
+            ),
+            "{}",
+            on.descriptions["shell"]
+        );
+        let listed = |changes: &LoadoutChanges, name: &str| {
+            changes.descriptions[NAME].contains(&format!("### `{name}`"))
+        };
+        assert!(listed(&on, "script") && !listed(&on, "shell") && !listed(&on, "later"));
+        let settings = CodemodeSettings {
+            mode: Some(CodeMode::Only),
+            ..CodemodeSettings::default()
+        };
+        let only = prepare_loadout(&loadout, &settings);
+        assert_eq!(only.hidden, ["shell"]);
+        assert!(listed(&only, "script") && listed(&only, "shell") && !listed(&only, "later"));
+        assert_eq!(only.descriptions.len(), 1);
+    }
 }

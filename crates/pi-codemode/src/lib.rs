@@ -7,6 +7,7 @@ mod calls;
 mod declaration;
 mod description;
 mod discovery;
+mod messages;
 mod output;
 mod run;
 mod source;

@@ -90,7 +90,7 @@ fn arranged(items: Vec<OutputItem>) -> Vec<OutputPart> {
     parts
 }
 
-/// Joins adjacent texts; each starts on a line of its own.
+/// Joins adjacent texts; each starts on a new line.
 fn joined(parts: Vec<OutputPart>) -> Vec<OutputPart> {
     let mut joined: Vec<OutputPart> = Vec::new();
     for part in parts {

@@ -8,7 +8,6 @@ use pi_core::{NestedToolCall, NestedToolResult, RegisteredTool, ToolContext, Too
 use pi_ext::{BareScript, ScriptHandle, ScriptLimits, ScriptMessage};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{InputBlock, ToolOutput, join_text};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,9 +16,10 @@ use crate::calls::{CallStatus, ScriptDetails, shown_error};
 use crate::declaration::{describe, identifier};
 use crate::description::callable_tools;
 use crate::discovery::{MODEL_FUNCTIONS, answer};
+use crate::messages::{PreludeMessage, rejected, resolved, undefined};
 use crate::output::{DEFAULT_MAX_TOKENS, OutputItem, build_output};
 use crate::source::parse_source;
-use crate::store::{StoreChanges, StoreWrite, read_store, write_store};
+use crate::store::{StoreChanges, read_store, write_store};
 use crate::tool::CodemodeOptions;
 use crate::workers::{MAX_WAIT, SlotFailure};
 
@@ -36,42 +36,6 @@ const NO_DEADLINE: Duration = Duration::from_hours(24 * 365);
 /// are less frequent.
 const PROMPT_UPDATES: usize = 50;
 const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
-
-/// A message of the prelude.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-enum PreludeMessage {
-    Text {
-        text: String,
-    },
-    Console {
-        text: String,
-    },
-    Image {
-        text: String,
-        #[serde(rename = "mimeType")]
-        mime_type: String,
-    },
-    Call {
-        id: u64,
-        name: String,
-        arguments: Option<Value>,
-    },
-    Ask {
-        id: u64,
-        name: String,
-        #[serde(default)]
-        arguments: Vec<Value>,
-    },
-    Succeeded {
-        value: Option<String>,
-        #[serde(default)]
-        writes: Vec<StoreWrite>,
-    },
-    Failed {
-        error: String,
-    },
-}
 
 /// How a script ended.
 enum ScriptEnd {
@@ -278,7 +242,7 @@ impl<'a> ScriptRun<'a> {
                 let models = self.options.models.as_deref();
                 script.send(match answer(&name, &arguments, &self.tools, models) {
                     Ok(Some(value)) => resolved(id, &value),
-                    Ok(None) => json!({ "id": id }).to_string(),
+                    Ok(None) => undefined(id),
                     Err(error) => rejected(id, &error),
                 });
             }
@@ -433,12 +397,4 @@ impl<'a> ScriptRun<'a> {
         let text = format!("Script error:\n{reason}\n\nThe script did not start.");
         self.result(true, vec![InputBlock::text(text)], started)
     }
-}
-
-fn resolved(id: u64, value: &Value) -> String {
-    json!({ "id": id, "value": value }).to_string()
-}
-
-fn rejected(id: u64, error: &str) -> String {
-    json!({ "id": id, "error": error }).to_string()
 }

@@ -21,7 +21,7 @@ use crate::workers::WorkerSlots;
 /// The name of the tool and of its built-in extension.
 pub(crate) const NAME: &str = "codemode";
 
-/// Any text, with the options line as a token of its own.
+/// Any text, with the options line as a separate token.
 const GRAMMAR: &str = r"
 start: (OPTIONS LINE_END)? SCRIPT
 OPTIONS: /[ \t]*\/\/ @options:[^\r\n]*/

@@ -1,7 +1,7 @@
-//! Runs one untrusted script in a JavaScript context of its own: no Node, no modules, no timers, no files.
+//! Runs one untrusted script in a separate JavaScript context: no Node, no modules, no timers, no files.
 //!
 //! The script reaches the outside only through a prelude, which exchanges text messages with the owner of the
-//! [`ScriptHandle`]. The script has a thread of its own, so that a loop that never ends blocks nothing else.
+//! [`ScriptHandle`]. The script runs on a dedicated thread, so that a loop that never ends blocks nothing else.
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -86,12 +86,11 @@ impl<'a> TypeRenderer<'a> {
                 let name = name.as_str().unwrap_or_default();
                 self.named(name, schema)
             })),
-            Some(_) => "unknown".to_owned(),
             None if has_any(schema, &["properties", "additionalProperties", "required"]) => {
                 self.object(schema)
             }
             None if has_any(schema, &["items", "prefixItems"]) => self.array(schema),
-            None => "unknown".to_owned(),
+            Some(_) | None => "unknown".to_owned(),
         }
     }
 
@@ -128,9 +127,12 @@ impl<'a> TypeRenderer<'a> {
             .iter()
             .map(|part| self.render(part))
             .filter(|part| part != "unknown")
-            .map(|part| match part.contains(" | ") {
-                true => format!("({part})"),
-                false => part,
+            .map(|part| {
+                if part.contains(" | ") {
+                    format!("({part})")
+                } else {
+                    part
+                }
             })
             .collect();
         if parts.is_empty() {
@@ -165,11 +167,11 @@ impl<'a> TypeRenderer<'a> {
             let key = property_key(name);
             members.push(format!("{key}{mark}: {};", self.render(property)));
         }
-        match schema.get("additionalProperties") {
-            Some(Value::Bool(false)) => {}
-            Some(more) => members.push(format!("[key: string]: {};", self.render(more))),
-            None if properties.is_empty() => members.push("[key: string]: unknown;".to_owned()),
-            None => {}
+        let more = schema.get("additionalProperties");
+        if let Some(more) = more.filter(|more| **more != Value::Bool(false)) {
+            members.push(format!("[key: string]: {};", self.render(more)));
+        } else if more.is_none() && properties.is_empty() {
+            members.push("[key: string]: unknown;".to_owned());
         }
         if members.is_empty() {
             return "{}".to_owned();
@@ -272,23 +274,15 @@ fn constraint_tags(property: &Value) -> String {
             .filter_map(|schema| constraint(schema, keyword));
         match bound {
             Some(bound) => {
-                let numbers =
-                    values.filter_map(|value| value.as_f64().map(|number| (number, value)));
-                let pick = |best: (f64, &'_ Value), next: (f64, &'_ Value)| {
-                    let is_better = match bound {
+                let numbers = values.filter_map(|value| Some((value.as_f64()?, value)));
+                let strictest = numbers.reduce(|best, next| {
+                    let is_stricter = match bound {
                         Bound::Lower => next.0 > best.0,
                         Bound::Upper => next.0 < best.0,
                     };
-                    is_better
-                };
-                let mut best = None;
-                for next in numbers {
-                    best = match best {
-                        Some(best) if !pick(best, next) => Some(best),
-                        _ => Some(next),
-                    };
-                }
-                tags.extend(best.map(|(_, value)| format!("@{keyword} {}", plain(value))));
+                    if is_stricter { next } else { best }
+                });
+                tags.extend(strictest.map(|(_, value)| format!("@{keyword} {}", plain(value))));
             }
             None => {
                 let mut seen = Vec::new();

@@ -43,9 +43,10 @@ fn draw_calls(output: &CallOutput, canvas: &mut BlockCanvas<'_>) {
         return;
     }
     canvas.blank();
-    let hidden = match canvas.expanded {
-        true => 0,
-        false => calls.len().saturating_sub(COLLAPSED_CALLS),
+    let hidden = if canvas.expanded {
+        0
+    } else {
+        calls.len().saturating_sub(COLLAPSED_CALLS)
     };
     if hidden > 0 {
         canvas.more(&format!("{hidden} earlier calls"));
