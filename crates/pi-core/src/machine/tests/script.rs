@@ -31,7 +31,7 @@ pub(super) struct Script {
     pub is_virtual: bool,
     /// Whether the requests of a virtual model have a route.
     pub routes: VecDeque<Result<(), String>>,
-    pub routed: VecDeque<CompactionDecision>,
+    pub after_routing: VecDeque<CompactionDecision>,
     pub after_run: VecDeque<CompactionDecision>,
     pub omissions: VecDeque<bool>,
     pub plans: VecDeque<bool>,
@@ -56,7 +56,7 @@ impl Script {
         let decisions = match check {
             ContextCheck::BeforePrompt { .. } => &mut self.before_prompt,
             ContextCheck::BetweenTurns => &mut self.between_turns,
-            ContextCheck::Routed => &mut self.routed,
+            ContextCheck::Routed => &mut self.after_routing,
             ContextCheck::AfterRun { .. } => &mut self.after_run,
         };
         decisions.pop_front().unwrap_or(CompactionDecision::Skip)

@@ -214,7 +214,7 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
         let (responses, checks, added, handled) = prompts;
         let (compositions, records, decisions, settles, panics) = turns;
         let (before_prompt, between_turns, after_run) = contexts;
-        let (is_virtual, routes, routed) = virtual_models;
+        let (is_virtual, routes, after_routing) = virtual_models;
         let (omissions, plans, compactions) = compactions;
         Script {
             responses: responses.into(),
@@ -227,7 +227,7 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
             between_turns,
             is_virtual,
             routes,
-            routed,
+            after_routing,
             after_run,
             omissions,
             plans,

@@ -372,7 +372,7 @@ fn a_request_without_a_route_ends_with_an_error() {
 #[test]
 fn the_context_is_compacted_for_the_model_of_the_route() {
     let simulation = run_virtual(Script {
-        routed: [compact()].into(),
+        after_routing: [compact()].into(),
         ..Script::default()
     });
     let compacted = simulation
