@@ -45,8 +45,9 @@ pub use start_order::StartOrder;
 pub use summary_options::summary_options;
 pub use tool::{
     CallId, ExecutionMode, LoadoutChanges, NestedScope, NestedSummary, NestedToolCall,
-    NestedToolResult, Progress, RegisteredTool, Tool, ToolContext, ToolError, ToolExposure,
-    ToolLoadout, ToolMetadata, ToolNamespace, ToolOrigin, ToolRegistry, ToolSource, merge_tools,
+    NestedToolResult, Progress, ReachedTools, RegisteredTool, Tool, ToolContext, ToolError,
+    ToolExposure, ToolLoadout, ToolMetadata, ToolNamespace, ToolOrigin, ToolRegistry, ToolSource,
+    merge_tools,
 };
 pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,

@@ -13,7 +13,7 @@ use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
 
 pub use context::{CallId, ToolContext};
-pub use exposure::{ToolExposure, ToolMetadata, ToolNamespace};
+pub use exposure::{ReachedTools, ToolExposure, ToolMetadata, ToolNamespace};
 pub use loadout::{LoadoutChanges, ToolLoadout};
 pub use nested::{NestedScope, NestedSummary, NestedToolCall, NestedToolResult};
 pub use progress::Progress;
@@ -52,6 +52,11 @@ pub trait Tool: Send + Sync {
     /// [`ToolMetadata::prepares_loadout`].
     fn prepare_loadout(&self, _loadout: ToolLoadout) -> BoxFuture<'_, LoadoutChanges> {
         Box::pin(std::future::ready(LoadoutChanges::default()))
+    }
+
+    /// Returns the tools that a call may reach. Read if the tool is registered with [`ToolMetadata::reaches_tools`].
+    fn reached_tools(&self, _arguments: &JsonObject) -> ReachedTools {
+        ReachedTools::None
     }
 
     /// Runs the tool with validated arguments. Cancellation is cooperative: the tool stops, cleans

@@ -64,6 +64,7 @@ impl ToolData {
             output_schema: self.output_schema.clone(),
             reaches_tools: self.reaches_tools,
             prepares_loadout: self.prepares_loadout,
+            builtin_extension: None,
         }
     }
 }

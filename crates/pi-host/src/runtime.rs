@@ -33,6 +33,7 @@ use build::{InitialModel, build};
 use open::open_session;
 
 use crate::host::Host;
+use crate::mcp::SessionMcp;
 use crate::participants::{SessionShutdown, SessionStart, StartReason};
 use crate::session::AgentSession;
 use crate::workspace::{
@@ -71,6 +72,8 @@ struct CurrentSession {
     model_fallback: Option<String>,
     /// `None` if there are no extension files.
     extensions: Option<SessionExtensions>,
+    /// `None` if they are disabled.
+    mcp: Option<SessionMcp>,
 }
 
 /// A weak handle to the runtime.
@@ -228,8 +231,15 @@ impl SessionRuntime {
 
     /// Lists the slash commands of extensions and resources.
     pub fn commands(&self) -> Vec<CommandInfo> {
-        let extensions = self.current().extensions.clone();
+        let (extensions, has_mcp) = {
+            let current = self.current();
+            (current.extensions.clone(), current.mcp.is_some())
+        };
         let mut commands = extensions.map_or_else(Vec::new, |extensions| extensions.commands());
+        let mcp = has_mcp.then(SessionMcp::command);
+        let is_replaced = |command: &CommandInfo| commands.iter().any(|it| it.name == command.name);
+        let mcp = mcp.filter(|command| !is_replaced(command));
+        commands.extend(mcp);
         commands.extend(self.resource_commands());
         commands
     }

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 27] = [
+const LAYERS: [(&str, &[&str]); 28] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -47,6 +47,20 @@ const LAYERS: [(&str, &[&str]); 27] = [
     ("pi-context", &["pi-session", "pi-protocol"]),
     ("pi-core", &["pi-context", "pi-providers", "pi-protocol"]),
     ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
+    // Knows a session only through its trait.
+    (
+        "pi-mcp",
+        &[
+            "pi-tools",
+            "pi-core",
+            "pi-config",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
         "pi-packages",
@@ -115,6 +129,8 @@ const LAYERS: [(&str, &[&str]); 27] = [
             "pi-host",
             // Ends commands with the process.
             "pi-tools",
+            // Lists servers and signs in without a session.
+            "pi-mcp",
             "pi-markdown",
             "pi-tui",
             "pi-config",
@@ -150,6 +166,7 @@ const LAYERS: [(&str, &[&str]); 27] = [
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
+    "pi-mcp",
     "pi-core",
     "pi-bedrock",
     "pi-config",
@@ -175,7 +192,14 @@ const OWNERS: [(&str, &[&str]); 6] = [
     ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",
-        &["pi-http", "pi-auth", "pi-providers", "pi-bedrock", "pi-ext"],
+        &[
+            "pi-http",
+            "pi-auth",
+            "pi-providers",
+            "pi-bedrock",
+            "pi-mcp",
+            "pi-ext",
+        ],
     ),
     ("rquickjs", &["pi-ext"]),
     ("syntect", &["pi-markdown"]),
@@ -383,8 +407,8 @@ mod tests {
                 "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
                 "pi-rpc depends on pi-tools, but may use only pi-host and pi-protocol",
                 "pi-rpc depends on pi-tui, but may use only pi-host and pi-protocol",
-                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock and \
-                 pi-ext may",
+                "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, pi-mcp \
+                 and pi-ext may",
                 "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",

@@ -62,4 +62,16 @@ pub struct ToolMetadata {
     pub reaches_tools: bool,
     /// Whether the tool changes the declarations of the active tools.
     pub prepares_loadout: bool,
+    /// Name of the built-in extension that has the tool.
+    pub builtin_extension: Option<&'static str>,
+}
+
+/// The tools that a call may reach through other tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ReachedTools {
+    #[default]
+    None,
+    All,
+    /// Those whose names or namespaces consist of some of these words.
+    Words(Vec<String>),
 }

@@ -13,6 +13,7 @@ use super::error::StartError;
 use super::session_options::SessionOptions;
 use crate::extension_adapter;
 use crate::host::Host;
+use crate::mcp::SessionMcp;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::participants::Participants;
 use crate::session::{AgentSession, SessionParts};
@@ -76,6 +77,11 @@ pub(super) async fn build(
         let tools = extension_adapter::tools(extensions);
         sources.push(Arc::new(ToolRegistry::new(tools)));
     }
+    let mcp = SessionMcp::load(host, &workspace, &options.extensions.ui);
+    // Tools of extensions replace those of servers.
+    if let Some(mcp) = &mcp {
+        sources.insert(0, mcp.tool_source());
+    }
     sources.extend(options.tool_sources.iter().cloned());
     let tools = workspace.toolset(
         options.tools.clone(),
@@ -86,7 +92,10 @@ pub(super) async fn build(
         .as_ref()
         .map_or_else(Participants::default, extension_adapter::participants);
     let program = options.participants.create_participants(&workspace).await;
-    let participants = extension_participants.then(program);
+    let builtin = mcp
+        .as_ref()
+        .map_or_else(Participants::default, SessionMcp::participants);
+    let participants = extension_participants.then(builtin).then(program);
     let ui = Arc::clone(&options.extensions.ui);
     let participants = participants.then(extension_adapter::configuration_reporter(ui));
     let directory = session
@@ -107,6 +116,9 @@ pub(super) async fn build(
         env: workspace.env.clone(),
         participants,
     })?;
+    if let Some(mcp) = &mcp {
+        mcp.bind(&session);
+    }
     match (&extensions, options.extensions.ui.screen()) {
         (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
         (None, Some(screen)) => screen.connect(None),
@@ -114,6 +126,7 @@ pub(super) async fn build(
     }
     Ok(CurrentSession {
         extensions,
+        mcp,
         session,
         directory,
         workspace,
