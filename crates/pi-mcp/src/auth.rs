@@ -20,6 +20,11 @@ pub trait McpAuth: Send + Sync {
         Box::pin(std::future::ready(Ok(RejectedToken::SignInNeeded)))
     }
 
+    /// Returns what the server asked for when it last rejected a request.
+    fn challenge(&self) -> Option<AuthChallenge> {
+        None
+    }
+
     /// Waits until a token that is being replaced is stored.
     fn settled(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

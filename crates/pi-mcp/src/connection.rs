@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::auth::McpAuth;
+use crate::auth::{AuthChallenge, McpAuth};
 use crate::client::{Client, ClientObserver, ListKind, ListPage, RequestOptions};
 use crate::error::{METHOD_NOT_FOUND, McpError};
 use crate::http::{HttpTarget, HttpTransport};
@@ -127,6 +127,11 @@ impl McpConnection {
     /// Watches the status.
     pub fn watch(&self) -> watch::Receiver<ConnectionStatus> {
         self.0.status.subscribe()
+    }
+
+    /// Returns what the server asked for when it last rejected a request.
+    pub fn challenge(&self) -> Option<AuthChallenge> {
+        self.0.options.auth.as_ref()?.challenge()
     }
 
     pub fn state(&self) -> McpState {

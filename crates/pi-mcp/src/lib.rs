@@ -17,9 +17,9 @@
 //! ```
 
 mod auth;
-mod auth_sources;
 mod client;
 mod connection;
+mod connector;
 mod content;
 mod error;
 mod event_stream;
@@ -27,6 +27,7 @@ mod http;
 mod json_rpc;
 mod log;
 mod names;
+mod oauth;
 mod pool;
 mod resources;
 mod servers;
@@ -39,10 +40,13 @@ pub use auth::{AuthChallenge, McpAuth, RejectedToken};
 pub use connection::{
     ConnectionOptions, ConnectionStatus, DeclaredTool, InheritedVariables, McpConnection,
 };
+pub use connector::McpConnector;
 pub use error::McpError;
 pub use log::McpLog;
+pub use oauth::{OAuthSession, SignInError, SignInPrompt};
 pub use pool::McpPool;
 pub use servers::{
     ExtensionServer, MCP_SERVERS_SECTION, McpChange, McpCompletion, McpNoticeLevel, McpServers,
     McpServersOptions, McpSession, SessionToolInfo, server_status,
 };
+pub use sign_in::open_url;

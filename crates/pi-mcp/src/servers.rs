@@ -21,9 +21,8 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::auth::McpAuth;
-use crate::connection::{ConnectionOptions, InheritedVariables, McpConnection};
-use crate::log::McpLog;
+use crate::connection::McpConnection;
+use crate::connector::McpConnector;
 use crate::pool::{McpPool, PooledConnection};
 use tools::ToolState;
 
@@ -97,7 +96,7 @@ pub struct McpServers(pub(crate) Arc<ServersState>);
 
 pub(crate) struct ServersState {
     options: McpServersOptions,
-    log: Arc<McpLog>,
+    pub(crate) connector: McpConnector,
     registry: Arc<ToolRegistry>,
     inner: Mutex<ServersInner>,
     /// Changes with everything that is shown about the servers.
@@ -106,10 +105,10 @@ pub(crate) struct ServersState {
 }
 
 #[derive(Default)]
-struct ServersInner {
+pub(crate) struct ServersInner {
     /// `None` before the session starts and after it has ended.
     session: Option<Arc<dyn McpSession>>,
-    servers: Vec<ManagedServer>,
+    pub(crate) servers: Vec<ManagedServer>,
     config_errors: Vec<String>,
     /// What files override among the servers of extensions.
     overridden: Vec<String>,
@@ -123,8 +122,8 @@ struct ServersInner {
     next_attempt: u64,
 }
 
-struct ManagedServer {
-    configured: ConfiguredMcpServer,
+pub(crate) struct ManagedServer {
+    pub(crate) configured: ConfiguredMcpServer,
     connection: Option<PooledConnection>,
     /// Whether the last attempt to connect has ended.
     ready: Option<watch::Receiver<bool>>,
@@ -132,7 +131,7 @@ struct ManagedServer {
     /// What went wrong with the last change.
     message: Option<String>,
     /// Stored tokens at the time a sign-in was needed.
-    tokens_at_sign_in: Option<Option<String>>,
+    pub(crate) tokens_at_sign_in: Option<Option<String>>,
 }
 
 impl ManagedServer {
@@ -155,13 +154,13 @@ impl ManagedServer {
         &self.configured.spec.name
     }
 
-    fn live(&self) -> Option<&McpConnection> {
+    pub(crate) fn live(&self) -> Option<&McpConnection> {
         self.connection.as_ref().map(PooledConnection::connection)
     }
 }
 
 impl ServersInner {
-    fn find(&self, name: &str) -> Option<&ManagedServer> {
+    pub(crate) fn find(&self, name: &str) -> Option<&ManagedServer> {
         self.servers.iter().find(|server| server.name() == name)
     }
 
@@ -172,10 +171,18 @@ impl ServersInner {
 
 impl McpServers {
     pub fn new(options: McpServersOptions) -> Self {
-        let log = Arc::new(McpLog::new(options.agent_dir.mcp_log_file()));
+        let connector = McpConnector {
+            http: options.http.clone(),
+            commands: options.commands.clone(),
+            ..McpConnector::new(
+                options.agent_dir.clone(),
+                options.cwd.clone(),
+                options.env.clone(),
+            )
+        };
         Self(Arc::new(ServersState {
             options,
-            log,
+            connector,
             registry: Arc::default(),
             inner: Mutex::default(),
             changes: watch::Sender::new(0),
@@ -284,11 +291,11 @@ enum ReportScope {
 }
 
 impl ServersState {
-    fn inner(&self) -> MutexGuard<'_, ServersInner> {
+    pub(crate) fn inner(&self) -> MutexGuard<'_, ServersInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self) -> Option<Arc<dyn McpSession>> {
+    pub(crate) fn session(&self) -> Option<Arc<dyn McpSession>> {
         self.inner().session.clone()
     }
 
@@ -398,7 +405,7 @@ impl ServersState {
         };
         server.attempt = attempt;
         server.ready = Some(ready.clone());
-        let options = self.connection_options(&server.configured, session);
+        let options = self.connector.options(&server.configured, session);
         let pooled = self.options.pool.acquire(options);
         let connection = pooled.connection().clone();
         let replaced = server.connection.replace(pooled);
@@ -445,37 +452,6 @@ impl ServersState {
                 return;
             }
         }
-    }
-
-    fn connection_options(
-        &self,
-        server: &ConfiguredMcpServer,
-        session: Option<Arc<dyn McpSession>>,
-    ) -> ConnectionOptions {
-        let options = &self.options;
-        let variables = match server.scope {
-            McpScope::Project => InheritedVariables::Basic,
-            McpScope::Global | McpScope::Extension => InheritedVariables::All,
-        };
-        ConnectionOptions {
-            spec: server.spec.clone(),
-            cwd: options.cwd.clone(),
-            env: options.env.clone(),
-            http: options.http.clone(),
-            auth: self.auth_of(&server.spec, session),
-            log: Arc::clone(&self.log),
-            commands: options.commands.clone(),
-            variables,
-        }
-    }
-
-    /// Returns the credentials of a server.
-    fn auth_of(
-        &self,
-        spec: &McpServerSpec,
-        session: Option<Arc<dyn McpSession>>,
-    ) -> Option<Arc<dyn McpAuth>> {
-        crate::auth_sources::auth_of(&self.options, spec, session)
     }
 }
 

@@ -3,6 +3,9 @@
 //! Loads no extensions and starts no session, so that scripts and the agent can use it.
 
 mod add;
+mod connector;
+mod list;
+mod login;
 mod options;
 mod remove;
 
@@ -91,6 +94,9 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
     let outcome = match command.as_str() {
         "add" => add::run(&files, rest),
         "remove" => remove::run(&files, rest),
+        "list" => list::run(&files, rest).await,
+        "login" => login::log_in(&files, rest).await,
+        "logout" => login::log_out(&files, rest).await,
         other => Err(usage(format!("unknown command \"mcp {other}\""))),
     };
     match outcome {

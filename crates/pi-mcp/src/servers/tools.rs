@@ -30,7 +30,7 @@ pub(super) struct ToolState {
 
 impl ServersState {
     /// Applies the status of a connection.
-    pub(super) fn connection_changed(self: &Arc<Self>, name: &str, connection: &McpConnection) {
+    pub(crate) fn connection_changed(self: &Arc<Self>, name: &str, connection: &McpConnection) {
         {
             let mut inner = self.inner();
             let Some(server) = inner.find_mut(name) else {
@@ -52,7 +52,7 @@ impl ServersState {
         if connection.state() != McpState::NeedsAuth {
             server.tokens_at_sign_in = None;
         } else if server.tokens_at_sign_in.is_none() {
-            server.tokens_at_sign_in = Some(self.stored_tokens(server.spec()));
+            server.tokens_at_sign_in = Some(self.stored_tokens(&server.configured));
         }
     }
 
@@ -204,7 +204,7 @@ impl ServersState {
     }
 
     /// Activates the tools that reach what is not declared, as the configuration asks; warns once if there is none.
-    pub(super) async fn ensure_discovery(&self) {
+    pub(crate) async fn ensure_discovery(&self) {
         let Some(session) = self.session() else {
             return;
         };
