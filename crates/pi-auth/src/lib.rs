@@ -29,7 +29,8 @@ pub use credentials::{
 };
 pub use google_credentials::{GoogleCredentials, GoogleToken};
 pub use oauth::{
-    AnthropicFederation, AnthropicOAuth, GithubCopilotOAuth, KimiCodingOAuth, LoginInteraction,
-    MetaOAuth, OAuthContext, OAuthError, OAuthFlow, OAuthRequestAuth, OpenAiChatGptOAuth,
-    OpenAiCodexOAuth, OpenRouterOAuth, RadiusOAuth, XaiOAuth, codex_account,
+    AnthropicFederation, AnthropicOAuth, AuthorizationCode, CallbackRoute, CallbackServer,
+    GithubCopilotOAuth, KimiCodingOAuth, LoginInteraction, MetaOAuth, OAuthContext, OAuthError,
+    OAuthFlow, OAuthRequestAuth, OpenAiChatGptOAuth, OpenAiCodexOAuth, OpenRouterOAuth, Pkce,
+    RadiusOAuth, XaiOAuth, codex_account,
 };

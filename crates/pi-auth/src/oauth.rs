@@ -36,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 pub use anthropic::AnthropicOAuth;
 pub use anthropic_federation::AnthropicFederation;
 pub(crate) use anthropic_federation::federation_variables;
+pub use callback_server::{AuthorizationCode, CallbackRoute, CallbackServer};
 pub use error::OAuthError;
 pub use github_copilot::GithubCopilotOAuth;
 pub use interaction::LoginInteraction;
@@ -45,6 +46,7 @@ pub use meta::MetaOAuth;
 pub use openai_chatgpt::OpenAiChatGptOAuth;
 pub use openai_codex::{OpenAiCodexOAuth, codex_account};
 pub use openrouter::OpenRouterOAuth;
+pub use pkce::Pkce;
 pub use radius::RadiusOAuth;
 pub use xai::XaiOAuth;
 

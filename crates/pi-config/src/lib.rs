@@ -26,6 +26,8 @@ pub mod env_vars;
 mod json_text;
 mod keybindings_file;
 mod locked_file;
+mod mcp_auth_file;
+mod mcp_file;
 mod models_file;
 mod models_store;
 mod object_file;
@@ -43,6 +45,12 @@ pub use auth_file::AuthFile;
 pub use dir_permissions::check_dir_permissions;
 pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings};
 pub use locked_file::acquire_lock;
+pub use mcp_auth_file::{McpAuthEntry, McpAuthFileError};
+pub use mcp_file::{
+    ConfiguredMcpServer, McpConfig, McpFileError, McpServerPatch, PatchedEntry, add_mcp_server,
+    is_loopback_host, load_mcp_config, parse_mcp_server, project_mcp_file, remove_mcp_server,
+    update_mcp_server,
+};
 pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use packages::{

@@ -43,6 +43,20 @@ impl AgentDir {
         self.0.join("auth.json")
     }
 
+    pub fn mcp_file(&self) -> PathBuf {
+        self.0.join("mcp.json")
+    }
+
+    /// Returns the credentials of MCP servers.
+    pub fn mcp_auth_file(&self) -> PathBuf {
+        self.0.join("mcp-auth.json")
+    }
+
+    /// Returns the messages that MCP servers log.
+    pub fn mcp_log_file(&self) -> PathBuf {
+        self.0.join("mcp.log")
+    }
+
     pub fn models_file(&self) -> PathBuf {
         self.0.join("models.json")
     }

@@ -90,6 +90,8 @@ pub struct ResourceFlags {
     /// `--theme`: files or directories.
     pub themes: Vec<String>,
     pub no_extensions: bool,
+    /// `--no-mcp`: leaves out the built-in MCP servers, whatever else asks for them.
+    pub no_mcp: bool,
     pub no_skills: bool,
     pub no_prompt_templates: bool,
     pub no_themes: bool,
@@ -268,6 +270,9 @@ impl ResourceLoader<'_> {
                 let error = ConfigDiagnostic::error(message, PathBuf::from(source));
                 resources.extension_errors.push(error);
             }
+        }
+        if flags.no_mcp {
+            builtin.remove(BuiltinExtension::Mcp);
         }
         resources.builtin_extensions = builtin;
     }

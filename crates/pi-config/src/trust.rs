@@ -20,8 +20,9 @@ use pi_protocol::{ProjectAccess, TrustChoice};
 use crate::AgentDir;
 
 /// Entries of `.pi` that are only applied in trusted projects.
-const GUARDED_ENTRIES: [&str; 7] = [
+const GUARDED_ENTRIES: [&str; 8] = [
     "settings.json",
+    "mcp.json",
     "extensions",
     "skills",
     "prompts",

@@ -26,6 +26,7 @@ pub use trust::{TrustFlag, TrustPrompt, TrustResolution, TrustResolver};
 
 pub(crate) use trust::resolve_trust;
 
+use crate::mcp::SharedMcp;
 use crate::runtime::{SessionOptions, SessionRuntime, StartError};
 use crate::session::AgentSession;
 use crate::session_choice::SessionChoice;
@@ -50,6 +51,7 @@ struct HostState {
     keys: RuntimeKeys,
     http: SharedConnections,
     workspaces: SharedWorkspaces,
+    mcp: SharedMcp,
     live: LiveSessions,
 }
 
@@ -104,6 +106,10 @@ impl Host {
 
     pub(crate) fn http(&self) -> &SharedConnections {
         &self.shared.http
+    }
+
+    pub(crate) fn mcp(&self) -> &SharedMcp {
+        &self.shared.mcp
     }
 
     pub(crate) fn workspaces(&self) -> &SharedWorkspaces {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, ModelDirectory, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
+use pi_extensions::ExtensionUi;
 use pi_protocol::{
     CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
@@ -15,8 +16,10 @@ use pi_providers::Models;
 use serde_json::Value;
 
 use crate::host::Host;
+use crate::mcp;
 use crate::model_json::for_clients;
 use crate::participants::Participants;
+use crate::session::AgentSession;
 use crate::workspace::Workspace;
 
 /// What a built-in extension adds to a session.
@@ -28,6 +31,15 @@ pub(crate) struct NativeParts {
     pub(crate) commands: Vec<NativeCommand>,
     /// Called after extensions; run the commands.
     pub(crate) participants: Participants,
+    /// Called once the session exists, before it starts.
+    pub(crate) bind: Option<Box<dyn Fn(&AgentSession) + Send + Sync>>,
+}
+
+/// What a built-in extension may use.
+pub(crate) struct NativeContext<'build> {
+    pub(crate) host: &'build Host,
+    pub(crate) workspace: &'build Workspace,
+    pub(crate) ui: &'build Arc<dyn ExtensionUi>,
 }
 
 /// A slash command of a built-in extension.
@@ -39,10 +51,11 @@ pub(crate) struct NativeCommand {
 }
 
 /// Returns what an extension adds to a session in a workspace.
-type LoadNative = fn(&Host, &Workspace) -> NativeParts;
+type LoadNative = fn(&NativeContext<'_>) -> NativeParts;
 
 /// The extensions with native parts, in the order their tools and commands are listed.
-const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 2] = [
+const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 3] = [
+    (BuiltinExtension::Mcp, mcp::load),
     (BuiltinExtension::Codemode, load_codemode),
     (BuiltinExtension::ToolSearch, load_tool_search),
 ];
@@ -50,7 +63,8 @@ const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 2] = [
 /// Environment variable with the number of scripts that may run at the same time.
 const MAX_WORKERS: &str = "PI_CODEMODE_MAX_WORKERS";
 
-fn load_codemode(_host: &Host, workspace: &Workspace) -> NativeParts {
+fn load_codemode(context: &NativeContext<'_>) -> NativeParts {
+    let workspace = context.workspace;
     let workers = workspace.env.var(MAX_WORKERS);
     let workers = workers.and_then(|count| count.parse().ok());
     let workers = workers.filter(|count| *count > 0);
@@ -90,7 +104,7 @@ impl ModelDirectory for ScriptModels {
     }
 }
 
-fn load_tool_search(_host: &Host, _workspace: &Workspace) -> NativeParts {
+fn load_tool_search(_context: &NativeContext<'_>) -> NativeParts {
     NativeParts {
         tools: vec![pi_tool_search::tool_search()],
         ..NativeParts::default()
@@ -111,16 +125,15 @@ pub(crate) struct RegisteredNames {
 impl NativeExtensions {
     /// Loads the enabled extensions and reports what is replaced.
     pub(crate) fn load(
-        host: &Host,
-        workspace: &Workspace,
+        context: &NativeContext<'_>,
         registered: &RegisteredNames,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Self {
-        let enabled = &workspace.resources.builtin_extensions;
+        let enabled = &context.workspace.resources.builtin_extensions;
         let mut loaded = Vec::new();
         for (extension, load) in NATIVE_EXTENSIONS {
             if enabled.contains(extension) {
-                let mut parts = load(host, workspace);
+                let mut parts = load(context);
                 parts.remove_replaced(extension, registered, diagnostics);
                 loaded.push((extension, parts));
             }
@@ -128,13 +141,22 @@ impl NativeExtensions {
         Self(loaded)
     }
 
+    /// Returns the tools that never change.
+    pub(crate) fn tools(&self) -> Arc<dyn ToolSource> {
+        let tools = self.0.iter().flat_map(|(_, parts)| parts.tools.clone());
+        Arc::new(ToolRegistry::new(tools.collect()))
+    }
+
     pub(crate) fn tool_sources(&self) -> Vec<Arc<dyn ToolSource>> {
-        let mut sources: Vec<Arc<dyn ToolSource>> = Vec::new();
-        for (_, parts) in &self.0 {
-            sources.push(Arc::new(ToolRegistry::new(parts.tools.clone())));
-            sources.extend(parts.tool_sources.iter().cloned());
+        let sources = self.0.iter().flat_map(|(_, parts)| &parts.tool_sources);
+        sources.cloned().collect()
+    }
+
+    /// Connects the extensions with the session that uses them.
+    pub(crate) fn bind(&self, session: &AgentSession) {
+        for bind in self.0.iter().filter_map(|(_, parts)| parts.bind.as_ref()) {
+            bind(session);
         }
-        sources
     }
 
     pub(crate) fn participants(&self) -> Participants {

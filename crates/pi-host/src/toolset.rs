@@ -17,7 +17,7 @@ use pi_core::{
     Environment, ExecutionMode, RegisteredTool, Tool, ToolExposure, ToolOrigin, ToolRegistry,
     ToolSource, Variables, merge_tools,
 };
-use pi_protocol::{Modality, Model};
+use pi_protocol::{Modality, Model, is_mcp_tool};
 use pi_tools::{
     BuiltinTools, ImagePolicy, ImageResizeLimits, SharedSessionVariables, UserShell,
     local_environment, put_on_path,
@@ -390,7 +390,10 @@ impl ToolSelection {
     fn allows(&self, name: &str) -> bool {
         let is_excluded = self.exclude.iter().any(|pattern| matches(pattern, name));
         let is_allowed = match (&self.allow, self.defaults) {
-            (Some(allow), _) => allow.iter().any(|pattern| matches(pattern, name)),
+            (Some(allow), _) => {
+                allow.iter().any(|pattern| matches(pattern, name))
+                    || (is_mcp_tool(name) && keeps_mcp_tools(allow))
+            }
             (None, DefaultTools::None) => {
                 let named = changed(Vec::new(), &self.changes);
                 named.iter().any(|allowed| allowed == name)
@@ -399,6 +402,13 @@ impl ToolSelection {
         };
         is_allowed && !is_excluded
     }
+}
+
+/// Whether a list of tools leaves those of MCP servers registered: it names none of them. They are declared only if an entry
+/// matches, and stay reachable through other tools.
+fn keeps_mcp_tools(allow: &[String]) -> bool {
+    let names_mcp_tools = allow.iter().any(|entry| entry.starts_with("mcp__"));
+    !allow.is_empty() && !names_mcp_tools
 }
 
 #[cfg(test)]

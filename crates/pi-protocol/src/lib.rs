@@ -37,6 +37,7 @@ mod interaction;
 pub mod json;
 mod live_message;
 mod llama;
+mod mcp;
 mod message;
 mod model;
 mod model_glob;
@@ -95,6 +96,10 @@ pub use id::{EntryId, SessionId};
 pub use interaction::{Answer, Request, RequestId, RequestKind};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use llama::{LlamaModel, LlamaProgress, LlamaState};
+pub use mcp::{
+    MCP_RESOURCE_TOOLS, McpClientRegistration, McpCommand, McpEndpoint, McpExposure, McpOAuthSpec,
+    McpScope, McpServerSpec, McpServerStatus, McpState, McpTransport, is_mcp_tool, mcp_namespace,
+};
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
     ToolResultMessage, UserMessage,

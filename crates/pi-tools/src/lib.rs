@@ -70,6 +70,7 @@ pub use paths::{PathError, PathResolver};
 pub use process_tree::{
     ChildPurpose, SupervisedChild, end_commands_with_process, release_children, supervise_commands,
 };
+pub use process_tree::{ServerProcess, ServerStreams};
 pub use read::{READ_PROMPT, ReadTool};
 pub use search::{FileSearch, LocalSearch};
 pub use session_variables::{SessionVariables, SharedSessionVariables};

@@ -10,6 +10,11 @@
 //! after that, so that its process ID cannot be reused before. A supervisor does the same if this
 //! process is killed while a command runs.
 
+#[cfg(unix)]
+mod server_process;
+#[cfg(windows)]
+#[path = "process_tree/server_process_windows.rs"]
+mod server_process;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod supervisor;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -23,6 +28,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub use server_process::{ServerProcess, ServerStreams};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use supervisor::{
     ChildPurpose, SupervisedChild, end_commands_with_process, release_children, supervise_commands,

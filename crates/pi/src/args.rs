@@ -296,6 +296,7 @@ impl Args {
         match flag {
             Flag::Extension => resources.extensions.push(value),
             Flag::NoExtensions => resources.no_extensions = true,
+            Flag::NoMcp => resources.no_mcp = true,
             Flag::ExtensionHost => match ExtensionEngine::from_name(&value) {
                 Some(engine) => self.extension_host = Some(engine),
                 None => self.error(format!(

@@ -19,6 +19,7 @@ mod json_mode;
 mod list_models;
 mod log;
 mod manual;
+mod mcp_command;
 mod mode;
 mod output;
 mod own_stdio;
@@ -81,6 +82,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return run_command(auth_command::run(words, Env::process()));
+        }
+        Some("mcp") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_command(mcp_command::run(words, Env::process()));
         }
         Some("replay") => {
             log::start();

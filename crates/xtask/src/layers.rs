@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 31] = [
+const LAYERS: [(&str, &[&str]); 32] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -83,6 +83,20 @@ const LAYERS: [(&str, &[&str]); 31] = [
             "pi-protocol",
         ],
     ),
+    // Knows a session only through its trait.
+    (
+        "pi-mcp",
+        &[
+            "pi-tools",
+            "pi-core",
+            "pi-config",
+            "pi-auth",
+            "pi-http",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     // Next to the runtime, not below it: inspects packages with pi-config and pi-ext.
     (
         "pi-packages",
@@ -153,6 +167,8 @@ const LAYERS: [(&str, &[&str]); 31] = [
             "pi-host",
             // Ends commands with the process.
             "pi-tools",
+            // Lists servers and signs in without a session.
+            "pi-mcp",
             "pi-markdown",
             "pi-tui",
             "pi-config",
@@ -190,6 +206,7 @@ const LAYERS: [(&str, &[&str]); 31] = [
 const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-codemode",
     "pi-tool-search",
+    "pi-mcp",
     "pi-core",
     "pi-bedrock",
     "pi-config",
@@ -223,6 +240,7 @@ const OWNERS: [(&str, &[&str]); 6] = [
             "pi-providers",
             "pi-bedrock",
             "pi-model-tasks",
+            "pi-mcp",
             "pi-ext",
         ],
     ),
@@ -433,7 +451,7 @@ mod tests {
                 "pi-rpc depends on pi-tools, but may use only pi-host and pi-protocol",
                 "pi-rpc depends on pi-tui, but may use only pi-host and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, \
-                 pi-model-tasks and pi-ext may",
+                 pi-model-tasks, pi-mcp and pi-ext may",
                 "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",

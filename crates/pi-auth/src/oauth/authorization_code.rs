@@ -187,7 +187,11 @@ pub(super) fn parse_pasted(
             "the pasted text has no {name} or no state; paste the full URL from the address bar of the browser"
         )));
     }
-    Ok(AuthorizationCode { code, extra })
+    Ok(AuthorizationCode {
+        code,
+        extra,
+        issuer: find("iss"),
+    })
 }
 
 /// Builds a URL with a query.
@@ -227,7 +231,7 @@ mod tests {
         let code = |text: &str| {
             Ok(AuthorizationCode {
                 code: text.to_owned(),
-                extra: None,
+                ..AuthorizationCode::default()
             })
         };
         let cases = [
@@ -275,6 +279,7 @@ mod tests {
             Ok(AuthorizationCode {
                 code: "c".to_owned(),
                 extra: Some("i".to_owned()),
+                ..AuthorizationCode::default()
             })
         );
         for incomplete in ["c#s", "code=c&client_id=i", "code=c&state=s", "c"] {

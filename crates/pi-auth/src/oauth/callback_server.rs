@@ -24,20 +24,22 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Path and state that a valid callback must have.
 #[derive(Debug, Clone)]
-pub(super) struct CallbackRoute {
-    pub(super) path: String,
+pub struct CallbackRoute {
+    pub path: String,
     /// Required state; `None` if the path is unguessable.
-    pub(super) state: Option<String>,
+    pub state: Option<String>,
     /// Name of a parameter that the callback must have in addition to the code.
-    pub(super) extra: Option<&'static str>,
+    pub extra: Option<&'static str>,
 }
 
 /// What a valid callback delivers.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct AuthorizationCode {
-    pub(super) code: String,
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct AuthorizationCode {
+    pub code: String,
     /// Value of the additional parameter of the route.
-    pub(super) extra: Option<String>,
+    pub extra: Option<String>,
+    /// The authorization server, if it identifies itself (RFC 9207).
+    pub issuer: Option<String>,
 }
 
 impl fmt::Debug for AuthorizationCode {
@@ -48,7 +50,7 @@ impl fmt::Debug for AuthorizationCode {
 
 /// A server that waits for one callback.
 #[derive(Debug)]
-pub(super) struct CallbackServer {
+pub struct CallbackServer {
     listener: TcpListener,
     route: CallbackRoute,
 }
@@ -70,19 +72,19 @@ struct ResultPage {
 
 impl CallbackServer {
     /// Starts listening. Port 0 picks a free one.
-    pub(super) async fn bind(host: &str, port: u16, route: CallbackRoute) -> io::Result<Self> {
+    pub async fn bind(host: &str, port: u16, route: CallbackRoute) -> io::Result<Self> {
         let listener = TcpListener::bind((host, port)).await?;
         Ok(Self { listener, route })
     }
 
-    pub(super) fn port(&self) -> io::Result<u16> {
+    pub fn port(&self) -> io::Result<u16> {
         Ok(self.listener.local_addr()?.port())
     }
 
     /// Waits for the callback and returns its code.
     ///
     /// Connections are served concurrently: browsers open spare ones and leave them idle.
-    pub(super) async fn wait(self) -> Result<AuthorizationCode, OAuthError> {
+    pub async fn wait(self) -> Result<AuthorizationCode, OAuthError> {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -182,7 +184,11 @@ fn parse_callback(head: &str, route: &CallbackRoute) -> CallbackOutcome {
             "400 Bad Request",
             "The callback is incomplete. Start again from pi.",
         ),
-        Some(code) => CallbackOutcome::Code(AuthorizationCode { code, extra }),
+        Some(code) => CallbackOutcome::Code(AuthorizationCode {
+            code,
+            extra,
+            issuer: parameter("iss"),
+        }),
         None => reject("400 Bad Request", "The callback has no authorization code."),
     }
 }

@@ -99,7 +99,7 @@ impl OpenAiChatGptOAuth {
                 ("nonce", &nonce),
             ],
         )?;
-        let AuthorizationCode { code, extra } = redirect
+        let AuthorizationCode { code, extra, .. } = redirect
             .obtain_code(url, LOGIN_TIMEOUT, interaction, cancel)
             .await?;
         let client_id = extra.ok_or(OAuthError::MissingCode)?;

@@ -6,14 +6,14 @@ use sha2::{Digest, Sha256};
 
 /// A secret verifier and its hash. The hash is sent with the authorization request and the verifier
 /// with the code, so a stolen code alone is useless.
-pub(super) struct Pkce {
-    pub(super) verifier: String,
+pub struct Pkce {
+    pub verifier: String,
     /// SHA-256 of the verifier, for method `S256`.
-    pub(super) challenge: String,
+    pub challenge: String,
 }
 
 impl Pkce {
-    pub(super) fn generate() -> Self {
+    pub fn generate() -> Self {
         Self::from_verifier(URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>()))
     }
 

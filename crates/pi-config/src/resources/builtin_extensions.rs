@@ -69,6 +69,10 @@ impl BuiltinExtensions {
         }
     }
 
+    pub(super) fn remove(&mut self, extension: BuiltinExtension) {
+        self.0.remove(&extension);
+    }
+
     /// Adds one that a flag names; returns what is wrong with the name.
     pub(super) fn add(&mut self, name: &str) -> Result<(), String> {
         if let Some(extension) = BuiltinExtension::named(name) {

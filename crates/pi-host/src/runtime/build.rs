@@ -14,7 +14,7 @@ use super::session_options::SessionOptions;
 use crate::extension_adapter;
 use crate::host::Host;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
-use crate::native_extensions::{NativeExtensions, RegisteredNames};
+use crate::native_extensions::{NativeContext, NativeExtensions, RegisteredNames};
 use crate::participants::Participants;
 use crate::session::{AgentSession, SessionParts};
 use crate::workspace::Workspace;
@@ -81,8 +81,15 @@ pub(super) async fn build(
         RegisteredNames::default,
         extension_adapter::registered_names,
     );
-    let native = NativeExtensions::load(host, &workspace, &registered, &mut diagnostics);
-    sources.extend(native.tool_sources());
+    let native_context = NativeContext {
+        host,
+        workspace: &workspace,
+        ui: &options.extensions.ui,
+    };
+    let native = NativeExtensions::load(&native_context, &registered, &mut diagnostics);
+    // Tools of extensions replace those of servers.
+    sources.splice(0..0, native.tool_sources());
+    sources.push(native.tools());
     sources.extend(options.tool_sources.iter().cloned());
     let tools = workspace.toolset(
         options.tools.clone(),
@@ -116,6 +123,7 @@ pub(super) async fn build(
         env: workspace.env.clone(),
         participants,
     })?;
+    native.bind(&session);
     match (&extensions, options.extensions.ui.screen()) {
         (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
         (None, Some(screen)) => screen.connect(None),

@@ -126,7 +126,7 @@ impl Drop for ProcessTree {
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Returns whether a child has exited, without reaping it.
-fn has_ended(child: Pid) -> io::Result<bool> {
+pub(super) fn has_ended(child: Pid) -> io::Result<bool> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     Ok(rustix::process::waitid(WaitId::Pid(child), options)?.is_some())
 }
@@ -269,7 +269,7 @@ fn with_descendants(
 }
 
 /// Signals the process group of the shell, or only the shell if that fails.
-fn signal_group(root: Pid, signal: Signal) {
+pub(super) fn signal_group(root: Pid, signal: Signal) {
     if rustix::process::kill_process_group(root, signal).is_err()
         && let Err(error) = rustix::process::kill_process(root, signal)
     {

@@ -28,6 +28,7 @@ pub(crate) enum Flag {
     Thinking,
     Extension,
     NoExtensions,
+    NoMcp,
     ExtensionHost,
     Skill,
     NoSkills,
@@ -121,7 +122,7 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
-static ROWS: [FlagRow; 43] = [
+static ROWS: [FlagRow; 44] = [
     row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider; requires --model"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "Model as provider/id, ID or part of a name; append :LEVEL to set the thinking level"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
@@ -147,6 +148,7 @@ static ROWS: [FlagRow; 43] = [
     row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "Thinking level: off, minimal, low, medium, high, xhigh, max"),
     row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; repeatable"),
     row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "Disable extensions except those given with -e"),
+    row(Flag::NoMcp, Resources, "--no-mcp", None, Nothing, "Start no MCP servers"),
     row(Flag::ExtensionHost, Resources, "--extension-host", None, RequiredWord("HOST"), "Engine for extensions in this run: quickjs (embedded) or node"),
     row(Flag::Skill, Resources, "--skill", None, Value("PATH"), "Load a skill; repeatable"),
     row(Flag::NoSkills, Resources, "--no-skills", Some("-ns"), Nothing, "Disable skills except those given with --skill"),

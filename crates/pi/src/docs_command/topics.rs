@@ -27,7 +27,7 @@ const fn topic(
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 27] = [
+pub(super) static TOPICS: [Topic; 28] = [
     topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
@@ -39,6 +39,7 @@ pub(super) static TOPICS: [Topic; 27] = [
     topic("compaction", "Summarize long conversations", &["compact", "summary", "context", "overflow"]),
     topic("tools", "Built-in tools and their limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
     topic("codemode", "Scripts that call tools, tool search", &["code", "script", "javascript", "tool_search", "search", "sandbox"]),
+    topic("mcp", "Servers of the Model Context Protocol", &["servers", "mcp.json", "resources"]),
     topic("extensions", "Write extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
     topic("extensions-compatibility", "Tested third-party packages", &["compatible", "tried"]),
     topic("skills", "Instructions the model loads for a task", &["skill"]),

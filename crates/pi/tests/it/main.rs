@@ -33,6 +33,7 @@ mod kill_recovery;
 mod logging;
 #[cfg(target_os = "linux")]
 mod long_session;
+mod mcp;
 mod packages;
 mod print_mode;
 mod reference_client;

@@ -29,7 +29,7 @@ async fn get(port: u16, target: &str) -> String {
 fn code(code: &str) -> AuthorizationCode {
     AuthorizationCode {
         code: code.to_owned(),
-        extra: None,
+        ..AuthorizationCode::default()
     }
 }
 

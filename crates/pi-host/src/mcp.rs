@@ -1,0 +1,306 @@
+//! The MCP servers of a session: connects `pi-mcp` with the session, its tools and its front end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pi_auth::{AuthOverrides, CommandCache};
+use pi_core::{HookError, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource};
+use pi_env::Env;
+use pi_extensions::{DialogPrompt, DialogResponse, ExtensionDialog, ExtensionNotice, ExtensionUi};
+use pi_mcp::{
+    ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
+    McpSession, SessionToolInfo,
+};
+use pi_protocol::{AgentEvent, SessionEvent};
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use crate::native_extensions::{NativeCommand, NativeContext, NativeParts};
+use crate::participants::{
+    AgentStart, AgentStartChanges, EventHook, InputHook, LifecycleHook, Participants, PromptHook,
+    SessionShutdown, SessionStart, ToolPolicy,
+};
+use crate::session::AgentSession;
+
+const COMMAND: &str = "mcp";
+
+/// What the sessions of a process share.
+#[derive(Clone, Default)]
+pub(crate) struct SharedMcp {
+    pool: McpPool,
+    commands: CommandCache,
+}
+
+/// The MCP servers of a session. Clones share them.
+#[derive(Clone)]
+struct SessionMcp(Arc<SessionMcpState>);
+
+struct SessionMcpState {
+    servers: McpServers,
+    ui: Arc<dyn ExtensionUi>,
+    env: Env,
+    /// Set from the construction of the session to its end.
+    session: Mutex<Option<AgentSession>>,
+}
+
+/// Returns what the servers of a session add to it.
+pub(crate) fn load(context: &NativeContext<'_>) -> NativeParts {
+    let mcp = SessionMcp::new(context);
+    NativeParts {
+        tool_sources: vec![mcp.tool_source()],
+        commands: vec![NativeCommand {
+            name: COMMAND,
+            description: "Manage MCP servers",
+        }],
+        participants: mcp.participants(),
+        bind: Some(Box::new(move |session| mcp.bind(session))),
+        ..NativeParts::default()
+    }
+}
+
+impl SessionMcp {
+    fn new(context: &NativeContext<'_>) -> Self {
+        let NativeContext {
+            host,
+            workspace,
+            ui,
+        } = context;
+        let shared = host.mcp();
+        let settings = workspace.settings.settings();
+        let servers = McpServers::new(McpServersOptions {
+            agent_dir: workspace.agent_dir.clone(),
+            cwd: workspace.cwd.clone(),
+            project: workspace.project,
+            env: workspace.env.clone(),
+            http: host.http().client_for(settings.http_proxy()),
+            pool: shared.pool.clone(),
+            commands: shared.commands.clone(),
+        });
+        Self(Arc::new(SessionMcpState {
+            servers,
+            ui: Arc::clone(ui),
+            env: workspace.env.clone(),
+            session: Mutex::default(),
+        }))
+    }
+
+    fn tool_source(&self) -> Arc<dyn ToolSource> {
+        self.0.servers.tools()
+    }
+
+    fn participants(&self) -> Participants {
+        let hooks = Arc::new(self.clone());
+        Participants::builder()
+            .input(Arc::clone(&hooks))
+            .prompt(Arc::clone(&hooks))
+            .tool_policy(Arc::clone(&hooks))
+            .lifecycle(Arc::clone(&hooks))
+            .events(hooks)
+            .build()
+    }
+
+    /// Connects the servers with the session that uses them.
+    fn bind(&self, session: &AgentSession) {
+        *self.session_slot() = Some(session.clone());
+    }
+
+    fn session_slot(&self) -> std::sync::MutexGuard<'_, Option<AgentSession>> {
+        let session = &self.0.session;
+        session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn session(&self) -> Option<AgentSession> {
+        self.session_slot().clone()
+    }
+
+    /// Returns what a call may reach through other tools; `None` if its tool reaches none.
+    fn reached_tools(&self, call: &PendingToolCall) -> Option<ReachedTools> {
+        let session = self.session()?;
+        let tools = session.tools().toolset();
+        let tool = tools.get(&call.call.name)?;
+        if !tool.metadata.reaches_tools {
+            return None;
+        }
+        match tool.metadata.builtin_extension {
+            Some(_) => Some(tool.tool.reached_tools(&call.arguments)),
+            // Only the engine of the extension could evaluate its function.
+            None => Some(ReachedTools::All),
+        }
+    }
+}
+
+impl LifecycleHook for SessionMcp {
+    fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
+        async {
+            if let Some(session) = self.session() {
+                let (ui, env) = (Arc::clone(&self.0.ui), self.0.env.clone());
+                let session = Arc::new(BoundSession { session, ui, env });
+                self.0.servers.start(session).await;
+            }
+        }
+        .boxed()
+    }
+
+    fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        async {
+            self.0.servers.stop().await;
+            drop(self.session_slot().take());
+        }
+        .boxed()
+    }
+}
+
+impl PromptHook for SessionMcp {
+    fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
+        async move {
+            self.0.servers.wait_for_direct_tools().await;
+            let Some(section) = self.0.servers.prompt_section() else {
+                return AgentStartChanges::default();
+            };
+            let mut sections = start.sections;
+            if let Err(error) = sections.set_extension(MCP_SERVERS_SECTION, section) {
+                tracing::warn!(%error, "cannot describe the MCP servers");
+            }
+            AgentStartChanges {
+                sections: Some(sections),
+                ..AgentStartChanges::default()
+            }
+        }
+        .boxed()
+    }
+}
+
+impl ToolPolicy for SessionMcp {
+    fn tool_call<'a>(
+        &'a self,
+        call: PendingToolCall,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
+        async move {
+            let reached = self.reached_tools(&call);
+            let waiting = self.0.servers.wait_for_call(&call.call.name, reached);
+            cancel.run_until_cancelled(waiting).await;
+            Ok(ReviewedToolCall::allow(call.arguments))
+        }
+        .boxed()
+    }
+}
+
+impl InputHook for SessionMcp {
+    fn has_command(&self, name: &str) -> bool {
+        name == COMMAND
+    }
+
+    fn run_command<'a>(&'a self, _name: &'a str, arguments: &'a str) -> BoxFuture<'a, ()> {
+        self.0.servers.run_command(arguments).boxed()
+    }
+}
+
+impl EventHook for SessionMcp {
+    fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
+        async move {
+            if matches!(event, SessionEvent::Agent(AgentEvent::TurnStart)) {
+                self.0.servers.apply_new_credentials().await;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// The session, as the servers see it.
+struct BoundSession {
+    session: AgentSession,
+    ui: Arc<dyn ExtensionUi>,
+    env: Env,
+}
+
+impl BoundSession {
+    fn show(&self, prompt: DialogPrompt) -> BoxFuture<'static, Option<String>> {
+        let dialog = ExtensionDialog {
+            id: uuid::Uuid::new_v4().to_string(),
+            prompt,
+            timeout: None,
+        };
+        let shown = self.ui.show_dialog(dialog);
+        async move {
+            match shown.await {
+                DialogResponse::Text(text) => Some(text),
+                DialogResponse::Confirmed(_) | DialogResponse::Cancelled => None,
+            }
+        }
+        .boxed()
+    }
+}
+
+impl McpSession for BoundSession {
+    fn tools(&self) -> Vec<SessionToolInfo> {
+        let tools = self.session.tools().toolset();
+        let tools = tools.tools().iter().map(|tool| SessionToolInfo {
+            name: tool.name().to_owned(),
+            reaches_tools: tool.metadata.reaches_tools,
+        });
+        tools.collect()
+    }
+
+    fn active_tools(&self) -> Vec<String> {
+        self.session.tools().active_names()
+    }
+
+    fn set_active_tools(&self, names: &[String]) {
+        self.session.tools().set_active(names);
+    }
+
+    fn extension_servers(&self) -> Vec<ExtensionServer> {
+        Vec::new()
+    }
+
+    fn notify(&self, level: McpNoticeLevel, message: String) -> BoxFuture<'static, ()> {
+        let kind = match level {
+            McpNoticeLevel::Info => "info",
+            McpNoticeLevel::Warning => "warning",
+            McpNoticeLevel::Error => "error",
+        };
+        self.ui.notify(ExtensionNotice::Notify {
+            message,
+            notify_type: Some(kind.to_owned()),
+        })
+    }
+
+    fn select(&self, title: String, options: Vec<String>) -> BoxFuture<'static, Option<String>> {
+        self.show(DialogPrompt::Select { title, options })
+    }
+
+    fn input(&self, title: String, placeholder: String) -> BoxFuture<'static, Option<String>> {
+        self.show(DialogPrompt::Input {
+            title,
+            placeholder: Some(placeholder),
+        })
+    }
+
+    fn has_user(&self) -> bool {
+        self.ui.mode().has_ui()
+    }
+
+    fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>> {
+        let (models, env) = (self.session.models().clone(), self.env.clone());
+        let auth = models
+            .provider(provider)
+            .and_then(|provider| provider.auth());
+        async move {
+            let overrides = AuthOverrides::default();
+            let resolved = models
+                .authenticator()
+                .resolve(&auth?, &env, &overrides)
+                .await;
+            match resolved {
+                Ok(resolved) => resolved?.api_key,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot get the token of a provider for an MCP server");
+                    None
+                }
+            }
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,62 @@
+//! Why a request to a server failed.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum McpError {
+    /// The server rejected the request.
+    #[error("{message}")]
+    Rpc { code: i64, message: String },
+    #[error("the connection to the MCP server is closed")]
+    Closed,
+    #[error("the MCP server did not respond within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    #[error("the call of the MCP server was canceled")]
+    Canceled,
+    #[error("{message}")]
+    Http { status: u16, message: String },
+    #[error("the MCP server requires authentication")]
+    Unauthorized,
+    /// The server no longer knows the session, so it did not process the request.
+    #[error("the MCP server has ended the session")]
+    SessionExpired,
+    #[error("{0}")]
+    Network(String),
+    /// The server does not follow the protocol.
+    #[error("{0}")]
+    Protocol(String),
+    /// The configuration cannot be used, or the server cannot be started.
+    #[error("{0}")]
+    Setup(String),
+    /// A message for the user that needs no context.
+    #[error("{0}")]
+    Reported(String),
+}
+
+/// The server does not have this method.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The server failed.
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+
+impl McpError {
+    /// Whether another attempt may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Network(_) => true,
+            Self::Http { status, .. } => is_transient_status(*status) && *status != 501,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn protocol(text: impl Into<String>) -> Self {
+        Self::Protocol(text.into())
+    }
+}
+
+pub(crate) fn is_transient_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..)
+}

@@ -1,0 +1,585 @@
+//! Servers with streamable HTTP: every message is a request; responses and messages of the server arrive as JSON or as
+//! event streams, which are resumed if they break.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use pi_env::Env;
+use pi_http::{HttpClient, Route, send_error, user_agent};
+use reqwest::Response;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use url::Url;
+
+use crate::auth::{AuthChallenge, McpAuth, RejectedToken};
+use crate::error::{INTERNAL_ERROR, McpError, is_transient_status};
+use crate::event_stream::{EventDecoder, StreamPosition};
+use crate::json_rpc::error_response;
+use crate::transport::{MAX_MESSAGE_BYTES, Transport, WeakInbox};
+
+const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// How often a broken stream is opened again without a new event.
+const MAX_REOPENS: u32 = 5;
+
+/// Delay before a stream is opened again; doubled every time.
+const FIRST_REOPEN_DELAY: Duration = Duration::from_secs(1);
+
+const MAX_REOPEN_DELAY: Duration = Duration::from_secs(30);
+
+/// Limit for the end of a session.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How much of an error response is shown.
+const SHOWN_BODY_CHARS: usize = 500;
+
+const READ_BODY_BYTES: usize = 8 << 10;
+
+/// A server and how to reach it.
+pub(crate) struct HttpTarget {
+    pub(crate) url: Url,
+    /// Configured headers, resolved.
+    pub(crate) headers: HeaderMap,
+    pub(crate) client: HttpClient,
+    pub(crate) env: Env,
+    pub(crate) auth: Option<Arc<dyn McpAuth>>,
+}
+
+pub(crate) struct HttpTransport(Arc<HttpState>);
+
+struct HttpState {
+    target: HttpTarget,
+    inbox: WeakInbox,
+    session: Mutex<HttpSession>,
+    closing: CancellationToken,
+    /// Streams that are being read.
+    tasks: TaskTracker,
+}
+
+#[derive(Default)]
+struct HttpSession {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// The token of the last request, for the request that ends the session.
+    token: Option<SecretString>,
+    has_stream: bool,
+}
+
+impl HttpTransport {
+    pub(crate) fn new(target: HttpTarget, inbox: WeakInbox) -> Self {
+        Self(Arc::new(HttpState {
+            target,
+            inbox,
+            session: Mutex::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+}
+
+impl Transport for HttpTransport {
+    fn send(&self, message: Value) -> BoxFuture<'static, Result<(), McpError>> {
+        let state = Arc::clone(&self.0);
+        async move {
+            let closing = state.closing.clone();
+            let result = closing.run_until_cancelled(state.post(message)).await;
+            result.unwrap_or(Err(McpError::Closed))
+        }
+        .boxed()
+    }
+
+    fn set_protocol_version(&self, version: &str) {
+        self.0.session().version = HeaderValue::from_str(version).ok();
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let state = Arc::clone(&self.0);
+        state.closing.cancel();
+        state.tasks.close();
+        async move {
+            state.tasks.wait().await;
+            tokio::time::timeout(END_TIMEOUT, state.end_session())
+                .await
+                .ok();
+        }
+        .boxed()
+    }
+}
+
+impl Drop for HttpTransport {
+    fn drop(&mut self) {
+        self.0.closing.cancel();
+    }
+}
+
+impl HttpState {
+    fn session(&self) -> MutexGuard<'_, HttpSession> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a message and receives the response to a request.
+    async fn post(self: Arc<Self>, message: Value) -> Result<(), McpError> {
+        let method = message.get("method").and_then(Value::as_str);
+        let request_id = message.get("id").filter(|_| method.is_some()).cloned();
+        let is_initialized = method == Some("notifications/initialized");
+        let name = method.unwrap_or_default().to_owned();
+        let mut headers = HeaderMap::new();
+        let accept = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, accept);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let body = message.to_string();
+        let response = self.authorized(Method::POST, headers, Some(body)).await?;
+        let response = self.checked(response).await?;
+        let Some(request_id) = request_id else {
+            if is_initialized {
+                self.start_stream();
+            }
+            return Ok(());
+        };
+        let status = response.status().as_u16();
+        if matches!(status, 202 | 204) {
+            return Err(McpError::Http {
+                status,
+                message: format!("the MCP server accepted {name} without a response"),
+            });
+        }
+        match content_type(&response).as_str() {
+            "application/json" => {
+                let body = read_limited(response, &self.route(), MAX_MESSAGE_BYTES).await?;
+                let body = serde_json::from_slice(&body)
+                    .map_err(|_error| McpError::protocol("the MCP server sent invalid JSON"))?;
+                match body {
+                    Value::Array(messages) => messages.into_iter().for_each(|it| self.receive(it)),
+                    message => self.receive(message),
+                }
+                Ok(())
+            }
+            EVENT_STREAM => {
+                let state = Arc::clone(&self);
+                self.spawn(async move { state.read_response(response, request_id).await });
+                Ok(())
+            }
+            other => Err(McpError::Http {
+                status,
+                message: format!("the MCP server sent an unknown type of content: \"{other}\""),
+            }),
+        }
+    }
+
+    /// Runs a task until the transport is closed.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let closing = self.closing.clone();
+        let work = work.boxed();
+        self.tasks.spawn(async move {
+            closing.run_until_cancelled(work).await;
+        });
+    }
+
+    fn receive(&self, message: Value) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.receive(message);
+        }
+    }
+
+    /// Reads the stream of a response until it has arrived; a stream that breaks is resumed.
+    async fn read_response(&self, response: Response, request_id: Value) {
+        let mut position = StreamPosition::default();
+        let mut stream = Some(response);
+        let mut reopens = 0;
+        let failure = loop {
+            let mut failure = None;
+            if let Some(stream) = stream.take() {
+                match self
+                    .read_stream(stream, &mut position, Some(&request_id))
+                    .await
+                {
+                    Ok(StreamEnd::Answered) => return,
+                    Ok(StreamEnd::Closed) => {}
+                    Err(error) if error.is_transient() => failure = Some(error),
+                    Err(error) => break Some(error),
+                }
+            }
+            let Some(id) = position.last_event_id.clone() else {
+                break failure;
+            };
+            if std::mem::take(&mut position.has_events) {
+                reopens = 0;
+            }
+            if reopens >= MAX_REOPENS {
+                break failure;
+            }
+            tokio::time::sleep(reopen_delay(reopens, position.retry)).await;
+            reopens += 1;
+            match self.open_stream(Some(&id)).await {
+                Ok(opened) => stream = opened,
+                Err(error) if is_reopenable(&error) => {}
+                Err(error) => break Some(error),
+            }
+        };
+        let reason = failure.map_or_else(
+            || "it ended without a response".to_owned(),
+            |error| error.to_string(),
+        );
+        let text = format!("the response stream of the MCP server failed: {reason}");
+        self.receive(error_response(request_id, INTERNAL_ERROR, &text));
+    }
+
+    /// Opens the stream of messages that belong to no request, once.
+    fn start_stream(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.session().has_stream, true) {
+            return;
+        }
+        let state = Arc::clone(self);
+        self.spawn(async move {
+            if let Err(error) = state.follow_stream().await {
+                tracing::debug!(%error, "the message stream of an MCP server ended");
+            }
+        });
+    }
+
+    async fn follow_stream(&self) -> Result<(), McpError> {
+        let mut position = StreamPosition::default();
+        let mut reopens = 0;
+        loop {
+            let id = position.last_event_id.clone();
+            match self.open_stream(id.as_deref()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(stream)) => {
+                    let opened = tokio::time::Instant::now();
+                    match self.read_stream(stream, &mut position, None).await {
+                        Ok(_) => {}
+                        Err(error) if error.is_transient() => {}
+                        Err(error) => return Err(error),
+                    }
+                    if position.has_events || opened.elapsed() > MAX_REOPEN_DELAY {
+                        reopens = 0;
+                    }
+                }
+                Err(error) if is_reopenable(&error) => {}
+                Err(error) => return Err(error),
+            }
+            position.has_events = false;
+            if reopens >= MAX_REOPENS {
+                return Err(McpError::Closed);
+            }
+            tokio::time::sleep(reopen_delay(reopens, position.retry)).await;
+            reopens += 1;
+        }
+    }
+
+    /// Opens an event stream; `None` if the server has none.
+    async fn open_stream(&self, last_event_id: Option<&str>) -> Result<Option<Response>, McpError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        let response = self.authorized(Method::GET, headers, None).await?;
+        if response.status().as_u16() == 405 {
+            return Ok(None);
+        }
+        let response = self.checked(response).await?;
+        let kind = content_type(&response);
+        if kind != EVENT_STREAM {
+            return Err(McpError::Http {
+                status: response.status().as_u16(),
+                message: format!("the MCP server sent an unknown type of content: \"{kind}\""),
+            });
+        }
+        Ok(Some(response))
+    }
+
+    /// Reads a stream to its end; messages may follow the response to a request.
+    async fn read_stream(
+        &self,
+        mut stream: Response,
+        position: &mut StreamPosition,
+        request_id: Option<&Value>,
+    ) -> Result<StreamEnd, McpError> {
+        let mut decoder = EventDecoder::default();
+        let mut is_answered = false;
+        loop {
+            let chunk = match stream.chunk().await {
+                Ok(chunk) => chunk,
+                Err(_) if is_answered => None,
+                Err(error) => {
+                    let error = pi_http::read_error(error, &self.route());
+                    return Err(McpError::Network(error.message));
+                }
+            };
+            let messages = match &chunk {
+                Some(chunk) => decoder.push(chunk, position).map_err(|_too_long| {
+                    McpError::protocol("the MCP server sent a message that is too long")
+                })?,
+                None => decoder.finish(position).into_iter().collect(),
+            };
+            for message in messages {
+                let Ok(message) = serde_json::from_slice::<Value>(&message) else {
+                    tracing::debug!("skipped an event of an MCP server that is no message");
+                    continue;
+                };
+                is_answered |= request_id.is_some()
+                    && message.get("id") == request_id
+                    && message.get("method").is_none();
+                self.receive(message);
+            }
+            if chunk.is_none() {
+                return Ok(if is_answered {
+                    StreamEnd::Answered
+                } else {
+                    StreamEnd::Closed
+                });
+            }
+        }
+    }
+
+    /// Sends a request with the token of the server, and once more if the token was replaced.
+    async fn authorized(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<String>,
+    ) -> Result<Response, McpError> {
+        let mut is_first = true;
+        loop {
+            let token = match &self.target.auth {
+                Some(auth) => auth.token().await?,
+                None => None,
+            };
+            self.session().token.clone_from(&token);
+            let response = self
+                .send_once(method.clone(), headers.clone(), body.clone())
+                .await?;
+            let challenge = challenge_of(&response);
+            let (Some(challenge), Some(auth)) = (challenge, &self.target.auth) else {
+                return Ok(response);
+            };
+            if !std::mem::take(&mut is_first) {
+                return Ok(response);
+            }
+            match auth.rejected(challenge, token).await? {
+                RejectedToken::Replaced => {}
+                RejectedToken::SignInNeeded => return Err(McpError::Unauthorized),
+            }
+        }
+    }
+
+    async fn send_once(
+        &self,
+        method: Method,
+        more: HeaderMap,
+        body: Option<String>,
+    ) -> Result<Response, McpError> {
+        let HttpTarget {
+            url, client, env, ..
+        } = &self.target;
+        let (client, route) = client
+            .client_and_route(url, env)
+            .map_err(|error| McpError::Setup(error.message))?;
+        let mut request = client
+            .request(method, url.clone())
+            .headers(self.headers(more));
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        request
+            .send()
+            .await
+            .map_err(|error| McpError::Network(send_error(error, &route).message))
+    }
+
+    fn route(&self) -> Route {
+        Route::new(&self.target.url, None)
+    }
+
+    /// Returns the headers of a request; those of the protocol replace configured ones.
+    fn headers(&self, more: HeaderMap) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
+            headers.insert(USER_AGENT, agent);
+        }
+        headers.extend(self.target.headers.clone());
+        for (name, value) in &more {
+            headers.insert(name.clone(), value.clone());
+        }
+        let session = self.session();
+        let token = session.token.as_ref().map(|token| {
+            HeaderValue::from_str(&format!("Bearer {}", token.expose_secret())).map(|mut token| {
+                token.set_sensitive(true);
+                token
+            })
+        });
+        for (name, value) in [
+            (SESSION_ID, session.id.clone()),
+            (PROTOCOL_VERSION, session.version.clone()),
+            (AUTHORIZATION, token.and_then(Result::ok)),
+        ] {
+            if let Some(value) = value {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+
+    /// Returns a successful response, and remembers the session it belongs to.
+    async fn checked(&self, response: Response) -> Result<Response, McpError> {
+        let status = response.status().as_u16();
+        if response.status().is_success() {
+            if let Some(id) = response.headers().get(SESSION_ID) {
+                self.session().id = Some(id.clone());
+            }
+            return Ok(response);
+        }
+        let has_session = self.session().id.is_some();
+        match status {
+            401 => Err(McpError::Unauthorized),
+            404 if has_session => Err(McpError::SessionExpired),
+            _ => {
+                let body = read_start(response).await;
+                Err(McpError::Http {
+                    status,
+                    message: failure_text(status, &body),
+                })
+            }
+        }
+    }
+
+    async fn end_session(&self) {
+        if self.session().id.is_none() {
+            return;
+        }
+        let ended = self.send_once(Method::DELETE, HeaderMap::new(), None).await;
+        if let Err(error) = ended {
+            tracing::debug!(%error, "cannot end the session of an MCP server");
+        }
+    }
+}
+
+enum StreamEnd {
+    /// The response to the request has arrived.
+    Answered,
+    Closed,
+}
+
+fn reopen_delay(reopens: u32, requested: Option<Duration>) -> Duration {
+    requested
+        .map_or_else(
+            || FIRST_REOPEN_DELAY.saturating_mul(1 << reopens.min(8)),
+            |requested| requested,
+        )
+        .min(MAX_REOPEN_DELAY)
+}
+
+fn is_reopenable(error: &McpError) -> bool {
+    match error {
+        McpError::Http { status, .. } => is_transient_status(*status),
+        other => other.is_transient(),
+    }
+}
+
+/// Returns the type of a body without its parameters.
+fn content_type(response: &Response) -> String {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
+}
+
+/// Returns what the server asks for if it rejects a request for lack of a credential.
+fn challenge_of(response: &Response) -> Option<AuthChallenge> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.and_then(|header| header.to_str().ok());
+    let challenge = header.map(AuthChallenge::parse).unwrap_or_default();
+    match response.status().as_u16() {
+        401 => Some(challenge),
+        403 if challenge.is_insufficient_scope => Some(challenge),
+        _ => None,
+    }
+}
+
+fn failure_text(status: u16, body: &str) -> String {
+    let body = body.trim();
+    let mut text = format!("the MCP server responded with status {status}");
+    if !body.is_empty() {
+        text.push_str(": ");
+        text.extend(body.chars().take(SHOWN_BODY_CHARS));
+        if body.chars().nth(SHOWN_BODY_CHARS).is_some() {
+            text.push('…');
+        }
+    }
+    text
+}
+
+/// Reads the start of an error response.
+async fn read_start(mut response: Response) -> String {
+    let mut body = Vec::new();
+    while body.len() < READ_BODY_BYTES {
+        match response.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    body.truncate(READ_BODY_BYTES);
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// Reads a body that must not be longer than a limit.
+pub(crate) async fn read_limited(
+    mut response: Response,
+    route: &Route,
+    limit: usize,
+) -> Result<Vec<u8>, McpError> {
+    let mut body = Vec::new();
+    loop {
+        let chunk = response.chunk().await;
+        let chunk =
+            chunk.map_err(|error| McpError::Network(pi_http::read_error(error, route).message))?;
+        let Some(chunk) = chunk else {
+            return Ok(body);
+        };
+        body.extend_from_slice(&chunk);
+        if body.len() > limit {
+            return Err(McpError::protocol(format!(
+                "{route} sent more than {} MiB",
+                limit >> 20
+            )));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_a_limit() {
+        assert_eq!(reopen_delay(0, None), Duration::from_secs(1));
+        assert_eq!(reopen_delay(3, None), Duration::from_secs(8));
+        assert_eq!(reopen_delay(9, None), MAX_REOPEN_DELAY);
+        let requested = Some(Duration::from_millis(10));
+        assert_eq!(reopen_delay(3, requested), Duration::from_millis(10));
+    }
+
+    #[test]
+    fn error_responses_are_shortened() {
+        assert_eq!(
+            failure_text(500, " "),
+            "the MCP server responded with status 500"
+        );
+        let text = failure_text(500, &"é".repeat(600));
+        assert!(text.ends_with("é…"));
+        assert!(text.chars().count() < 600);
+    }
+}

@@ -1,0 +1,52 @@
+//! Connects to servers of the Model Context Protocol and offers their tools and resources to a session.
+//!
+//! [`McpConnection`] is one server: a child process ([`stdio`](self)) or streamable HTTP, connected on demand. [`McpServers`]
+//! are the servers of a session: it connects in the background, registers tools in a [`ToolRegistry`](pi_core::ToolRegistry),
+//! and describes the servers to the model and to the user. It knows the session only through [`McpSession`]. Sessions of a
+//! process share connections through an [`McpPool`].
+//!
+//! ```
+//! use pi_config::parse_mcp_server;
+//! use pi_protocol::McpExposure;
+//! use serde_json::json;
+//!
+//! let spec = parse_mcp_server("docs", &json!({"url": "https://example.com/mcp"}))?;
+//! assert_eq!(spec.namespace(), "mcp__docs");
+//! assert_eq!(spec.exposure, McpExposure::Codemode);
+//! # Ok::<(), String>(())
+//! ```
+
+mod auth;
+mod client;
+mod connection;
+mod connector;
+mod content;
+mod error;
+mod event_stream;
+mod http;
+mod json_rpc;
+mod log;
+mod names;
+mod oauth;
+mod pool;
+mod resources;
+mod servers;
+mod sign_in;
+mod stdio;
+mod tool;
+mod transport;
+
+pub use auth::{AuthChallenge, McpAuth, RejectedToken};
+pub use connection::{
+    ConnectionOptions, ConnectionStatus, DeclaredTool, InheritedVariables, McpConnection,
+};
+pub use connector::McpConnector;
+pub use error::McpError;
+pub use log::McpLog;
+pub use oauth::{OAuthSession, SignInError, SignInPrompt};
+pub use pool::McpPool;
+pub use servers::{
+    ExtensionServer, MCP_SERVERS_SECTION, McpChange, McpCompletion, McpNoticeLevel, McpServers,
+    McpServersOptions, McpSession, SessionToolInfo, server_status,
+};
+pub use sign_in::open_url;

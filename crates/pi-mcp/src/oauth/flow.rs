@@ -1,0 +1,552 @@
+//! The steps of OAuth: find the server, get a client, refresh the token or send the user to the browser, exchange the code.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use pi_auth::Pkce;
+use pi_protocol::McpClientRegistration;
+use pi_protocol::json::JsonObject;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::discovery::Discovery;
+use super::endpoint::{OAuthResponse, secure};
+use super::{OAuthFailure, OAuthState, Tokens};
+
+/// What to get a token with.
+#[derive(Debug, Clone)]
+pub(super) struct FlowRequest {
+    /// Where the server says its metadata is.
+    pub(super) resource_metadata: Option<String>,
+    pub(super) scope: Option<String>,
+    pub(super) redirect: String,
+    /// Whether a refresh token may be used.
+    pub(super) may_refresh: bool,
+    /// What the browser brought.
+    pub(super) code: Option<ReceivedCode>,
+    /// The value that identifies a sign-in; without it the user is not asked.
+    pub(super) state: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ReceivedCode {
+    pub(super) code: String,
+    pub(super) issuer: Option<String>,
+}
+
+pub(super) enum FlowOutcome {
+    /// There are new tokens.
+    Authorized,
+    /// The user must sign in at this URL.
+    Redirect(Url),
+    SignInNeeded,
+}
+
+/// A registered client.
+struct Client {
+    id: String,
+    secret: Option<String>,
+    /// How it authenticates, if the registration states it.
+    method: Option<String>,
+}
+
+/// Returns the redirects that a stored client was registered with.
+pub(super) fn registered_redirects(state: &JsonObject) -> Vec<String> {
+    let client = state.get("clientInformation");
+    let redirects = client.and_then(|client| client.get("redirect_uris"));
+    let redirects = redirects.and_then(Value::as_array).into_iter().flatten();
+    let redirects = redirects.filter_map(Value::as_str);
+    redirects.map(str::to_owned).collect()
+}
+
+impl OAuthState {
+    /// Gets tokens. Credentials that the server no longer accepts are removed, and the flow starts again once.
+    pub(super) async fn authorize(
+        self: &Arc<Self>,
+        request: &FlowRequest,
+    ) -> Result<FlowOutcome, OAuthFailure> {
+        let error = match self.run_flow(request).await {
+            Err(error) => error,
+            outcome => return outcome,
+        };
+        let OAuthFailure::Rejected { code, .. } = &error else {
+            return Err(error);
+        };
+        match code.as_str() {
+            "invalid_client" | "unauthorized_client" => {
+                let server = self.server.to_string();
+                self.update(move |state| {
+                    state.clear();
+                    state.insert("serverUrl".to_owned(), server.into());
+                })
+                .await?;
+            }
+            "invalid_grant" => self.update(remove_tokens).await?,
+            _ => return Err(error),
+        }
+        self.run_flow(request).await
+    }
+
+    async fn run_flow(
+        self: &Arc<Self>,
+        request: &FlowRequest,
+    ) -> Result<FlowOutcome, OAuthFailure> {
+        let stored = self.load().await?;
+        let discovery = self.discovery(&stored, request).await?;
+        let resource = discovery.resource(&self.server)?;
+        let scope = request.scope.clone().or_else(|| discovery.scopes());
+        let client = self
+            .client(&stored, &discovery, request, scope.as_deref())
+            .await?;
+        let tokens = TokenRequest {
+            discovery: &discovery,
+            client: &client,
+            resource: resource.as_deref(),
+        };
+        if let Some(received) = &request.code {
+            check_issuer(&discovery, received.issuer.as_deref())?;
+            let verifier = stored.get("codeVerifier").and_then(Value::as_str);
+            let form = vec![
+                ("grant_type", "authorization_code".to_owned()),
+                ("code", received.code.clone()),
+                ("code_verifier", verifier.unwrap_or_default().to_owned()),
+                ("redirect_uri", request.redirect.clone()),
+            ];
+            let received = self.request_tokens(&tokens, form).await?;
+            self.save_tokens(received, scope).await?;
+            return Ok(FlowOutcome::Authorized);
+        }
+        let known = Tokens::of(&stored);
+        if let Some(refresh) = known.refresh.filter(|_| request.may_refresh) {
+            let form = vec![
+                ("grant_type", "refresh_token".to_owned()),
+                ("refresh_token", refresh.clone()),
+            ];
+            match self.request_tokens(&tokens, form).await {
+                Ok(mut received) => {
+                    received.entry("refresh_token").or_insert(refresh.into());
+                    self.save_tokens(received, known.scope).await?;
+                    return Ok(FlowOutcome::Authorized);
+                }
+                Err(OAuthFailure::Other(error)) => {
+                    tracing::debug!(error, "cannot refresh the token of an MCP server");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(state) = &request.state else {
+            return Ok(FlowOutcome::SignInNeeded);
+        };
+        let pkce = Pkce::generate();
+        let url = authorization_url(&tokens, request, state, &pkce.challenge, scope.as_deref())?;
+        let (state, verifier) = (state.clone(), pkce.verifier);
+        self.update(move |stored| {
+            stored.insert("oauthState".to_owned(), state.into());
+            stored.insert("codeVerifier".to_owned(), verifier.into());
+        })
+        .await?;
+        Ok(FlowOutcome::Redirect(url))
+    }
+
+    /// Returns the authorization server, which is remembered.
+    async fn discovery(
+        self: &Arc<Self>,
+        stored: &JsonObject,
+        request: &FlowRequest,
+    ) -> Result<Discovery, OAuthFailure> {
+        let is_configured = self.spec.auth_server_metadata_url.is_some();
+        let known = Discovery::stored(stored).filter(|_| !is_configured);
+        let discovery = match known {
+            Some(known) if known.metadata.is_some() => known,
+            Some(known) => Discovery {
+                metadata: self.server_metadata(&known.server).await?,
+                ..known
+            },
+            None => self.discover(request.resource_metadata.as_deref()).await?,
+        };
+        if !is_configured {
+            let json = discovery.to_json(request.resource_metadata.as_deref());
+            self.update(move |stored| drop(stored.insert("discovery".to_owned(), json)))
+                .await?;
+        }
+        Ok(discovery)
+    }
+
+    /// Returns the configured client, the stored one, or a new one.
+    async fn client(
+        self: &Arc<Self>,
+        stored: &JsonObject,
+        discovery: &Discovery,
+        request: &FlowRequest,
+        scope: Option<&str>,
+    ) -> Result<Client, OAuthFailure> {
+        if let Some(id) = &self.spec.client_id {
+            let secret = self.client_secret().await?;
+            return Ok(Client {
+                id: id.clone(),
+                secret: secret.map(|secret| secret.expose_secret().to_owned()),
+                method: None,
+            });
+        }
+        if let Some(client) = stored.get("clientInformation").and_then(Client::parse) {
+            return Ok(client);
+        }
+        if request.code.is_some() {
+            return Err(OAuthFailure::Other(
+                "the registered client was removed during the sign-in".to_owned(),
+            ));
+        }
+        if self.spec.registration == McpClientRegistration::Document {
+            return Err(OAuthFailure::Other(
+                "there is no published document that describes this client; remove oauth.clientRegistration \"cimd\""
+                    .to_owned(),
+            ));
+        }
+        let client = self.register(discovery, &request.redirect, scope).await?;
+        let parsed = Client::parse(&client);
+        let parsed = parsed.ok_or_else(|| {
+            OAuthFailure::Other("the authorization server sent an invalid registration".to_owned())
+        })?;
+        self.update(move |stored| drop(stored.insert("clientInformation".to_owned(), client)))
+            .await?;
+        Ok(parsed)
+    }
+
+    /// Registers a client (RFC 7591).
+    async fn register(
+        &self,
+        discovery: &Discovery,
+        redirect: &str,
+        scope: Option<&str>,
+    ) -> Result<Value, OAuthFailure> {
+        let endpoint = discovery.endpoint("registration_endpoint", "/register")?;
+        let mut body = json!({
+            "client_name": self.spec.client_name.as_deref().unwrap_or("pi"),
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method":
+                if self.spec.client_secret.is_some() { "client_secret_post" } else { "none" },
+            "application_type": "native",
+        });
+        if let (Value::Object(body), Some(scope)) = (&mut body, scope) {
+            body.insert("scope".to_owned(), scope.into());
+        }
+        let response = self.http.post_json(&endpoint, &body).await?;
+        if !response.is_success() {
+            return Err(OAuthFailure::Other(format!(
+                "the registration failed with status {}: {}",
+                response.status,
+                shown(&response.text)
+            )));
+        }
+        Ok(response.json.unwrap_or_default())
+    }
+
+    async fn request_tokens(
+        &self,
+        request: &TokenRequest<'_>,
+        mut form: Vec<(&str, String)>,
+    ) -> Result<JsonObject, OAuthFailure> {
+        let endpoint = secure(request.discovery.endpoint("token_endpoint", "/token")?)?;
+        if let Some(resource) = request.resource {
+            form.push(("resource", resource.to_owned()));
+        }
+        let client = request.client;
+        let supported = request
+            .discovery
+            .list("token_endpoint_auth_methods_supported");
+        let method = client.auth_method(&supported.unwrap_or_default());
+        let mut authorization = None;
+        match (method, &client.secret) {
+            (AuthMethod::Basic, Some(secret)) => {
+                let text = STANDARD.encode(format!("{}:{secret}", client.id));
+                let header = HeaderValue::from_str(&format!("Basic {text}"));
+                authorization = header.ok().map(|mut header| {
+                    header.set_sensitive(true);
+                    header
+                });
+            }
+            (AuthMethod::Post, Some(secret)) => {
+                form.push(("client_id", client.id.clone()));
+                form.push(("client_secret", secret.clone()));
+            }
+            _ => form.push(("client_id", client.id.clone())),
+        }
+        let response = self.http.post_form(&endpoint, &form, authorization).await?;
+        parse_tokens(response)
+    }
+
+    async fn save_tokens(
+        self: &Arc<Self>,
+        mut tokens: JsonObject,
+        scope: Option<String>,
+    ) -> Result<(), OAuthFailure> {
+        if let (None, Some(scope)) = (tokens.get("scope"), scope) {
+            tokens.insert("scope".to_owned(), scope.into());
+        }
+        let lifetime = tokens.get("expires_in").and_then(Value::as_i64);
+        let now = self.env.now_ms();
+        let expires = lifetime.map(|seconds| now.saturating_add(seconds.saturating_mul(1_000)));
+        self.update(move |state| {
+            state.insert("tokens".to_owned(), Value::Object(tokens));
+            match expires {
+                Some(expires) => drop(state.insert("tokensExpireAt".to_owned(), expires.into())),
+                None => drop(state.shift_remove("tokensExpireAt")),
+            }
+        })
+        .await
+    }
+}
+
+/// Removes the tokens from a state.
+pub(super) fn remove_tokens(state: &mut JsonObject) {
+    state.shift_remove("tokens");
+    state.shift_remove("tokensExpireAt");
+}
+
+struct TokenRequest<'a> {
+    discovery: &'a Discovery,
+    client: &'a Client,
+    resource: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AuthMethod {
+    Basic,
+    Post,
+    None,
+}
+
+impl Client {
+    fn parse(value: &Value) -> Option<Self> {
+        let text = |key: &str| {
+            let text = value.get(key).and_then(Value::as_str);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Some(Self {
+            id: text("client_id")?,
+            secret: text("client_secret"),
+            method: text("token_endpoint_auth_method"),
+        })
+    }
+
+    fn auth_method(&self, supported: &[&str]) -> AuthMethod {
+        let is_supported = |method: &str| supported.contains(&method);
+        let has_secret = self.secret.is_some();
+        match self.method.as_deref() {
+            Some("none") if supported.is_empty() || is_supported("none") => AuthMethod::None,
+            Some("client_secret_basic")
+                if supported.is_empty() || is_supported("client_secret_basic") =>
+            {
+                AuthMethod::Basic
+            }
+            Some("client_secret_post")
+                if supported.is_empty() || is_supported("client_secret_post") =>
+            {
+                AuthMethod::Post
+            }
+            _ if !has_secret => AuthMethod::None,
+            _ if supported.is_empty() || is_supported("client_secret_basic") => AuthMethod::Basic,
+            _ if is_supported("client_secret_post") => AuthMethod::Post,
+            _ if is_supported("none") => AuthMethod::None,
+            _ => AuthMethod::Post,
+        }
+    }
+}
+
+/// Returns the tokens of a response, or the error that it reports.
+fn parse_tokens(response: OAuthResponse) -> Result<JsonObject, OAuthFailure> {
+    let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
+    if let Some(code) = response.json.as_ref().and_then(|json| text(json, "error")) {
+        let description = response.json.as_ref();
+        let description = description.and_then(|json| text(json, "error_description"));
+        let message = description.unwrap_or_else(|| code.clone());
+        if code == "server_error" {
+            return Err(OAuthFailure::Other(message));
+        }
+        return Err(OAuthFailure::Rejected { code, message });
+    }
+    if !response.is_success() {
+        return Err(OAuthFailure::Other(format!(
+            "the authorization server responded with status {}",
+            response.status
+        )));
+    }
+    let json = response.json.unwrap_or_default();
+    let (Some(access), Some(kind)) = (text(&json, "access_token"), text(&json, "token_type"))
+    else {
+        return Err(OAuthFailure::Other(
+            "the authorization server sent no valid token".to_owned(),
+        ));
+    };
+    let mut tokens = JsonObject::new();
+    tokens.insert("access_token".to_owned(), access.into());
+    tokens.insert("token_type".to_owned(), kind.into());
+    let lifetime = json.get("expires_in").and_then(|value| match value {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_i64(),
+    });
+    if let Some(seconds) = lifetime {
+        tokens.insert("expires_in".to_owned(), Value::from(seconds));
+    }
+    for key in ["scope", "refresh_token", "id_token"] {
+        if let Some(value) = text(&json, key).filter(|value| !value.is_empty()) {
+            tokens.insert(key.to_owned(), value.into());
+        }
+    }
+    Ok(tokens)
+}
+
+/// Checks who sent the code (RFC 9207).
+fn check_issuer(discovery: &Discovery, received: Option<&str>) -> Result<(), OAuthFailure> {
+    let is_expected = discovery.flag("authorization_response_iss_parameter_supported");
+    if (received.is_some() || is_expected) && received != discovery.issuer() {
+        return Err(OAuthFailure::Other(format!(
+            "the response is from another authorization server: expected {}, not {}",
+            discovery.issuer().unwrap_or("none"),
+            received.unwrap_or("none")
+        )));
+    }
+    Ok(())
+}
+
+fn authorization_url(
+    request: &TokenRequest<'_>,
+    flow: &FlowRequest,
+    state: &str,
+    challenge: &str,
+    scope: Option<&str>,
+) -> Result<Url, OAuthFailure> {
+    let discovery = request.discovery;
+    let lacks = |key: &str, value: &str| {
+        discovery
+            .list(key)
+            .is_some_and(|list| !list.contains(&value))
+    };
+    if lacks("response_types_supported", "code")
+        || lacks("code_challenge_methods_supported", "S256")
+    {
+        return Err(OAuthFailure::Other(
+            "the authorization server does not support authorization codes with PKCE".to_owned(),
+        ));
+    }
+    let mut url = discovery.endpoint("authorization_endpoint", "/authorize")?;
+    let mut query = url.query_pairs_mut();
+    query
+        .append_pair("response_type", "code")
+        .append_pair("client_id", &request.client.id)
+        .append_pair("code_challenge", challenge)
+        .append_pair("code_challenge_method", "S256")
+        .append_pair("redirect_uri", &flow.redirect)
+        .append_pair("state", state);
+    if let Some(scope) = scope {
+        query.append_pair("scope", scope);
+        if scope
+            .split_whitespace()
+            .any(|scope| scope == "offline_access")
+        {
+            query.append_pair("prompt", "consent");
+        }
+    }
+    if let Some(resource) = request.resource {
+        query.append_pair("resource", resource);
+    }
+    drop(query);
+    Ok(url)
+}
+
+/// Returns the start of an error response.
+fn shown(text: &str) -> String {
+    text.trim().chars().take(500).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn response(status: u16, json: Value) -> OAuthResponse {
+        OAuthResponse {
+            status,
+            text: json.to_string(),
+            json: Some(json),
+        }
+    }
+
+    #[test]
+    fn tokens_are_parsed() {
+        let json = json!({"access_token": "a", "token_type": "Bearer", "expires_in": "60", "x": 1});
+        let tokens = parse_tokens(response(200, json)).unwrap();
+        assert_eq!(
+            Value::Object(tokens),
+            json!({"access_token": "a", "token_type": "Bearer", "expires_in": 60})
+        );
+        let error = parse_tokens(response(400, json!({"error": "invalid_grant"}))).unwrap_err();
+        assert!(matches!(error, OAuthFailure::Rejected { code, .. } if code == "invalid_grant"));
+        for json in [
+            json!({"access_token": "a"}),
+            json!(null),
+            json!({"error": "server_error"}),
+        ] {
+            let failure = parse_tokens(response(200, json)).unwrap_err();
+            assert!(matches!(failure, OAuthFailure::Other(_)));
+        }
+    }
+
+    #[test]
+    fn the_issuer_of_a_response_is_checked() {
+        let discovery = |supported: bool| Discovery {
+            server: "https://a".to_owned(),
+            metadata: json!({
+                "issuer": "https://a",
+                "authorization_response_iss_parameter_supported": supported,
+            })
+            .as_object()
+            .cloned(),
+            resource: None,
+        };
+        for (supported, received, expected) in [
+            (true, Some("https://a"), true),
+            (true, None, false),
+            (true, Some("https://b"), false),
+            (false, None, true),
+            (false, Some("https://b"), false),
+        ] {
+            let outcome = check_issuer(&discovery(supported), received);
+            assert_eq!(outcome.is_ok(), expected, "{supported} {received:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_authenticates_as_the_server_supports() {
+        let client = |secret: Option<&str>, method: Option<&str>| Client {
+            id: "c".to_owned(),
+            secret: secret.map(str::to_owned),
+            method: method.map(str::to_owned),
+        };
+        for (secret, method, supported, expected) in [
+            (None, None, vec![], AuthMethod::None),
+            (Some("s"), None, vec![], AuthMethod::Basic),
+            (
+                Some("s"),
+                None,
+                vec!["client_secret_post"],
+                AuthMethod::Post,
+            ),
+            (Some("s"), Some("none"), vec!["none"], AuthMethod::None),
+            (
+                Some("s"),
+                Some("none"),
+                vec!["client_secret_basic"],
+                AuthMethod::Basic,
+            ),
+        ] {
+            assert_eq!(client(secret, method).auth_method(&supported), expected);
+        }
+    }
+}

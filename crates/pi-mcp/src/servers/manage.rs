@@ -1,0 +1,139 @@
+//! Changes of servers by the user: reconnect, enable, expose.
+
+use std::sync::Arc;
+
+use pi_config::{McpServerPatch, PatchedEntry, parse_mcp_server, update_mcp_server};
+use pi_protocol::{McpExposure, McpScope};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::{McpServers, ServersState};
+
+/// A change of a server. It is saved where the server is configured; that of a server of an extension holds for the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum McpChange {
+    Enabled(bool),
+    /// Enabled or disabled in the file of the project.
+    EnabledInProject(bool),
+    Exposure(McpExposure),
+}
+
+impl McpServers {
+    /// Connects to a server again. An error is a message for the user.
+    pub async fn reconnect(&self, name: &str) -> Result<(), String> {
+        let state = &self.0;
+        let (connection, done) = {
+            let mut inner = state.inner();
+            let disabled = || format!("MCP server \"{name}\" is disabled");
+            let server = inner.find_mut(name).ok_or_else(disabled)?;
+            let connection = server.live().cloned().ok_or_else(disabled)?;
+            let (done, ready) = watch::channel(false);
+            server.ready = Some(ready);
+            (connection, done)
+        };
+        let outcome = connection.reconnect().await;
+        state.connection_changed(name, &connection);
+        done.send_replace(true);
+        state.ensure_discovery().await;
+        outcome.map_err(|error| error.to_string())
+    }
+
+    /// Saves and applies a change. An error is a message for the user.
+    pub async fn change(&self, name: &str, change: McpChange) -> Result<(), String> {
+        let state = &self.0;
+        state.save(name, change)?;
+        match change {
+            McpChange::Enabled(enabled) | McpChange::EnabledInProject(enabled) => {
+                state.set_enabled(name, enabled).await;
+            }
+            McpChange::Exposure(_) => state.exposure_changed(name),
+        }
+        state.changed();
+        state.ensure_discovery().await;
+        Ok(())
+    }
+}
+
+impl ServersState {
+    /// Writes a change to its file and to the entry in memory.
+    fn save(&self, name: &str, change: McpChange) -> Result<(), String> {
+        let mut inner = self.inner();
+        let project_file = inner.project_file.clone();
+        let server = inner.find_mut(name);
+        let server = server.ok_or_else(|| format!("no MCP server is named \"{name}\""))?;
+        let configured = &mut server.configured;
+        let patch = match change {
+            McpChange::Enabled(enabled) | McpChange::EnabledInProject(enabled) => McpServerPatch {
+                enabled: Some(enabled),
+                ..McpServerPatch::default()
+            },
+            McpChange::Exposure(exposure) => McpServerPatch {
+                exposure: Some(exposure),
+                ..McpServerPatch::default()
+            },
+        };
+        let override_file = match change {
+            McpChange::EnabledInProject(_) => project_file,
+            McpChange::Enabled(_) | McpChange::Exposure(_) => configured.override_file.clone(),
+        };
+        if configured.scope != McpScope::Extension {
+            let (path, target) = match &override_file {
+                Some(file) => (file, PatchedEntry::Override),
+                None => (&configured.source, PatchedEntry::Existing),
+            };
+            update_mcp_server(path, name, patch, target).map_err(|error| error.to_string())?;
+            configured.override_file = override_file;
+        }
+        let mut config = configured.spec.config.clone();
+        if let Some(enabled) = patch.enabled {
+            config.insert("enabled".to_owned(), enabled.into());
+        }
+        if let Some(exposure) = patch.exposure {
+            config.insert("exposure".to_owned(), exposure.name().into());
+        }
+        configured.spec = parse_mcp_server(name, &Value::Object(config))?;
+        Ok(())
+    }
+
+    async fn set_enabled(self: &Arc<Self>, name: &str, enabled: bool) {
+        if enabled {
+            let mut ready = self.start_connection(name);
+            ready.wait_for(|ready| *ready).await.ok();
+            return;
+        }
+        let connection = {
+            let mut inner = self.inner();
+            let server = inner.find_mut(name);
+            server.and_then(|server| {
+                server.ready = None;
+                server.connection.take()
+            })
+        };
+        self.hide_tools(name);
+        self.changed();
+        if let Some(connection) = connection {
+            connection.release().await;
+        }
+    }
+
+    /// Registers the tools of a server with their new exposure; those that are no longer declared are not active.
+    fn exposure_changed(self: &Arc<Self>, name: &str) {
+        self.register_tools(name);
+        let Some(session) = self.session() else {
+            return;
+        };
+        let (offered, is_direct) = {
+            let offered = self.offered_tools(name);
+            let inner = self.inner();
+            let is_direct = inner
+                .find(name)
+                .is_some_and(|server| server.spec().exposure == McpExposure::Direct);
+            (offered, is_direct)
+        };
+        if !is_direct {
+            let mut active = session.active_tools();
+            active.retain(|tool| !offered.contains(tool));
+            session.set_active_tools(&active);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The tools of servers as tools of a session.
+
+use std::sync::Weak;
+
+use futures_util::future::BoxFuture;
+use pi_core::{
+    RegisteredTool, Tool, ToolContext, ToolError, ToolExposure, ToolMetadata, ToolNamespace,
+    ToolOrigin,
+};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{McpExposure, Tool as ToolDeclaration, ToolOutput};
+use serde_json::{Map, Value, json};
+
+use crate::client::RequestOptions;
+use crate::connection::{DeclaredTool, Repetition, call_params};
+use crate::content;
+use crate::servers::ServersState;
+
+/// Hints about the effects of a tool.
+const HINTS: [&str; 4] = [
+    "readOnlyHint",
+    "destructiveHint",
+    "idempotentHint",
+    "openWorldHint",
+];
+
+/// Tools that are reached through other tools are not declared, however they are reached.
+pub(crate) fn to_exposure(exposure: McpExposure) -> ToolExposure {
+    match exposure {
+        McpExposure::Codemode | McpExposure::Deferred => ToolExposure::Deferred,
+        McpExposure::Direct => ToolExposure::Direct,
+        McpExposure::Hidden => ToolExposure::Hidden,
+    }
+}
+
+/// A tool of a server.
+pub(crate) struct ServerTool {
+    servers: Weak<ServersState>,
+    server: String,
+    tool: String,
+    label: String,
+    declaration: ToolDeclaration,
+}
+
+/// What a tool is registered with.
+pub(crate) struct ServerToolOptions<'a> {
+    pub(crate) servers: Weak<ServersState>,
+    pub(crate) server: &'a str,
+    pub(crate) name: String,
+    pub(crate) exposure: McpExposure,
+    pub(crate) namespace: ToolNamespace,
+}
+
+/// Returns a tool that a server declares.
+pub(crate) fn registered(tool: &DeclaredTool, options: ServerToolOptions<'_>) -> RegisteredTool {
+    let text = |key: &str| tool.get(key).and_then(Value::as_str);
+    let server = options.server;
+    let name = text("name").unwrap_or_default();
+    let annotations = tool.get("annotations");
+    let annotation = |key: &str| annotations.and_then(|annotations| annotations.get(key));
+    let title = text("title").or_else(|| annotation("title").and_then(Value::as_str));
+    let description = text("description").map(str::trim);
+    let description = description.filter(|text| !text.is_empty()).or(title);
+    let description = description.map_or_else(
+        || format!("The tool {name} of the MCP server {server}"),
+        str::to_owned,
+    );
+    let hints = HINTS.iter().filter_map(|hint| {
+        let value = annotation(hint).filter(|value| value.is_boolean())?;
+        Some(((*hint).to_owned(), value.clone()))
+    });
+    let hints: JsonObject = hints.collect();
+    let metadata = ToolMetadata {
+        exposure: to_exposure(options.exposure),
+        namespace: Some(options.namespace),
+        annotations: (!hints.is_empty()).then_some(hints),
+        output_schema: Some(result_schema(tool.get("outputSchema"))),
+        ..ToolMetadata::default()
+    };
+    let tool = ServerTool {
+        servers: options.servers,
+        server: server.to_owned(),
+        tool: name.to_owned(),
+        label: format!("{server}/{name}"),
+        declaration: ToolDeclaration {
+            name: options.name,
+            description,
+            parameters: parameters(tool.get("inputSchema")),
+            constrained_sampling: None,
+            extra: JsonObject::new(),
+        },
+    };
+    extension_tool(std::sync::Arc::new(tool), metadata)
+}
+
+/// Returns the registration of a tool of this extension.
+pub(crate) fn extension_tool(
+    tool: std::sync::Arc<dyn Tool>,
+    metadata: ToolMetadata,
+) -> RegisteredTool {
+    RegisteredTool {
+        tool,
+        origin: ToolOrigin::Extension,
+        snippet: None,
+        guidelines: Vec::new(),
+        is_default_active: true,
+        metadata: ToolMetadata {
+            builtin_extension: Some("mcp"),
+            ..metadata
+        },
+    }
+}
+
+/// Returns a tool that can no longer be reached.
+pub(crate) fn hidden(mut tool: RegisteredTool) -> RegisteredTool {
+    tool.metadata.exposure = ToolExposure::Hidden;
+    tool
+}
+
+/// Providers need an object with properties; servers may omit both.
+fn parameters(schema: Option<&Value>) -> Value {
+    let mut schema = match schema {
+        Some(Value::Object(schema)) => schema.clone(),
+        _ => Map::new(),
+    };
+    if schema.get("type").is_none_or(Value::is_null) {
+        schema.insert("type".to_owned(), "object".into());
+    }
+    if !schema.contains_key("properties") {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    Value::Object(schema)
+}
+
+/// Returns the schema of what scripts receive: the result of the call, with the tool's own schema for its structured content.
+fn result_schema(structured: Option<&Value>) -> Value {
+    let structured = structured.map_or_else(
+        || json!({}),
+        |schema| relocated(schema, "#/properties/structuredContent", 0),
+    );
+    json!({
+        "type": "object",
+        "properties": {
+            "content": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "type": {"enum": ["text", "image", "audio", "resource_link", "resource"]},
+                        "text": {"type": "string"},
+                        "data": {"type": "string"},
+                        "mimeType": {"type": "string"},
+                    },
+                    "required": ["type"],
+                    "additionalProperties": true,
+                },
+            },
+            "structuredContent": structured,
+            "isError": {"type": "boolean"},
+        },
+        "required": ["content"],
+        "additionalProperties": true,
+    })
+}
+
+/// Deeper schemas are not followed.
+const MAX_SCHEMA_DEPTH: usize = 64;
+
+/// Returns a schema as a part of another one: references within it still find their targets.
+fn relocated(schema: &Value, pointer: &str, depth: usize) -> Value {
+    if depth > MAX_SCHEMA_DEPTH {
+        return json!({});
+    }
+    match schema {
+        Value::Array(items) => {
+            let items = items.iter();
+            items
+                .map(|item| relocated(item, pointer, depth + 1))
+                .collect()
+        }
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(key, value)| {
+                let value = match (key.as_str(), value) {
+                    ("$ref", Value::String(target)) => match target.strip_prefix('#') {
+                        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                            format!("{pointer}{rest}").into()
+                        }
+                        _ => value.clone(),
+                    },
+                    ("const" | "enum" | "default" | "examples", _) => value.clone(),
+                    (
+                        "properties" | "patternProperties" | "dependentSchemas" | "dependencies"
+                        | "$defs" | "definitions",
+                        Value::Object(named),
+                    ) => {
+                        let named = named.iter().map(|(name, schema)| {
+                            (name.clone(), relocated(schema, pointer, depth + 1))
+                        });
+                        Value::Object(named.collect())
+                    }
+                    _ => relocated(value, pointer, depth + 1),
+                };
+                (key.clone(), value)
+            });
+            Value::Object(entries.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+impl Tool for ServerTool {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.declaration
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+
+    fn call(
+        &self,
+        cx: ToolContext,
+        arguments: JsonObject,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        Box::pin(self.run(cx, arguments))
+    }
+}
+
+impl ServerTool {
+    async fn run(&self, cx: ToolContext, arguments: JsonObject) -> Result<ToolOutput, ToolError> {
+        let (server, tool) = (&self.server, &self.tool);
+        let servers = self.servers.upgrade();
+        let servers = servers
+            .ok_or_else(|| ToolError::new(format!("MCP server \"{server}\" is shut down")))?;
+        let connection = servers.connection_for(server, tool).map_err(ToolError)?;
+        let progress = {
+            let (updates, details) = (cx.progress.clone(), content::details(server, tool, None));
+            move |params: &Map<String, Value>| {
+                updates.send(ToolOutput {
+                    details: Some(details.clone()),
+                    ..ToolOutput::text(progress_text(params))
+                });
+            }
+        };
+        let options = RequestOptions {
+            timeout: connection.spec().timeout,
+            cancel: cx.cancel.clone(),
+            progress: Some(std::sync::Arc::new(progress)),
+        };
+        let params = call_params(tool, arguments);
+        let result = connection
+            .request("tools/call", params, options, Repetition::Never)
+            .await
+            .map_err(|error| ToolError::new(error.to_string()))?;
+        let links = servers.linked_resources(server);
+        content::tool_output(server, tool, result, links)
+            .ok_or_else(|| ToolError::new("the MCP server sent an invalid result of tools/call"))
+    }
+}
+
+fn progress_text(params: &Map<String, Value>) -> String {
+    if let Some(Value::String(message)) = params.get("message") {
+        return message.clone();
+    }
+    let number = |key: &str| params.get(key).map(Value::to_string);
+    let done = number("progress").unwrap_or_default();
+    let total = number("total").map_or_else(String::new, |total| format!("/{total}"));
+    format!("Progress {done}{total}")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn register(tool: Value, exposure: McpExposure) -> RegisteredTool {
+        let Value::Object(tool) = tool else {
+            panic!("not a tool");
+        };
+        let options = ServerToolOptions {
+            servers: Weak::new(),
+            server: "s",
+            name: "mcp__s__t".to_owned(),
+            exposure,
+            namespace: ToolNamespace {
+                name: "mcp__s".to_owned(),
+                aliases: None,
+                description: None,
+                instructions: None,
+            },
+        };
+        registered(&tool, options)
+    }
+
+    #[test]
+    fn a_tool_has_a_description_and_an_object_schema() {
+        for (tool, description) in [
+            (
+                json!({"name": "t", "description": " D ", "title": "T"}),
+                "D",
+            ),
+            (json!({"name": "t", "title": "T"}), "T"),
+            (json!({"name": "t", "annotations": {"title": "A"}}), "A"),
+            (json!({"name": "t"}), "The tool t of the MCP server s"),
+        ] {
+            let tool = register(tool, McpExposure::Direct);
+            assert_eq!(tool.tool.declaration().description, description);
+            assert_eq!(
+                tool.tool.declaration().parameters,
+                json!({"type": "object", "properties": {}})
+            );
+            assert_eq!(tool.tool.label(), "s/t");
+        }
+    }
+
+    #[test]
+    fn hints_and_exposure_are_metadata() {
+        let annotations = json!({"readOnlyHint": true, "title": "T", "openWorldHint": "x"});
+        let tool = register(
+            json!({"name": "t", "annotations": annotations}),
+            McpExposure::Codemode,
+        );
+        assert_eq!(tool.metadata.exposure, ToolExposure::Deferred);
+        let hints = tool.metadata.annotations.clone().map(Value::Object);
+        assert_eq!(hints, Some(json!({"readOnlyHint": true})));
+        assert_eq!(hidden(tool).metadata.exposure, ToolExposure::Hidden);
+    }
+
+    #[test]
+    fn references_in_output_schemas_stay_valid() {
+        let schema = json!({
+            "$defs": {"a": {"type": "string"}},
+            "properties": {"$ref": {"$ref": "#/$defs/a"}, "x": {"$ref": "#"}},
+            "enum": [{"$ref": "#/kept"}],
+        });
+        let result = result_schema(Some(&schema));
+        let structured = &result["properties"]["structuredContent"];
+        assert_eq!(
+            structured["properties"]["$ref"]["$ref"],
+            json!("#/properties/structuredContent/$defs/a")
+        );
+        assert_eq!(
+            structured["properties"]["x"]["$ref"],
+            json!("#/properties/structuredContent")
+        );
+        assert_eq!(structured["enum"][0]["$ref"], json!("#/kept"));
+    }
+
+    #[test]
+    fn a_deep_schema_is_cut() {
+        let mut schema = json!({});
+        for _ in 0..1_000 {
+            schema = json!({ "items": schema });
+        }
+        assert!(result_schema(Some(&schema)).to_string().len() < 2_000);
+    }
+
+    #[test]
+    fn progress_is_shown_as_text() {
+        let text = |params: Value| progress_text(params.as_object().unwrap());
+        assert_eq!(
+            text(json!({"progress": 1, "message": "sprouting"})),
+            "sprouting"
+        );
+        assert_eq!(text(json!({"progress": 1, "total": 4})), "Progress 1/4");
+        assert_eq!(text(json!({"progress": 0.5})), "Progress 0.5");
+    }
+}

@@ -1,0 +1,37 @@
+//! Connections of `pi mcp`, which belong to no session.
+
+use pi_config::ConfiguredMcpServer;
+use pi_mcp::{McpConnection, McpConnector, server_status};
+use pi_protocol::McpServerStatus;
+
+use super::McpFiles;
+
+/// Connects to configured servers.
+pub(super) struct Connector(pub(super) McpConnector);
+
+impl McpFiles {
+    pub(super) fn connector(&self) -> Connector {
+        let (agent_dir, cwd) = (self.agent_dir.clone(), self.cwd.clone());
+        Connector(McpConnector::new(agent_dir, cwd, self.env.clone()))
+    }
+}
+
+impl Connector {
+    /// Returns the connection to a server, which is not open yet.
+    pub(super) fn connection(&self, server: &ConfiguredMcpServer) -> McpConnection {
+        self.0.connection(server)
+    }
+
+    /// Connects to a server if it is enabled, and returns what is known about it then.
+    pub(super) async fn check(&self, server: &ConfiguredMcpServer) -> McpServerStatus {
+        if !server.spec.enabled {
+            return server_status(server, None);
+        }
+        let connection = self.connection(server);
+        // The outcome is in the status.
+        connection.connect().await.ok();
+        let status = connection.status();
+        connection.close().await;
+        server_status(server, Some(&status))
+    }
+}
