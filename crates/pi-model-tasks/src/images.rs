@@ -72,7 +72,7 @@ pub async fn generate_images(
         error_message: None,
     };
     let drawing = draw(models, model, context, options, &mut result);
-    let drawn = options.cancel.run_until_cancelled(drawing).await;
+    let drawn = options.cancel.run_until_cancelled(Box::pin(drawing)).await;
     if let Err(error) = drawn.unwrap_or_else(|| Err(ProviderError::aborted())) {
         result.stop_reason = if options.cancel.is_cancelled() {
             StopReason::Aborted
@@ -171,4 +171,65 @@ fn usage(value: &Value, model: &TaskModel) -> Option<Usage> {
     };
     usage.apply_cost(&model.cost);
     Some(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use pi_env::Env;
+    use pi_providers::{ModelsOptions, ProviderConfig, Registration};
+    use pi_test_support::{ScriptedReply, ScriptedServer};
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::find_task_model;
+
+    #[tokio::test]
+    async fn images_and_texts_are_returned_with_their_cost() {
+        let body = json!({
+            "id": "im1",
+            "choices": [{"message": {"content": "Here.", "images": [
+                {"image_url": {"url": "data:image/png;base64,AAAA"}},
+                {"image_url": {"url": "https://example.com/a.png"}},
+            ]}}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 1}},
+        });
+        let failed = json!({"error": {"message": "no credit"}});
+        let json_type = [("content-type", "application/json")];
+        let server = ScriptedServer::start([
+            ScriptedReply::full(200, &json_type, body.to_string()),
+            ScriptedReply::full(402, &json_type, failed.to_string()),
+        ])
+        .await;
+        let models = Models::new(ModelsOptions {
+            env: Env::fixed::<&str, &str>([]),
+            ..ModelsOptions::default()
+        });
+        let config: ProviderConfig =
+            serde_json::from_value(json!({"baseUrl": server.url(), "apiKey": "k"})).unwrap();
+        models
+            .register("openrouter", Registration::ModelsFile(config))
+            .unwrap();
+        let id = "google/gemini-2.5-flash-image";
+        let model = find_task_model(&models, ModelKind::Image, "openrouter", id).unwrap();
+        let context: ImageContext =
+            serde_json::from_value(json!({"input": [{"type": "text", "text": "a fox"}]})).unwrap();
+        let options = TaskOptions::default();
+        let drawn = generate_images(&models, &model, &context, &options).await;
+        assert_eq!(drawn.error_message, None);
+        assert_eq!(
+            json!(drawn.output),
+            json!([{"type": "text", "text": "Here."}, {"type": "image", "mimeType": "image/png", "data": "AAAA"}])
+        );
+        let usage = drawn.usage.unwrap();
+        assert_eq!(
+            (usage.input, usage.cache_read, usage.cache_write),
+            (6, 3, 1)
+        );
+        let request = &server.requests()[0];
+        assert_eq!(request.target, "/chat/completions");
+        assert_eq!(request.json()["modalities"], json!(["image", "text"]));
+        let failed = generate_images(&models, &model, &context, &options).await;
+        assert_eq!(failed.stop_reason, StopReason::Error);
+        assert!(failed.error_message.unwrap().contains("no credit"));
+    }
 }

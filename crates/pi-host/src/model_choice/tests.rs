@@ -53,12 +53,57 @@ fn settings(value: serde_json::Value) -> Settings {
 }
 
 fn prior_choice(provider: &str, model: &str, thinking_level: Option<ThinkingLevel>) -> PriorChoice {
+    let model = Some(ContextModel {
+        provider: provider.to_owned(),
+        model_id: model.to_owned(),
+    });
     PriorChoice {
-        model: Some(ContextModel {
-            provider: provider.to_owned(),
-            model_id: model.to_owned(),
-        }),
+        selected: model.clone(),
+        model,
         thinking_level,
+    }
+}
+
+/// Never chooses a model.
+struct NoRouter;
+
+impl pi_providers::ModelRouter for NoRouter {
+    fn route(
+        &self,
+        _request: pi_protocol::RouteRequest,
+        _cancel: CancellationToken,
+    ) -> futures_util::future::BoxFuture<'_, Result<pi_protocol::ModelRoute, String>> {
+        Box::pin(std::future::ready(Err("no route".to_owned())))
+    }
+}
+
+#[tokio::test]
+async fn a_virtual_model_is_restored_while_it_is_registered() {
+    let models = models().await;
+    let prior = PriorChoice {
+        selected: Some(ContextModel {
+            provider: "router".to_owned(),
+            model_id: "auto".to_owned(),
+        }),
+        ..prior_choice("one", "a-think", None)
+    };
+    let model = Model {
+        id: "auto".to_owned(),
+        provider: "router".to_owned(),
+        api: pi_protocol::api::PI_VIRTUAL.to_owned(),
+        ..Model::unknown()
+    };
+    let virtual_model = pi_providers::VirtualModel {
+        model: Arc::new(model),
+        router: Arc::new(NoRouter),
+    };
+    let registration = pi_providers::Registration::Virtual(virtual_model);
+    models.register("router", registration).unwrap();
+    for expected in ["auto", "a-think"] {
+        let flags = ModelFlags::default();
+        let chosen = choose_model(&models, &Settings::default(), &flags, Some(&prior)).await;
+        assert_eq!(chosen.unwrap().model.unwrap().id, expected);
+        models.unregister_virtual("router", "auto");
     }
 }
 
