@@ -235,6 +235,8 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
             settles,
             handled,
             panics: panics.into(),
+            // The model of a simulation is not virtual.
+            ..Script::default()
         }
     })
 }
