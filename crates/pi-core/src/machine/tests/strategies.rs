@@ -235,8 +235,6 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
             settles,
             handled,
             panics: panics.into(),
-            // The model of a simulation is not virtual.
-            ..Script::default()
         }
     })
 }
