@@ -33,9 +33,6 @@ const PENDING_COMMANDS: usize = 4096;
 /// How long to wait for the client to read the last lines at shutdown.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How often connections are polled before a command is executed.
-const RECEIVE_ROUNDS: usize = 16;
-
 #[derive(Debug, Clone, Default)]
 pub struct ServeOptions {
     /// How much of a growing message its updates repeat.
@@ -192,7 +189,6 @@ impl Server {
             source: InputSource::Rpc,
             request_id: id.clone(),
         };
-        process_received().await;
         let outcome = self.runtime.submit_from(origin, command).await;
         // Subscribe before responding, so that no event of a new session is missed.
         self.follow_session();
@@ -220,20 +216,6 @@ impl Server {
         if let Err(error) = self.sink.send(line).await {
             tracing::debug!(%error, "response dropped: output is closed");
         }
-    }
-}
-
-/// Lets the session process what its connections had received before a command arrived. A client that has seen its
-/// model server send something, and then aborts or queues a message, finds both in that order.
-async fn process_received() {
-    let rounds = tokio::spawn(async {
-        // Each round polls the connections once. Received bytes pass through several tasks on their way to a session.
-        for _ in 0..RECEIVE_ROUNDS {
-            tokio::task::yield_now().await;
-        }
-    });
-    if rounds.await.is_err() {
-        tracing::debug!("the runtime shuts down");
     }
 }
 
