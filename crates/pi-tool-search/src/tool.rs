@@ -125,7 +125,7 @@ fn report(found: &[&RegisteredTool]) -> String {
     for tool in found {
         let description = tool.tool.declaration().description.trim();
         let first = description.lines().next().unwrap_or_default();
-        text.push_str(&format!("\n- {}: {first}", tool.name()));
+        text.extend(["\n- ", tool.name(), ": ", first]);
     }
     text
 }
