@@ -131,13 +131,14 @@ fn limited(
          {head}…{left_out} tokens truncated…{tail}"
     );
     let saved = save(directory, ".txt", text.as_bytes());
-    shown.push_str(&match &saved {
+    let notice = match &saved {
         Ok(path) => format!(
             "\n\n[Full output: {}; read parts of it with offset and limit]",
             path.display()
         ),
         Err(error) => format!("\n\n[The full output cannot be saved: {error}]"),
-    });
+    };
+    shown.push_str(&notice);
     let path = saved.ok().map(|path| path.to_string_lossy().into_owned());
     let images = parts.into_iter().filter(|part| part.as_text().is_none());
     let parts = std::iter::once(OutputPart::Text(shown)).chain(images);

@@ -26,7 +26,7 @@ use crate::workers::{MAX_WAIT, SlotFailure};
 const LIMITS: ScriptLimits = ScriptLimits {
     heap: 256 * 1024 * 1024,
     stack: 512 * 1024,
-    slice: Duration::from_secs(60),
+    slice: Duration::from_mins(1),
 };
 
 /// Longer than any script runs; a timer needs an end.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 pub const DEFAULT_WORKERS: usize = 2;
 
 /// How long a script waits for others to end.
-pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const MAX_WAIT: Duration = Duration::from_mins(1);
 
 /// The slots of the scripts of a process. Clones share them; scripts get them in the order they ask.
 #[derive(Debug, Clone)]

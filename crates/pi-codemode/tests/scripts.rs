@@ -1,5 +1,7 @@
 //! Scripts as a model may write them, hostile ones included, against tools of a test session.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +20,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 /// No test may take this long, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Returns its arguments, fails with them, or never returns.
 struct TestTool(ToolDeclaration);

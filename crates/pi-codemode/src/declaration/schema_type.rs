@@ -357,7 +357,8 @@ fn without_line_ends(tag: &str) -> String {
     let mut text = String::with_capacity(tag.len());
     for character in tag.chars() {
         if is_line_end(character) {
-            text.push_str(&format!("\\u{:04x}", u32::from(character)));
+            let escape = format!("\\u{:04x}", u32::from(character));
+            text.push_str(&escape);
         } else {
             text.push(character);
         }
