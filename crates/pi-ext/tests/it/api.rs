@@ -48,14 +48,14 @@ impl EngineHost for RecordingHost {
     }
 }
 
-struct ManagerEnv {
+pub(crate) struct ManagerEnv {
     directory: TempDir,
     host: Arc<RecordingHost>,
     extensions: ExtensionManager,
 }
 
 impl ManagerEnv {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let host = Arc::new(RecordingHost::default());
         Self {
             directory: tempfile::tempdir().unwrap(),
@@ -64,13 +64,17 @@ impl ManagerEnv {
         }
     }
 
-    async fn load(&self, name: &str, source: &str) -> Result<Value, pi_ext::EngineError> {
+    pub(crate) async fn load(
+        &self,
+        name: &str,
+        source: &str,
+    ) -> Result<Value, pi_ext::EngineError> {
         let path = self.directory.path().canonicalize().unwrap().join(name);
         crate::support::write(&path, source);
         self.extensions.load(&path).await
     }
 
-    async fn emit(&self, event: Value) -> Value {
+    pub(crate) async fn emit(&self, event: Value) -> Value {
         self.extensions
             .hook_dispatch(1, event)
             .run(None, &Value::Null)

@@ -10,6 +10,7 @@ mod modules;
 mod node_fixtures;
 mod node_host;
 mod node_modules;
+mod package_functions;
 mod support;
 mod undici;
 

@@ -8,7 +8,7 @@ use pi_protocol::{ProjectAccess, TrustChoice};
 use pi_session::SessionStore;
 use pretty_assertions::assert_eq;
 
-use crate::test_env::{RuntimeTestEnv, TestOptions, prompt};
+use crate::test_env::{RuntimeTestEnv, TestOptions, commands_of_files, prompt};
 
 /// A repository with every kind of malicious file.
 fn hostile() -> RuntimeTestEnv {
@@ -70,7 +70,7 @@ async fn assert_unharmed(env: &RuntimeTestEnv, options: TestOptions) {
     assert!(resources.missing_packages.is_empty());
     assert_eq!(resources.system_prompt, None);
     assert!(resources.append_system_prompt.is_empty());
-    assert!(runtime.commands().is_empty());
+    assert!(commands_of_files(&runtime).is_empty());
 
     let session = runtime.session();
     assert_eq!(session.tools().active_names().len(), 4);
@@ -207,7 +207,7 @@ async fn a_reload_decides_about_trust_again() {
     runtime.reload().await.unwrap();
     assert_eq!(runtime.workspace().project, ProjectAccess::Undecided);
     assert!(runtime.workspace().resources.extensions.is_empty());
-    assert!(runtime.commands().is_empty());
+    assert!(commands_of_files(&runtime).is_empty());
 }
 
 /// Responds with a fixed choice and counts the prompts.

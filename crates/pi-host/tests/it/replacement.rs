@@ -14,7 +14,7 @@ use pi_session::ForkPosition;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::test_env::{RuntimeTestEnv, prompt};
+use crate::test_env::{RuntimeTestEnv, commands_of_files, prompt};
 
 async fn started(env: &RuntimeTestEnv) -> SessionRuntime {
     env.options().start().await.unwrap()
@@ -322,7 +322,7 @@ async fn a_reload_rereads_everything_and_keeps_the_conversation() {
     let after = runtime.session();
     assert_eq!(after.session_id(), id);
     assert_eq!(after.tools().active_names(), ["ls"]);
-    assert_eq!(runtime.commands().len(), 1);
+    assert_eq!(commands_of_files(&runtime).len(), 1);
     prompt(&after, "two").await;
     assert_eq!(user_entries(&runtime).len(), 2);
     assert!(session.prompt(Prompt::text("late")).await.is_err());

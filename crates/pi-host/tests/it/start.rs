@@ -7,7 +7,7 @@ use pi_protocol::settings::Settings;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::test_env::{RuntimeTestEnv, prompt};
+use crate::test_env::{RuntimeTestEnv, commands_of_files, prompt};
 
 #[tokio::test]
 async fn a_new_session_is_stored_with_the_first_response() {
@@ -226,7 +226,7 @@ async fn commands_list_templates_and_skills() {
     env.home.write("agent/skills/pdf/SKILL.md", skill);
     let runtime = env.options().start().await.unwrap();
     let agent = env.path("agent");
-    let commands = serde_json::to_value(runtime.commands()).unwrap();
+    let commands = serde_json::to_value(commands_of_files(&runtime)).unwrap();
     assert_eq!(
         commands,
         json!([

@@ -8,6 +8,7 @@ use pi_env::Env;
 use pi_host::{
     AgentSession, Host, HostOptions, Prompt, SessionOptions, SessionRuntime, StartError,
 };
+use pi_protocol::CommandInfo;
 use pi_providers::{FauxModel, FauxProvider, Models, ModelsOptions, Registration};
 use pi_test_support::TempHome;
 
@@ -87,4 +88,11 @@ impl TestOptions {
 pub(crate) async fn prompt(session: &AgentSession, text: &str) {
     session.prompt(Prompt::text(text)).await.unwrap();
     session.wait_for_idle().await;
+}
+
+/// Returns the commands of extensions, skills and templates, without the built-in ones.
+pub(crate) fn commands_of_files(runtime: &SessionRuntime) -> Vec<CommandInfo> {
+    let mut commands = runtime.commands();
+    commands.retain(|command| command.source_info.source != "builtin");
+    commands
 }
