@@ -433,6 +433,15 @@ impl ServersState {
         let mut status = connection.watch();
         let mut changes = self.changes.subscribe();
         loop {
+            // Checked before waiting: the session may have ended while the server connected.
+            let is_current = {
+                let inner = self.inner();
+                let live = inner.find(name).and_then(ManagedServer::live);
+                live.is_some_and(|live| live.is_same(connection))
+            };
+            if !is_current {
+                return;
+            }
             tokio::select! {
                 changed = status.changed() => {
                     if changed.is_err() {
@@ -442,14 +451,6 @@ impl ServersState {
                     self.connection_changed(name, connection);
                 }
                 _ = changes.changed() => {}
-            }
-            let is_current = {
-                let inner = self.inner();
-                let live = inner.find(name).and_then(ManagedServer::live);
-                live.is_some_and(|live| live.is_same(connection))
-            };
-            if !is_current {
-                return;
             }
         }
     }
