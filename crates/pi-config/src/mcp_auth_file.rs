@@ -1,5 +1,6 @@
 //! `mcp-auth.json`: the OAuth state of MCP servers, shared with other processes and the TypeScript pi.
 
+use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,12 +103,12 @@ impl McpAuthEntry {
     pub async fn lock_refresh(&self) -> Result<LockDir, McpAuthFileError> {
         self.create_directory().await?;
         let hash = Sha256::digest(self.key.as_bytes());
-        let hash: String = hash
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let file = self.file.with_file_name(format!("mcp-auth-refresh-{hash}"));
+        let mut name = "mcp-auth-refresh-".to_owned();
+        for byte in hash.iter().take(8) {
+            // Writing to a string never fails.
+            write!(name, "{byte:02x}").ok();
+        }
+        let file = self.file.with_file_name(name);
         self.lock(&file, REFRESH_LOCK).await
     }
 
@@ -181,6 +182,11 @@ mod tests {
 
     use super::*;
 
+    fn store(path: &Path, text: &str) {
+        let mut file = std::fs::File::create(path).unwrap();
+        io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    }
+
     #[tokio::test]
     async fn servers_with_the_same_url_have_separate_entries() {
         let directory = tempfile::tempdir().unwrap();
@@ -207,7 +213,7 @@ mod tests {
     async fn the_first_user_takes_over_an_older_entry() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mcp-auth.json");
-        std::fs::write(&file, r#"{"https://h/": {"tokens": 1}}"#).unwrap();
+        store(&file, r#"{"https://h/": {"tokens": 1}}"#);
         let entry = |name| McpAuthEntry::new(&file, name, "https://h/");
         assert_eq!(entry("a").tokens(), Some(json!(1)));
         assert!(entry("a").load().await.unwrap().is_some());
@@ -218,7 +224,7 @@ mod tests {
     async fn a_malformed_file_is_not_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("mcp-auth.json");
-        std::fs::write(&file, "{oops").unwrap();
+        store(&file, "{oops");
         let entry = McpAuthEntry::new(&file, "a", "https://h/");
         entry.load().await.unwrap_err();
         entry.change(|known| *known = None).await.unwrap_err();

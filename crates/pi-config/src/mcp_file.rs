@@ -95,7 +95,7 @@ impl McpConfig {
         match entries {
             Ok(entries) => {
                 for (name, entry) in entries {
-                    if let Err(problem) = self.add(&name, entry, path, scope) {
+                    if let Err(problem) = self.add(&name, &entry, path, scope) {
                         self.errors.push(format!("{}: {problem}", path.display()));
                     }
                 }
@@ -118,16 +118,16 @@ impl McpConfig {
     fn add(
         &mut self,
         name: &str,
-        entry: Value,
+        entry: &Value,
         path: &Path,
         scope: McpScope,
     ) -> Result<(), String> {
-        if let (McpScope::Project, Value::Object(entry)) = (scope, &entry)
+        if let (McpScope::Project, Value::Object(entry)) = (scope, entry)
             && is_override(entry)
         {
             return self.override_options(name, entry, path);
         }
-        let spec = parse_mcp_server(name, &entry)?;
+        let spec = parse_mcp_server(name, entry)?;
         let clash = self.servers.iter().map(|server| &server.spec);
         let mut clash =
             clash.filter(|other| other.name != spec.name && other.namespace() == spec.namespace());

@@ -74,7 +74,7 @@ pub fn remove_mcp_server(path: &Path, name: &str) -> Result<bool, McpFileError> 
 pub fn update_mcp_server(
     path: &Path,
     name: &str,
-    patch: McpServerPatch,
+    changes: McpServerPatch,
     target: PatchedEntry,
 ) -> Result<(), McpFileError> {
     edit(path, |servers| {
@@ -95,10 +95,10 @@ pub fn update_mcp_server(
                 entry.insert(key.to_owned(), value);
             }
         };
-        if let Some(enabled) = patch.enabled {
+        if let Some(enabled) = changes.enabled {
             set("enabled", enabled.into(), enabled);
         }
-        if let Some(exposure) = patch.exposure {
+        if let Some(exposure) = changes.exposure {
             let is_default = exposure == McpExposure::default();
             set("exposure", exposure.name().into(), is_default);
         }

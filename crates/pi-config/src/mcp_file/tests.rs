@@ -1,4 +1,4 @@
-use std::fs;
+use std::{fs, io};
 
 use pi_protocol::{McpExposure, McpTransport};
 use pretty_assertions::assert_eq;
@@ -18,7 +18,8 @@ impl Files {
         fs::create_dir_all(files.root.path().join("project/.pi")).unwrap();
         for (path, text) in [(files.user(), user), (files.project(), project)] {
             if !text.is_empty() {
-                fs::write(path, text).unwrap();
+                let mut file = fs::File::create(path).unwrap();
+                io::Write::write_all(&mut file, text.as_bytes()).unwrap();
             }
         }
         files
