@@ -114,7 +114,7 @@ async fn draw(
 }
 
 fn request_body(model: &TaskModel, context: &ImageContext) -> Value {
-    let content: Vec<Value> = context
+    let parts: Vec<Value> = context
         .input
         .iter()
         .map(|input| match input {
@@ -134,7 +134,7 @@ fn request_body(model: &TaskModel, context: &ImageContext) -> Value {
     };
     json!({
         "model": model.id,
-        "messages": [{"role": "user", "content": content}],
+        "messages": [{"role": "user", "content": parts}],
         "stream": false,
         "modalities": modalities,
     })

@@ -6,7 +6,7 @@ use pi_providers::{ConfigError, ModelList, ModelRequest, Models, Provider, Regis
 use pi_stream::AssistantStream;
 use std::sync::Arc;
 
-/// TypeSafe, which serves classifiers.
+/// A service for classifiers.
 struct TypeSafe;
 
 impl Provider for TypeSafe {

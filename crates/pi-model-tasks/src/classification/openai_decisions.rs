@@ -41,8 +41,8 @@ fn input(context: &ClassificationContext) -> Result<Value, ProviderError> {
         json!({"type": "input_image", "image_url": url})
     });
     let text = json!({"type": "input_text", "text": state});
-    let content: Vec<Value> = [text].into_iter().chain(images).collect();
-    Ok(json!([{"role": "user", "content": content}]))
+    let parts: Vec<Value> = [text].into_iter().chain(images).collect();
+    Ok(json!([{"role": "user", "content": parts}]))
 }
 
 fn wire_question(name: &str, question: &Question) -> Value {

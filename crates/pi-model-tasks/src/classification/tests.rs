@@ -50,7 +50,7 @@ async fn classified(
     let requests = server.requests().into_iter().map(|request| {
         assert_eq!(request.header("authorization"), Some("Bearer secret-key"));
         let body = serde_json::from_slice(&request.body).unwrap();
-        (request.target.clone(), body)
+        (request.target, body)
     });
     (result, requests.collect())
 }
