@@ -32,8 +32,11 @@ pub(crate) struct NativeParts {
     /// Called after extensions; run the commands.
     pub(crate) participants: Participants,
     /// Called once the session exists, before it starts.
-    pub(crate) bind: Option<Box<dyn Fn(&AgentSession) + Send + Sync>>,
+    pub(crate) bind: Option<BindSession>,
 }
+
+/// Connects an extension with the session that uses it.
+type BindSession = Box<dyn Fn(&AgentSession) + Send + Sync>;
 
 /// What a built-in extension may use.
 pub(crate) struct NativeContext<'build> {

@@ -325,10 +325,10 @@ impl Inbox for ClientState {
             }) => self.answer(id, outcome),
             Some(ServerMessage::Request { id, method, .. }) => {
                 let reply = match method.as_str() {
-                    "ping" => json_rpc::response(id, json!({})),
-                    "roots/list" => json_rpc::response(id, self.roots.clone()),
+                    "ping" => json_rpc::response(&id, &json!({})),
+                    "roots/list" => json_rpc::response(&id, &self.roots),
                     other => json_rpc::error_response(
-                        id,
+                        &id,
                         METHOD_NOT_FOUND,
                         &format!("unknown method: {other}"),
                     ),

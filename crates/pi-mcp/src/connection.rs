@@ -611,6 +611,6 @@ fn basic_variables() -> Vec<(String, String)> {
 }
 
 /// Returns the parameters of a tool call.
-pub(crate) fn call_params(tool: &str, arguments: Map<String, Value>) -> Value {
+pub(crate) fn call_params(tool: &str, arguments: &Map<String, Value>) -> Value {
     json!({"name": tool, "arguments": arguments})
 }

@@ -124,16 +124,18 @@ fn resource_link(server: &str, link: &Map<String, Value>, links: LinkedResources
     let kind = Some(text_of(link, "mimeType").to_owned()).filter(|kind| !kind.is_empty());
     let facts: Vec<String> = kind.into_iter().chain(size.map(format_size)).collect();
     if !facts.is_empty() {
-        text.push_str(&format!(" ({})", facts.join(", ")));
+        text.extend([" (", &facts.join(", "), ")"]);
     }
     let description = text_of(link, "description");
     if !description.is_empty() {
-        text.push_str(&format!(": {description}"));
+        text.extend([": ", description]);
     }
     if links == LinkedResources::Readable {
-        text.push_str(&format!(
-            ". Read it with read_mcp_resource and server \"{server}\""
-        ));
+        text.extend([
+            ". Read it with read_mcp_resource and server \"",
+            server,
+            "\"",
+        ]);
     }
     text.push(']');
     text
@@ -281,7 +283,7 @@ mod tests {
         texts(&output(result).content)
     }
 
-    fn block(block: Value) -> String {
+    fn block(block: &Value) -> String {
         text(json!({ "content": [block] }))
     }
 
@@ -311,7 +313,7 @@ mod tests {
             "type": "resource_link", "uri": "a:b", "name": "n", "title": "T",
             "mimeType": "text/plain", "size": 2048, "description": "D"
         });
-        let link = block(link);
+        let link = block(&link);
         for fact in [
             "a:b",
             "\"T\"",
@@ -326,18 +328,18 @@ mod tests {
     #[test]
     fn binary_data_is_saved() {
         let resource = json!({"uri": "file:///../../x.tar", "blob": "AAEC", "mimeType": "x/y"});
-        let text = block(json!({"type": "resource", "resource": resource}));
+        let text = block(&json!({"type": "resource", "resource": resource}));
         let path = text.rsplit(' ').next().unwrap().trim_end_matches(']');
         assert_eq!(
             std::path::Path::new(path).parent(),
             Some(&*std::env::temp_dir())
         );
-        assert!(path.ends_with(".tar"), "{path}");
+        assert_eq!(std::path::Path::new(path).extension(), Some("tar".as_ref()));
         assert_eq!(std::fs::read(path).unwrap(), [0, 1, 2]);
         std::fs::remove_file(path).unwrap();
         let json =
             json!({"uri": "a:b", "blob": STANDARD.encode("{}"), "mimeType": "application/json"});
-        assert_eq!(block(json!({"type": "resource", "resource": json})), "{}");
+        assert_eq!(block(&json!({"type": "resource", "resource": json})), "{}");
     }
 
     #[test]

@@ -231,7 +231,7 @@ impl HttpState {
             |error| error.to_string(),
         );
         let text = format!("the response stream of the MCP server failed: {reason}");
-        self.receive(error_response(request_id, INTERNAL_ERROR, &text));
+        self.receive(error_response(&request_id, INTERNAL_ERROR, &text));
     }
 
     /// Opens the stream of messages that belong to no request, once.
@@ -388,7 +388,7 @@ impl HttpState {
             .map_err(|error| McpError::Setup(error.message))?;
         let mut request = client
             .request(method, url.clone())
-            .headers(self.headers(more));
+            .headers(self.headers(&more));
         if let Some(body) = body {
             request = request.body(body);
         }
@@ -403,13 +403,13 @@ impl HttpState {
     }
 
     /// Returns the headers of a request; those of the protocol replace configured ones.
-    fn headers(&self, more: HeaderMap) -> HeaderMap {
+    fn headers(&self, more: &HeaderMap) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Ok(agent) = HeaderValue::from_str(&user_agent()) {
             headers.insert(USER_AGENT, agent);
         }
         headers.extend(self.target.headers.clone());
-        for (name, value) in &more {
+        for (name, value) in more {
             headers.insert(name.clone(), value.clone());
         }
         let session = self.session();
@@ -472,12 +472,8 @@ enum StreamEnd {
 }
 
 fn reopen_delay(reopens: u32, requested: Option<Duration>) -> Duration {
-    requested
-        .map_or_else(
-            || FIRST_REOPEN_DELAY.saturating_mul(1 << reopens.min(8)),
-            |requested| requested,
-        )
-        .min(MAX_REOPEN_DELAY)
+    let delay = requested.unwrap_or_else(|| FIRST_REOPEN_DELAY.saturating_mul(1 << reopens.min(8)));
+    delay.min(MAX_REOPEN_DELAY)
 }
 
 fn is_reopenable(error: &McpError) -> bool {

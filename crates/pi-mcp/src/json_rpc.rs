@@ -75,11 +75,11 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Value {
     message
 }
 
-pub(crate) fn response(id: Value, result: Value) -> Value {
+pub(crate) fn response(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-pub(crate) fn error_response(id: Value, code: i64, text: &str) -> Value {
+pub(crate) fn error_response(id: &Value, code: i64, text: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
 }
 

@@ -204,7 +204,7 @@ impl ResourceTool {
         }
         let mut text = format!("MCP server \"{server}\" has no resources");
         if !names.is_empty() {
-            text.push_str(&format!("; servers with resources: {}", names.join(", ")));
+            text.extend(["; servers with resources: ", &names.join(", ")]);
         }
         Err(ToolError(text))
     }

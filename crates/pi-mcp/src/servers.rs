@@ -122,16 +122,21 @@ pub(crate) struct ServersInner {
     next_attempt: u64,
 }
 
+/// A sign-in that another process may complete.
+#[derive(Debug)]
+pub(crate) struct NeededSignIn {
+    /// The stored tokens when it was needed first.
+    pub(crate) tokens: Option<String>,
+}
+
 pub(crate) struct ManagedServer {
     pub(crate) configured: ConfiguredMcpServer,
     connection: Option<PooledConnection>,
     /// Whether the last attempt to connect has ended.
     ready: Option<watch::Receiver<bool>>,
     attempt: u64,
-    /// What went wrong with the last change.
-    message: Option<String>,
-    /// Stored tokens at the time a sign-in was needed.
-    pub(crate) tokens_at_sign_in: Option<Option<String>>,
+    /// Set while a sign-in is needed.
+    pub(crate) needed_sign_in: Option<NeededSignIn>,
 }
 
 impl ManagedServer {
@@ -141,8 +146,7 @@ impl ManagedServer {
             connection: None,
             ready: None,
             attempt: 0,
-            message: None,
-            tokens_at_sign_in: None,
+            needed_sign_in: None,
         }
     }
 
@@ -210,7 +214,7 @@ impl McpServers {
             self.0.report_problems(None).await;
             return;
         }
-        self.0.connect_all(enabled, ReportScope::Everything);
+        self.0.connect_all(&enabled, ReportScope::Everything);
     }
 
     /// Connects to servers that extensions have registered since, and drops those that are gone.
@@ -220,7 +224,7 @@ impl McpServers {
         join_all(removed.into_iter().map(PooledConnection::release)).await;
         if !added.is_empty() {
             let scope = ReportScope::Servers(added.clone());
-            self.0.connect_all(added, scope);
+            self.0.connect_all(&added, scope);
         }
     }
 
@@ -371,7 +375,7 @@ impl ServersState {
     }
 
     /// Connects to servers in the background, then reports problems.
-    fn connect_all(self: &Arc<Self>, names: Vec<String>, scope: ReportScope) {
+    fn connect_all(self: &Arc<Self>, names: &[String], scope: ReportScope) {
         let attempts: Vec<_> = names
             .iter()
             .map(|name| self.start_connection(name))
@@ -431,7 +435,7 @@ impl ServersState {
     /// Applies changes of a connection until another one replaces it.
     async fn follow(self: &Arc<Self>, name: &str, connection: &McpConnection) {
         let mut status = connection.watch();
-        let mut changes = self.changes.subscribe();
+        let mut others = self.changes.subscribe();
         loop {
             // Checked before waiting: the session may have ended while the server connected.
             let is_current = {
@@ -450,7 +454,7 @@ impl ServersState {
                     status.borrow_and_update();
                     self.connection_changed(name, connection);
                 }
-                _ = changes.changed() => {}
+                _ = others.changed() => {}
             }
         }
     }

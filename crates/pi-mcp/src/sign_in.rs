@@ -103,8 +103,9 @@ impl McpServers {
         let signed_in: Vec<String> = {
             let inner = self.0.inner();
             let waiting = inner.servers.iter().filter(|server| {
-                let known = server.tokens_at_sign_in.as_ref();
-                known.is_some_and(|known| *known != self.0.stored_tokens(&server.configured))
+                let needed = server.needed_sign_in.as_ref();
+                needed
+                    .is_some_and(|needed| needed.tokens != self.0.stored_tokens(&server.configured))
             });
             waiting
                 .map(|server| server.configured.spec.name.clone())

@@ -247,7 +247,7 @@ impl ServerTool {
             cancel: cx.cancel.clone(),
             progress: Some(std::sync::Arc::new(progress)),
         };
-        let params = call_params(tool, arguments);
+        let params = call_params(tool, &arguments);
         let result = connection
             .request("tools/call", params, options, Repetition::Never)
             .await

@@ -1,5 +1,6 @@
 //! Signs in with the browser, or with the URL that it was redirected to.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -187,7 +188,11 @@ fn merge_scopes(lists: &[Option<String>]) -> Option<String> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string never fails.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
 }
 
 #[cfg(test)]

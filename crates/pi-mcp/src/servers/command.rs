@@ -125,7 +125,6 @@ impl ServerChoice {
 pub(super) fn complete(servers: &McpServers, prefix: &str) -> Vec<McpCompletion> {
     let words: Vec<&str> = prefix.trim_start().split(' ').collect();
     match words.as_slice() {
-        [] => Vec::new(),
         [action] => {
             let actions = ACTIONS.into_iter().filter(|name| name.starts_with(action));
             let actions = actions.map(|name| McpCompletion {

@@ -62,7 +62,7 @@ impl ServersState {
         let server = inner.find_mut(name);
         let server = server.ok_or_else(|| format!("no MCP server is named \"{name}\""))?;
         let configured = &mut server.configured;
-        let patch = match change {
+        let update = match change {
             McpChange::Enabled(enabled) | McpChange::EnabledInProject(enabled) => McpServerPatch {
                 enabled: Some(enabled),
                 ..McpServerPatch::default()
@@ -81,14 +81,14 @@ impl ServersState {
                 Some(file) => (file, PatchedEntry::Override),
                 None => (&configured.source, PatchedEntry::Existing),
             };
-            update_mcp_server(path, name, patch, target).map_err(|error| error.to_string())?;
+            update_mcp_server(path, name, update, target).map_err(|error| error.to_string())?;
             configured.override_file = override_file;
         }
         let mut config = configured.spec.config.clone();
-        if let Some(enabled) = patch.enabled {
+        if let Some(enabled) = update.enabled {
             config.insert("enabled".to_owned(), enabled.into());
         }
-        if let Some(exposure) = patch.exposure {
+        if let Some(exposure) = update.exposure {
             config.insert("exposure".to_owned(), exposure.name().into());
         }
         configured.spec = parse_mcp_server(name, &Value::Object(config))?;

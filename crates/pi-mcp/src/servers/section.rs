@@ -3,6 +3,7 @@
 use pi_protocol::{McpExposure, McpServerSpec};
 
 use super::ManagedServer;
+use crate::connection::McpConnection;
 
 /// Name of the section.
 pub const MCP_SERVERS_SECTION: &str = "mcp_servers";
@@ -28,7 +29,7 @@ pub(super) fn render(servers: &[ManagedServer]) -> Option<String> {
     });
     let mut listed: Vec<_> = listed
         .map(|server| {
-            let status = server.live().map(|live| live.status());
+            let status = server.live().map(McpConnection::status);
             let instructions = status.and_then(|status| status.instructions);
             (server.spec(), instructions)
         })

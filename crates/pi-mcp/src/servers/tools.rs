@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_core::{RegisteredTool, ToolNamespace};
 use pi_protocol::{McpExposure, McpState};
 
-use super::{ManagedServer, McpNoticeLevel, ServersState};
+use super::{ManagedServer, McpNoticeLevel, NeededSignIn, ServersState};
 use crate::connection::McpConnection;
 use crate::content::LinkedResources;
 use crate::names::ToolNames;
@@ -50,9 +50,10 @@ impl ServersState {
     /// Remembers the stored tokens while a sign-in is needed, to find out about one in another process.
     fn note_sign_in(&self, server: &mut ManagedServer, connection: &McpConnection) {
         if connection.state() != McpState::NeedsAuth {
-            server.tokens_at_sign_in = None;
-        } else if server.tokens_at_sign_in.is_none() {
-            server.tokens_at_sign_in = Some(self.stored_tokens(&server.configured));
+            server.needed_sign_in = None;
+        } else if server.needed_sign_in.is_none() {
+            let tokens = self.stored_tokens(&server.configured);
+            server.needed_sign_in = Some(NeededSignIn { tokens });
         }
     }
 

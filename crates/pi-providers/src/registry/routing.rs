@@ -92,7 +92,7 @@ pub async fn route_request(
     query: RouteQuery,
 ) -> Result<ResolvedRoute, RouteError> {
     let name = format!("{}/{}", model.provider, model.id);
-    let Some(router) = router_of(models, model) else {
+    let Some(chooser) = router_of(models, model) else {
         return Err(RouteError::NotRegistered(name));
     };
     let physical = |response: &AssistantMessage| {
@@ -122,7 +122,7 @@ pub async fn route_request(
         state: query.state,
         messages,
     };
-    let route = router.route(request, query.cancel).await;
+    let route = chooser.route(request, query.cancel).await;
     resolve(models, name, route.map_err(RouteError::Router)?)
 }
 

@@ -61,10 +61,7 @@ pub(super) fn run(files: &McpFiles, words: &[String]) -> Result<Exit, Failure> {
 fn next_steps(spec: &McpServerSpec) -> String {
     let mut text = "Run pi mcp list to check it".to_owned();
     if spec.uses_oauth() {
-        text.push_str(&format!(
-            ", and pi mcp login {} if it needs a sign-in",
-            spec.name
-        ));
+        text.extend([", and pi mcp login ", &spec.name, " if it needs a sign-in"]);
     }
     text.push_str(".\n");
     text

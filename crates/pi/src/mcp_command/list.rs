@@ -63,7 +63,7 @@ fn list_text(
         text.push_str(&server_text(server));
     }
     for error in errors {
-        text.push_str(&format!("config error: {error}\n"));
+        text.extend(["config error: ", error, "\n"]);
     }
     if let Some(note) = note {
         text.push_str(note);

@@ -79,7 +79,7 @@ fn response(provider: &str, stop_reason: StopReason) -> AssistantMessage {
 
 #[tokio::test]
 async fn a_request_goes_to_the_physical_model_that_the_router_chose() {
-    let (models, auto, router) = registered(("faux", "faux-1"));
+    let (models, auto, fixed) = registered(("faux", "faux-1"));
     let messages = [
         response("faux", StopReason::Stop),
         response("faux", StopReason::Error),
@@ -100,7 +100,7 @@ async fn a_request_goes_to_the_physical_model_that_the_router_chose() {
         let level = route.model.clamp_thinking_level(ThinkingLevel::High);
         assert_eq!(route.thinking_level, level);
     }
-    let requests = router.requests.lock().unwrap();
+    let requests = fixed.requests.lock().unwrap();
     let previous = requests[0].previous.as_ref().unwrap();
     assert_eq!(previous.thinking_level.as_deref(), Some("high"));
     let failed = requests.iter().map(|request| request.failed.is_some());
