@@ -22,6 +22,9 @@ pub(crate) struct CallRecord {
     pub(crate) duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    /// What a model charged, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cost: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,13 +60,24 @@ impl ScriptDetails {
     /// Adds a call that starts and returns its place.
     pub(crate) fn start(&mut self, caller: &str, name: &str, arguments: &JsonObject) -> usize {
         let json = serde_json::to_string(arguments).unwrap_or_default();
+        self.add(format!("{caller}/?"), name, &json)
+    }
+
+    /// Adds a task of a model that starts and returns its place.
+    pub(crate) fn start_task(&mut self, caller: &str, name: &str, model: &str) -> usize {
+        let earlier = self.calls.iter().filter(|call| call.name == name).count();
+        self.add(format!("{caller}/{name}/{}", earlier + 1), name, model)
+    }
+
+    fn add(&mut self, id: String, name: &str, arguments: &str) -> usize {
         self.calls.push(CallRecord {
-            id: format!("{caller}/?"),
+            id,
             name: name.to_owned(),
-            args: shortened(&json, MAX_ARGUMENTS),
+            args: shortened(arguments, MAX_ARGUMENTS),
             status: CallStatus::Running,
             duration_ms: None,
             error: None,
+            cost: None,
         });
         self.calls.len() - 1
     }

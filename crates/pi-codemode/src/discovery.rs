@@ -5,21 +5,7 @@ use pi_tool_search::{DEFAULT_LIMIT, rank_tools};
 use serde_json::{Value, json};
 
 use crate::declaration::{describe, identifier};
-
-/// The functions of `models`.
-pub(crate) const MODEL_FUNCTIONS: [&str; 5] = [
-    "getModelsOfType",
-    "getAvailableOfType",
-    "getModelOfType",
-    "classify",
-    "generateImages",
-];
-
-/// The models that scripts may list.
-pub trait ModelDirectory: Send + Sync {
-    /// Returns the chat models, without secrets, as JSON.
-    fn chat_models(&self, provider: Option<&str>, only_available: bool) -> Vec<Value>;
-}
+use crate::model_calls::{ModelDirectory, list_models};
 
 /// Answers a question of a script; `None` is `undefined`.
 pub(crate) fn answer(
@@ -33,7 +19,7 @@ pub(crate) fn answer(
         "describeTool" => describe_tool(arguments, tools),
         "describeNamespace" => describe_namespace(arguments, tools),
         _ => match name.strip_prefix("models.") {
-            Some(function) => ask_models(function, arguments, models),
+            Some(function) => list_models(function, arguments, models),
             None => Err(format!("unknown function {name}")),
         },
     }
@@ -130,37 +116,4 @@ fn is_in_namespace(tool: &RegisteredTool, name: &str) -> bool {
     let aliases = namespace.aliases.iter().flatten();
     let mut names = std::iter::once(&namespace.name).chain(aliases);
     names.any(|known| known == name || identifier(known) == id)
-}
-
-fn ask_models(
-    function: &str,
-    arguments: &[Value],
-    models: Option<&dyn ModelDirectory>,
-) -> Result<Option<Value>, String> {
-    let text = |position: usize| arguments.get(position).and_then(Value::as_str);
-    if matches!(function, "classify" | "generateImages") {
-        return Err(format!(
-            "models.{function}() is not available: pi has no such models"
-        ));
-    }
-    let model_type = text(0).filter(|it| ["chat", "image", "classifier"].contains(it));
-    let model_type = model_type.ok_or_else(|| {
-        format!("models.{function}() needs the type \"chat\", \"image\" or \"classifier\"")
-    })?;
-    let list = |provider: Option<&str>, only_available| match models {
-        Some(models) if model_type == "chat" => models.chat_models(provider, only_available),
-        _ => Vec::new(),
-    };
-    match function {
-        "getModelsOfType" => Ok(Some(list(text(1), false).into())),
-        "getAvailableOfType" => Ok(Some(list(text(1), true).into())),
-        "getModelOfType" => {
-            let (Some(provider), Some(id)) = (text(1), text(2)) else {
-                return Err("models.getModelOfType(type, provider, id) needs three strings".into());
-            };
-            let mut models = list(Some(provider), false).into_iter();
-            Ok(models.find(|model| model.get("id").and_then(Value::as_str) == Some(id)))
-        }
-        _ => Err(format!("unknown function models.{function}")),
-    }
 }

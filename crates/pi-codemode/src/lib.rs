@@ -8,6 +8,7 @@ mod declaration;
 mod description;
 mod discovery;
 mod messages;
+mod model_calls;
 mod output;
 mod run;
 mod source;
@@ -15,6 +16,6 @@ mod store;
 mod tool;
 mod workers;
 
-pub use discovery::ModelDirectory;
+pub use model_calls::{ModelDirectory, ModelTask, ModelTaskKind, ModelTaskResult};
 pub use tool::{CodemodeOptions, codemode};
 pub use workers::{DEFAULT_WORKERS, WorkerSlots};

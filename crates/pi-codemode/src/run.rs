@@ -1,5 +1,6 @@
 //! Runs a script: exchanges messages with it, makes its calls, and builds the result.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -7,16 +8,18 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_core::{NestedToolCall, NestedToolResult, RegisteredTool, ToolContext, ToolError};
 use pi_ext::{BareScript, ScriptHandle, ScriptLimits, ScriptMessage};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{InputBlock, ToolOutput, join_text};
+use pi_protocol::{InputBlock, ToolOutput, Usage, join_text};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::calls::{CallStatus, ScriptDetails, shown_error};
 use crate::declaration::{describe, identifier};
 use crate::description::callable_tools;
-use crate::discovery::{MODEL_FUNCTIONS, answer};
+use crate::discovery::answer;
 use crate::messages::{PreludeMessage, rejected, resolved, undefined};
+use crate::model_calls::{MAX_TASKS, MODEL_FUNCTIONS, ModelTask, ModelTaskResult};
 use crate::output::{DEFAULT_MAX_TOKENS, OutputItem, build_output};
 use crate::source::parse_source;
 use crate::store::{StoreChanges, read_store, write_store};
@@ -43,13 +46,19 @@ enum ScriptEnd {
     Failed(String),
 }
 
+/// What a call returned.
+enum CallResult {
+    Tool(NestedToolResult),
+    Model(ModelTaskResult),
+}
+
 /// A call that has ended.
 struct EndedCall {
     /// The ID that the script waits for.
     id: u64,
     /// The place of its record.
     place: usize,
-    result: NestedToolResult,
+    result: CallResult,
     duration: Duration,
     was_canceled: bool,
 }
@@ -96,6 +105,10 @@ struct ScriptRun<'a> {
     details: ScriptDetails,
     output: Vec<OutputItem>,
     calls: FuturesUnordered<BoxFuture<'static, EndedCall>>,
+    /// Limits the tasks of models that run at the same time.
+    tasks: Arc<Semaphore>,
+    /// Tokens used by models.
+    usage: Option<Usage>,
     /// Cancels the calls when the script ends.
     ended: CancellationToken,
     /// Whether calls have changed since they were shown.
@@ -115,6 +128,8 @@ impl<'a> ScriptRun<'a> {
             details: ScriptDetails::default(),
             output: Vec::new(),
             calls: FuturesUnordered::new(),
+            tasks: Arc::new(Semaphore::new(MAX_TASKS)),
+            usage: None,
             ended: CancellationToken::new(),
             has_changed: false,
             next_update: Instant::now(),
@@ -177,7 +192,7 @@ impl<'a> ScriptRun<'a> {
                     }
                 }
                 Some(ended) = self.calls.next() => {
-                    let reply = self.end_call(ended);
+                    let reply = self.end_call(&ended);
                     script.send(reply);
                 }
                 // Last, so that calls that start together are shown together.
@@ -240,6 +255,13 @@ impl<'a> ScriptRun<'a> {
                 arguments,
             } => {
                 let models = self.options.models.as_deref();
+                let task = ModelTask::read(&name, &arguments, self.ended.child_token());
+                if let Some(task) = task {
+                    if let Err(error) = self.start_task(id, &name, task) {
+                        script.send(rejected(id, &error));
+                    }
+                    return None;
+                }
                 script.send(match answer(&name, &arguments, &self.tools, models) {
                     Ok(Some(value)) => resolved(id, &value),
                     Ok(None) => undefined(id),
@@ -270,43 +292,94 @@ impl<'a> ScriptRun<'a> {
             EndedCall {
                 id,
                 place,
-                result,
+                result: CallResult::Tool(result),
                 duration: started.elapsed(),
                 was_canceled: cancel.is_cancelled() || cx.cancel.is_cancelled(),
             }
         }));
     }
 
-    /// Records the end of a call and returns the message for the script.
-    fn end_call(&mut self, ended: EndedCall) -> String {
-        let EndedCall { id, result, .. } = ended;
+    fn start_task(
+        &mut self,
+        id: u64,
+        name: &str,
+        task: Result<ModelTask, String>,
+    ) -> Result<(), String> {
+        let task = task?;
+        let directory = self.options.models.as_deref();
+        let directory = directory.ok_or_else(|| format!("{name}() is not available"))?;
+        let model = format!("{}/{}", task.provider, task.id);
+        let cancel = task.cancel.clone();
+        let work = directory.prepare(task)?;
+        let place = self.details.start_task(self.cx.call.as_str(), name, &model);
         self.has_changed = true;
-        let name = &result.call.name;
-        let text = join_text(&result.output.content).into_owned();
-        let failure = || match text.as_str() {
-            "" => format!("{name} failed"),
-            text => text.to_owned(),
+        let tasks = Arc::clone(&self.tasks);
+        self.calls.push(Box::pin(async move {
+            // The semaphore is never closed.
+            let _permit = tasks.acquire_owned().await.ok();
+            let started = Instant::now();
+            let result = work.await;
+            EndedCall {
+                id,
+                place,
+                result: CallResult::Model(result),
+                duration: started.elapsed(),
+                was_canceled: cancel.is_cancelled(),
+            }
+        }));
+        Ok(())
+    }
+
+    /// Records the end of a call and returns the message for the script.
+    fn end_call(&mut self, ended: &EndedCall) -> String {
+        self.has_changed = true;
+        let (error, reply) = match &ended.result {
+            CallResult::Tool(result) => self.tool_reply(ended.id, result),
+            CallResult::Model(result) => {
+                if let Some(usage) = &result.usage {
+                    let total = self.usage.take();
+                    self.usage = Some(total.map_or_else(|| usage.clone(), |it| it.plus(usage)));
+                }
+                (result.error.clone(), resolved(ended.id, &result.value))
+            }
         };
         if let Some(record) = self.details.calls.get_mut(ended.place) {
-            record.id.clone_from(&result.call.id);
+            match &ended.result {
+                CallResult::Tool(result) => record.id.clone_from(&result.call.id),
+                CallResult::Model(result) => {
+                    record.cost = result.usage.as_ref().map(|usage| usage.cost.total);
+                }
+            }
             record.duration_ms =
                 Some(u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX));
-            record.status = match (result.is_error, ended.was_canceled) {
-                (false, _) => CallStatus::Ok,
-                (true, true) => CallStatus::Cancelled,
-                (true, false) => CallStatus::Error,
+            record.status = match (&error, ended.was_canceled) {
+                (None, _) => CallStatus::Ok,
+                (Some(_), true) => CallStatus::Cancelled,
+                (Some(_), false) => CallStatus::Error,
             };
-            record.error = result.is_error.then(|| shown_error(&failure()));
+            record.error = error.as_deref().map(shown_error);
         }
+        reply
+    }
+
+    /// Returns the error of a tool, and the message for the script.
+    fn tool_reply(&self, id: u64, result: &NestedToolResult) -> (Option<String>, String) {
+        let name = &result.call.name;
+        let text = join_text(&result.output.content).into_owned();
+        let error = result.is_error.then(|| match text.as_str() {
+            "" => format!("{name} failed"),
+            text => text.to_owned(),
+        });
         let has_schema = self
             .tools
             .iter()
             .any(|tool| tool.name() == name && tool.metadata.output_schema.is_some());
-        match &result.output.structured_content {
-            Some(value) if has_schema => resolved(id, value),
-            _ if result.is_error => rejected(id, &failure()),
-            _ => resolved(id, &Value::from(text)),
-        }
+        let reply = match (&result.output.structured_content, &error) {
+            (Some(value), _) if has_schema => resolved(id, value),
+            (_, Some(error)) => rejected(id, error),
+            (_, None) => resolved(id, &Value::from(text)),
+        };
+        (error, reply)
     }
 
     /// Ends the calls that the script did not wait for, stores what it keeps and builds the result.
@@ -371,6 +444,7 @@ impl<'a> ScriptRun<'a> {
             content: blocks,
             details: Some(self.details.to_value()),
             is_error: is_error.then_some(true),
+            usage: self.usage.clone(),
             ..ToolOutput::default()
         }
     }

@@ -14,7 +14,7 @@ use pi_protocol::{ConstrainedSampling, GrammarVariants, Tool as ToolDeclaration,
 use serde_json::{Value, json};
 
 use crate::description::{prepare_loadout, tool_description};
-use crate::discovery::ModelDirectory;
+use crate::model_calls::ModelDirectory;
 use crate::run::run_script;
 use crate::workers::WorkerSlots;
 

@@ -52,6 +52,7 @@ mod native_extensions;
 mod participants;
 mod replay;
 mod runtime;
+mod script_models;
 mod session;
 mod session_catalog;
 mod session_choice;

@@ -5,20 +5,18 @@
 
 use std::sync::Arc;
 
-use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, ModelDirectory, WorkerSlots};
+use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
 use pi_extensions::ExtensionUi;
 use pi_protocol::{
     CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
-use pi_providers::Models;
-use serde_json::Value;
 
 use crate::host::Host;
 use crate::mcp;
-use crate::model_json::for_clients;
 use crate::participants::Participants;
+use crate::script_models::ScriptModels;
 use crate::session::AgentSession;
 use crate::workspace::Workspace;
 
@@ -58,9 +56,9 @@ type LoadNative = fn(&NativeContext<'_>) -> NativeParts;
 
 /// The extensions with native parts, in the order their tools and commands are listed.
 const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 3] = [
-    (BuiltinExtension::Mcp, mcp::load),
     (BuiltinExtension::Codemode, load_codemode),
     (BuiltinExtension::ToolSearch, load_tool_search),
+    (BuiltinExtension::Mcp, mcp::load),
 ];
 
 /// Environment variable with the number of scripts that may run at the same time.
@@ -81,29 +79,6 @@ fn load_codemode(context: &NativeContext<'_>) -> NativeParts {
     NativeParts {
         tools: vec![pi_codemode::codemode(options)],
         ..NativeParts::default()
-    }
-}
-
-/// The models that scripts may list.
-struct ScriptModels(Models);
-
-impl ModelDirectory for ScriptModels {
-    fn chat_models(&self, provider: Option<&str>, only_available: bool) -> Vec<Value> {
-        let models = if only_available {
-            self.0.available()
-        } else {
-            self.0.all()
-        };
-        let models = models.iter();
-        models
-            .filter(|model| provider.is_none_or(|provider| model.provider == provider))
-            .filter_map(|model| {
-                let mut json = serde_json::to_value(for_clients(model)).ok()?;
-                // May contain credentials.
-                json.as_object_mut()?.remove("headers");
-                Some(json)
-            })
-            .collect()
     }
 }
 

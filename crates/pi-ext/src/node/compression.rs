@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn stored_brotli_is_read_back() {
         for length in [0, 1, 65_535, 65_536, 65_537, 200_000] {
-            let bytes: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
+            let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
             let stored = store_as_brotli(&bytes);
             let read = decompress(brotli_decompressor::Decompressor::new(&*stored, 4096));
             assert_eq!(read.unwrap(), bytes, "{length}");
