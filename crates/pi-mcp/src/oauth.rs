@@ -45,7 +45,6 @@ const UNUSED_REDIRECT: &str = "http://127.0.0.1/callback";
 pub struct OAuthSession(Arc<OAuthState>);
 
 struct OAuthState {
-    name: String,
     /// The URL of the server.
     server: Url,
     spec: McpOAuthSpec,
@@ -88,7 +87,6 @@ impl OAuthSession {
         let server = Url::parse(&endpoint.url).ok()?;
         let file = connector.agent_dir.mcp_auth_file();
         Some(Self(Arc::new(OAuthState {
-            name: spec.name.clone(),
             entry: McpAuthEntry::new(&file, &spec.name, server.as_str()),
             server,
             spec: endpoint.oauth.clone(),
