@@ -26,6 +26,7 @@ use crate::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeL
 use crate::extension_thread::on_extension_thread;
 use crate::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
 use crate::handlers::{Caller, ExtensionAgents, OpenSessions};
+use crate::mcp_servers::SERVERS_CHANGE;
 use crate::open_dialogs::OpenDialogs;
 use crate::registration::ExtensionRegistry;
 use crate::screen::ScreenChange;
@@ -175,6 +176,31 @@ impl ExtensionBridge {
     /// Returns whether any extension handles an event.
     pub(crate) fn has_handler(&self, event: &str) -> bool {
         self.registry().events.contains(event)
+    }
+
+    /// Connects to the registered MCP servers, or reports those that nothing connects to.
+    pub(crate) fn mcp_servers_changed(&self) {
+        if self.session().is_err() {
+            return;
+        }
+        let connector = self.registry().mcp_servers.connector();
+        match connector {
+            Some(connect) => self.begin(connect()),
+            None => self.report_unconnected_servers(),
+        }
+    }
+
+    /// Reports each registered MCP server once if nothing connects to them.
+    pub(crate) fn report_unconnected_servers(&self) {
+        let failures = {
+            let mut registry = self.registry();
+            let is_handled = registry.events.contains(SERVERS_CHANGE);
+            let servers = &mut registry.mcp_servers;
+            servers.take_unconnected(is_handled)
+        };
+        for failure in failures {
+            self.report_failure(failure);
+        }
     }
 
     /// Returns an ID for something that can be canceled.

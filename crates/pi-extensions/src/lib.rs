@@ -21,6 +21,7 @@ mod handlers;
 mod hook_limits;
 mod hooks;
 mod jobs;
+mod mcp_servers;
 mod open_dialogs;
 mod prompt_options;
 mod provider;
@@ -64,6 +65,7 @@ pub use handle::{
     ExtensionHandle, ExtensionRenderError, RenderedComponent, RenderedToolCall, ToolRenderer,
 };
 pub use hooks::HookInterrupt;
+pub use mcp_servers::{McpConnector, RegisteredMcpServer};
 pub use prompt_options::ChangedOptions;
 pub use screen::{
     ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, EditorInfo,
@@ -174,6 +176,8 @@ impl SessionExtensions {
         let loading = self.0.engine.load_on(&file.path, engine_kind);
         let Some(loaded) = self.0.within_load_limit(loading).await else {
             self.0.abandon_load(&file.path, engine_kind).await;
+            let path = file.path.to_string_lossy();
+            self.0.bridge.registry().mcp_servers.remove_all(&path);
             return diagnostics.push(load_timeout(&file.path, self.0.hooks.limits.load));
         };
         let loaded = loaded.and_then(|value| {
@@ -191,7 +195,11 @@ impl SessionExtensions {
                     path: Some(file.path.clone()),
                 }));
             }
-            Err(error) => diagnostics.push(load_error(&error, Some(&file.path))),
+            Err(error) => {
+                let path = file.path.to_string_lossy();
+                self.0.bridge.registry().mcp_servers.remove_all(&path);
+                diagnostics.push(load_error(&error, Some(&file.path)));
+            }
         }
     }
 
@@ -320,6 +328,21 @@ impl SessionExtensions {
                 source_info: command.source_info.clone(),
             })
             .collect()
+    }
+
+    /// Returns the MCP servers that extensions have registered.
+    pub fn mcp_servers(&self) -> Vec<RegisteredMcpServer> {
+        self.0.bridge.registry().mcp_servers.list()
+    }
+
+    /// Sets what connects to registered MCP servers; called with every change, also on the extensions' thread.
+    pub fn connect_mcp_servers(&self, connector: McpConnector) {
+        self.0.bridge.registry().mcp_servers.connect(connector);
+    }
+
+    /// Reports registered MCP servers that nothing connects to.
+    pub fn report_unconnected_mcp_servers(&self) {
+        self.0.bridge.report_unconnected_servers();
     }
 
     /// Binds the extensions to their session.

@@ -9,6 +9,7 @@ use pi_providers::ProviderConfig;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::mcp_servers::McpServerRegistry;
 use crate::sign_in::SignInData;
 
 /// Everything an extension's factory registered.
@@ -168,6 +169,7 @@ pub(crate) struct ExtensionRegistry {
     pub tool_renderer: Option<String>,
     pub providers: Vec<(String, ProviderData)>,
     pub virtual_models: Vec<(String, VirtualModelData)>,
+    pub mcp_servers: McpServerRegistry,
     pub events: HashSet<String>,
     pub sources: HashMap<String, SourceInfo>,
 }

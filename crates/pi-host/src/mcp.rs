@@ -7,7 +7,10 @@ use futures_util::future::BoxFuture;
 use pi_auth::{AuthOverrides, CommandCache};
 use pi_core::{HookError, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource};
 use pi_env::Env;
-use pi_extensions::{DialogPrompt, DialogResponse, ExtensionDialog, ExtensionNotice, ExtensionUi};
+use pi_extensions::{
+    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionMode, ExtensionNotice, ExtensionUi,
+    SessionExtensions,
+};
 use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SessionToolInfo,
@@ -40,6 +43,7 @@ struct SessionMcpState {
     servers: McpServers,
     ui: Arc<dyn ExtensionUi>,
     env: Env,
+    extensions: Option<SessionExtensions>,
     /// Set from the construction of the session to its end.
     session: Mutex<Option<AgentSession>>,
 }
@@ -65,6 +69,7 @@ impl SessionMcp {
             host,
             workspace,
             ui,
+            extensions,
         } = context;
         let shared = host.mcp();
         let settings = workspace.settings.settings();
@@ -81,6 +86,7 @@ impl SessionMcp {
             servers,
             ui: Arc::clone(ui),
             env: workspace.env.clone(),
+            extensions: extensions.cloned(),
             session: Mutex::default(),
         }))
     }
@@ -103,6 +109,19 @@ impl SessionMcp {
     /// Connects the servers with the session that uses them.
     fn bind(&self, session: &AgentSession) {
         *self.session_slot() = Some(session.clone());
+        let Some(extensions) = &self.0.extensions else {
+            return;
+        };
+        let state = Arc::downgrade(&self.0);
+        extensions.connect_mcp_servers(Arc::new(move || {
+            let state = state.upgrade();
+            async move {
+                if let Some(state) = state {
+                    state.servers.extensions_changed().await;
+                }
+            }
+            .boxed()
+        }));
     }
 
     fn session_slot(&self) -> std::sync::MutexGuard<'_, Option<AgentSession>> {
@@ -134,9 +153,14 @@ impl LifecycleHook for SessionMcp {
     fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
         async {
             if let Some(session) = self.session() {
-                let (ui, env) = (Arc::clone(&self.0.ui), self.0.env.clone());
-                let session = Arc::new(BoundSession { session, ui, env });
-                self.0.servers.start(session).await;
+                let state = &self.0;
+                let session = Arc::new(BoundSession {
+                    session,
+                    ui: Arc::clone(&state.ui),
+                    env: state.env.clone(),
+                    extensions: state.extensions.clone(),
+                });
+                state.servers.start(session).await;
             }
         }
         .boxed()
@@ -213,6 +237,7 @@ struct BoundSession {
     session: AgentSession,
     ui: Arc<dyn ExtensionUi>,
     env: Env,
+    extensions: Option<SessionExtensions>,
 }
 
 impl BoundSession {
@@ -252,7 +277,13 @@ impl McpSession for BoundSession {
     }
 
     fn extension_servers(&self) -> Vec<ExtensionServer> {
-        Vec::new()
+        let extensions = self.extensions.as_ref();
+        let servers = extensions.map_or_else(Vec::new, SessionExtensions::mcp_servers);
+        let servers = servers.into_iter().map(|server| ExtensionServer {
+            spec: server.spec,
+            extension: server.extension,
+        });
+        servers.collect()
     }
 
     fn notify(&self, level: McpNoticeLevel, message: String) -> BoxFuture<'static, ()> {
@@ -280,6 +311,10 @@ impl McpSession for BoundSession {
 
     fn has_user(&self) -> bool {
         self.ui.mode().has_ui()
+    }
+
+    fn has_screen(&self) -> bool {
+        self.ui.mode() == ExtensionMode::Terminal
     }
 
     fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
-use pi_extensions::ExtensionUi;
+use pi_extensions::{ExtensionUi, SessionExtensions};
 use pi_protocol::{
     CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
@@ -41,6 +41,8 @@ pub(crate) struct NativeContext<'build> {
     pub(crate) host: &'build Host,
     pub(crate) workspace: &'build Workspace,
     pub(crate) ui: &'build Arc<dyn ExtensionUi>,
+    /// `None` if no files are loaded.
+    pub(crate) extensions: Option<&'build SessionExtensions>,
 }
 
 /// A slash command of a built-in extension.

@@ -2,6 +2,7 @@
 
 mod command;
 mod manage;
+mod manager;
 mod reach;
 mod report;
 mod section;
@@ -85,6 +86,9 @@ pub trait McpSession: Send + Sync {
 
     /// Whether a user can respond to dialogs.
     fn has_user(&self) -> bool;
+
+    /// Whether the user sees a screen with menus.
+    fn has_screen(&self) -> bool;
 
     /// Returns the current token of a provider.
     fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>>;

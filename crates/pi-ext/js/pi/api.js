@@ -2,7 +2,6 @@
 import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
-import { reportError } from "pi:pi/report";
 import { describeCommand, describeProvider, describeTool, describeVirtualModel, publishSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
@@ -13,6 +12,11 @@ function requireNonEmpty(value, name) {
 
 function withoutModel(models, provider, id) {
   return models.filter((known) => known.provider !== provider || known.id !== id);
+}
+
+// Handlers run up to their first await before the registration returns.
+function notifyServersChanged(extension) {
+  if (extension.isBound) requireModule("pi:pi/dispatch").emitServersChange(call("registration.mcpServers"));
 }
 
 // Creates the object that is passed to an extension's factory.
@@ -89,14 +93,18 @@ export function createApi(extension) {
       if (extension.isBound) call("registration.removeProvider", { name });
     },
 
-    // Nothing connects MCP servers, so a registration is reported like one without a connecting extension.
-    registerMcpServer(name) {
+    // The program checks and stores servers, also while extensions load.
+    registerMcpServer(name, config) {
       requireNonEmpty(name, "server name");
-      reportError(extension.path, "register_mcp_server", new Error(`MCP server ${name} is not used: this version of pi does not connect MCP servers`));
+      call("registration.mcpServer", { extension: extension.path, name, config });
+      notifyServersChanged(extension);
     },
-    unregisterMcpServer() {},
+    unregisterMcpServer(name) {
+      const isRemoved = call("registration.removeMcpServer", { extension: extension.path, name });
+      if (isRemoved) notifyServersChanged(extension);
+    },
     getMcpServers() {
-      return [];
+      return call("registration.mcpServers");
     },
     registerVirtualModel(definition) {
       requireNonEmpty(definition?.provider?.trim(), "provider of a virtual model");

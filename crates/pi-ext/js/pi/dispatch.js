@@ -278,6 +278,21 @@ export async function emit(newEvent, signalId, dispatchId, skipped) {
   }
 }
 
+// Emits `mcp_servers_change` for a registration.
+export async function emitServersChange(servers) {
+  const event = { type: "mcp_servers_change", servers };
+  const context = createContext();
+  for (const extension of extensions) {
+    for (const handler of extension.handlers.get(event.type) ?? []) {
+      try {
+        await handler(event, context);
+      } catch (error) {
+        reportError(extension.path, event.type, error);
+      }
+    }
+  }
+}
+
 // Called by the program to run a command.
 export async function runCommand(path, name, args) {
   try {

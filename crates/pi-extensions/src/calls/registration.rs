@@ -1,8 +1,10 @@
 //! Registrations of extensions after they were loaded.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::group::calls;
+use crate::mcp_servers::McpServerData;
 use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData, VirtualModelData};
 
 /// What a renderer renders.
@@ -37,6 +39,17 @@ calls! {
             model: VirtualModelData,
         );
         call "registration.removeVirtualModel" => remove_virtual_model(provider: String, id: String);
+        call "registration.mcpServer" => register_mcp_server(
+            extension: String,
+            name: String,
+            config: Value,
+        );
+        /// Returns whether the extension had registered the server.
+        call "registration.removeMcpServer" => remove_mcp_server(
+            extension: String,
+            name: String,
+        ) -> bool;
+        call "registration.mcpServers" => mcp_servers() -> Vec<McpServerData>;
         /// Replaces the set of events that any extension handles.
         call "registration.events" => register_events(events: Vec<String>);
     }

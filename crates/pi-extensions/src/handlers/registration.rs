@@ -2,10 +2,12 @@
 
 use pi_ext::HostError;
 use pi_providers::{ProviderLayer, RefreshOptions};
+use serde_json::Value;
 
 use super::Caller;
 use crate::bridge::host_error;
 use crate::calls::{RegistrationCalls, RendererKind};
+use crate::mcp_servers::McpServerData;
 use crate::registration::{CommandData, ProviderData, ShortcutData, ToolData, VirtualModelData};
 use crate::virtual_model;
 
@@ -97,6 +99,39 @@ impl RegistrationCalls for Caller<'_> {
     fn remove_virtual_model(&self, provider: String, id: String) -> Result<(), HostError> {
         self.bridge.models.unregister_virtual(&provider, &id);
         Ok(())
+    }
+
+    fn register_mcp_server(
+        &self,
+        extension: String,
+        name: String,
+        config: Value,
+    ) -> Result<(), HostError> {
+        self.bridge.check_not_stale()?;
+        {
+            let servers = &mut self.bridge.registry().mcp_servers;
+            let registered = servers.register(extension, &name, &config);
+            registered.map_err(HostError::new)?;
+        }
+        self.bridge.mcp_servers_changed();
+        Ok(())
+    }
+
+    fn remove_mcp_server(&self, extension: String, name: String) -> Result<bool, HostError> {
+        self.bridge.check_not_stale()?;
+        let is_removed = {
+            let servers = &mut self.bridge.registry().mcp_servers;
+            servers.remove(&extension, &name)
+        };
+        if is_removed {
+            self.bridge.mcp_servers_changed();
+        }
+        Ok(is_removed)
+    }
+
+    fn mcp_servers(&self) -> Result<Vec<McpServerData>, HostError> {
+        self.bridge.check_not_stale()?;
+        Ok(self.bridge.registry().mcp_servers.describe())
     }
 
     fn register_events(&self, events: Vec<String>) -> Result<(), HostError> {

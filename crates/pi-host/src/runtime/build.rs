@@ -85,6 +85,7 @@ pub(super) async fn build(
         host,
         workspace: &workspace,
         ui: &options.extensions.ui,
+        extensions: extensions.as_ref(),
     };
     let native = NativeExtensions::load(&native_context, &registered, &mut diagnostics);
     // Tools of extensions replace those of servers.

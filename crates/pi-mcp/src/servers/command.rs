@@ -3,7 +3,7 @@
 use pi_protocol::McpState;
 
 use super::report::short_state;
-use super::{ManagedServer, McpCompletion, McpNoticeLevel, McpServers};
+use super::{ManagedServer, McpCompletion, McpNoticeLevel, McpServers, manager};
 
 const USAGE: &str =
     "Usage: /mcp, /mcp login [server], /mcp logout [server], /mcp reconnect [server]";
@@ -15,9 +15,13 @@ const NO_OAUTH: &str =
 
 /// Runs `/mcp`.
 pub(super) async fn run(servers: &McpServers, arguments: &str) {
-    servers.wait_until_settled().await;
     let words: Vec<&str> = arguments.split_whitespace().collect();
     let state = &servers.0;
+    let has_screen = state.session().is_some_and(|session| session.has_screen());
+    if words.is_empty() && has_screen && !state.inner().servers.is_empty() {
+        return manager::run(servers).await;
+    }
+    servers.wait_until_settled().await;
     let (action, name) = match words.as_slice() {
         [] => {
             let text = state.status_text();

@@ -26,14 +26,20 @@ while read -r line; do
 done
 "#;
 
-fn context_with_server(context: &TestContext, entry: Value) -> PathBuf {
+/// Writes the server and adds to an entry what starts it; returns the file with the processes that were started.
+fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
     let script = context.home.path().join("server.sh");
     context.home.write("server.sh", SERVER);
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let pids = context.home.path().join("pids");
-    let mut entry = entry;
     entry["command"] = json!(script);
     entry["env"] = json!({ "PIDS": pids });
+    pids
+}
+
+fn context_with_server(context: &TestContext, entry: Value) -> PathBuf {
+    let mut entry = entry;
+    let pids = write_server(context, &mut entry);
     let config = json!({"mcpServers": {"tiny": entry}});
     context.home.write("agent/mcp.json", config.to_string());
     pids
@@ -74,4 +80,40 @@ async fn servers_are_listed() {
     assert_eq!(list["servers"][0]["state"], json!("connected"));
     assert_eq!(list["servers"][0]["tools"], json!(["greet"]));
     assert_eq!(running(&pids), Vec::<String>::new());
+}
+
+/// Writes an extension that registers the server.
+fn context_with_registered_server(context: &TestContext) -> PathBuf {
+    let mut entry = json!({"exposure": "direct"});
+    let pids = write_server(context, &mut entry);
+    let extension = format!("export default (pi) => pi.registerMcpServer(\"tiny\", {entry});\n");
+    context.home.write("agent/extensions/tiny.js", extension);
+    pids
+}
+
+#[tokio::test]
+async fn a_server_of_an_extension_is_connected() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    let pids = context_with_registered_server(&context);
+    let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
+    assert!(body.to_string().contains("hello from the server"), "{body}");
+    assert_eq!(running(&pids), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_server_of_an_extension_is_reported_if_nothing_connects_to_it() {
+    let context = TestContext::new([text_reply("Done.")]).await;
+    let pids = context_with_registered_server(&context);
+    let flags = ["--model", "mock/alpha", "--no-mcp", "-p", "greet"];
+    let run = context.run(&flags).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("\"tiny\" is not used"), "{run:?}");
+    assert!(!pids.exists());
 }

@@ -22,6 +22,7 @@ impl LifecycleHook for ExtensionParticipant {
                 previous_session_file: start.previous_session_file.as_deref(),
             };
             self.extensions.emit(None, event).await;
+            self.extensions.report_unconnected_mcp_servers();
             let cwd = self.extensions.session_directory();
             let event = || ResourcesDiscover {
                 cwd: cwd.as_deref(),
