@@ -139,6 +139,8 @@ pub(crate) struct ManagedServer {
     /// Whether the last attempt to connect has ended.
     ready: Option<watch::Receiver<bool>>,
     attempt: u64,
+    /// What went wrong with the last change.
+    message: Option<String>,
     /// Set while a sign-in is needed.
     pub(crate) needed_sign_in: Option<NeededSignIn>,
 }
@@ -150,6 +152,7 @@ impl ManagedServer {
             connection: None,
             ready: None,
             attempt: 0,
+            message: None,
             needed_sign_in: None,
         }
     }

@@ -72,9 +72,9 @@ async fn choose<Choice: Clone + PartialEq>(
     menu: impl Fn() -> Option<Menu<Choice>>,
 ) -> Option<Choice> {
     let session = servers.0.session()?;
-    let mut changes = servers.watch();
+    let mut versions = servers.watch();
     loop {
-        changes.borrow_and_update();
+        versions.borrow_and_update();
         let shown = menu().filter(|menu| !menu.options.is_empty())?;
         let labels = shown.options.iter().map(|(label, _)| label.clone());
         let mut selected = session.select(shown.title.clone(), labels.collect());
@@ -85,7 +85,7 @@ async fn choose<Choice: Clone + PartialEq>(
                     let mut options = shown.options.into_iter();
                     return options.find_map(|(other, choice)| (other == label).then_some(choice));
                 }
-                changed = changes.changed() => {
+                changed = versions.changed() => {
                     changed.ok()?;
                     if menu().as_ref() != Some(&shown) {
                         break;
