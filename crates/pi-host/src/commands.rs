@@ -3,6 +3,7 @@
 //! A command is answered with an [`Ack`] as soon as it is executed or, for a prompt, accepted; events report the rest.
 
 mod export;
+mod mcp;
 mod models;
 mod queries;
 mod rejection;
@@ -170,6 +171,8 @@ impl CommandExecutor<'_> {
             | Command::GetTree
             | Command::GetLastAssistantText
             | Command::GetCommands => queries::execute(self.runtime, session, command),
+            Command::GetMcpServers => mcp::list(self.runtime),
+            Command::McpAction { server, action } => mcp::act(self.runtime, &server, action).await,
         }
     }
 

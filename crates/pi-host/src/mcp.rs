@@ -15,7 +15,7 @@ use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SessionToolInfo,
 };
-use pi_protocol::{AgentEvent, SessionEvent};
+use pi_protocol::{AgentEvent, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,7 @@ pub(crate) fn load(context: &NativeContext<'_>) -> NativeParts {
             description: "Manage MCP servers",
         }],
         participants: mcp.participants(),
+        mcp: Some(mcp.0.servers.clone()),
         bind: Some(Box::new(move |session| mcp.bind(session))),
         ..NativeParts::default()
     }
@@ -315,6 +316,11 @@ impl McpSession for BoundSession {
 
     fn has_screen(&self) -> bool {
         self.ui.mode() == ExtensionMode::Terminal
+    }
+
+    fn statuses_changed(&self, servers: Vec<McpServerStatus>) -> BoxFuture<'static, ()> {
+        let session = self.session.clone();
+        async move { session.tools().publish_servers(servers).await }.boxed()
     }
 
     fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>> {

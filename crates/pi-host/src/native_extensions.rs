@@ -9,6 +9,7 @@ use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
 use pi_extensions::{ExtensionUi, SessionExtensions};
+use pi_mcp::McpServers;
 use pi_protocol::{
     CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
@@ -29,6 +30,8 @@ pub(crate) struct NativeParts {
     pub(crate) commands: Vec<NativeCommand>,
     /// Called after extensions; run the commands.
     pub(crate) participants: Participants,
+    /// The MCP servers, for commands of clients.
+    pub(crate) mcp: Option<McpServers>,
     /// Called once the session exists, before it starts.
     pub(crate) bind: Option<BindSession>,
 }
@@ -137,6 +140,10 @@ impl NativeExtensions {
         for bind in self.0.iter().filter_map(|(_, parts)| parts.bind.as_ref()) {
             bind(session);
         }
+    }
+
+    pub(crate) fn mcp(&self) -> Option<McpServers> {
+        self.0.iter().find_map(|(_, parts)| parts.mcp.clone())
     }
 
     pub(crate) fn participants(&self) -> Participants {

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use pi_config::{Resources, run_startup_migrations};
 use pi_extensions::{HookInterrupt, SessionExtensions};
+use pi_mcp::McpServers;
 use pi_protocol::{CommandInfo, ConfigDiagnostic};
 use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio::sync::watch;
@@ -84,6 +85,11 @@ impl WeakRuntime {
     pub(crate) fn upgrade(&self) -> Option<SessionRuntime> {
         self.0.upgrade().map(SessionRuntime)
     }
+}
+
+/// Returns the MCP servers of the current session; `None` if they are disabled.
+pub(crate) fn mcp_servers(runtime: &SessionRuntime) -> Option<McpServers> {
+    runtime.current().native.mcp()
 }
 
 impl SessionRuntime {

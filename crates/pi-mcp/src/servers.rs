@@ -90,6 +90,9 @@ pub trait McpSession: Send + Sync {
     /// Whether the user sees a screen with menus.
     fn has_screen(&self) -> bool;
 
+    /// Publishes the state of all servers.
+    fn statuses_changed(&self, servers: Vec<McpServerStatus>) -> BoxFuture<'static, ()>;
+
     /// Returns the current token of a provider.
     fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>>;
 }
@@ -216,6 +219,7 @@ impl McpServers {
         let options = &self.0.options;
         let config = load_mcp_config(&options.agent_dir, &options.cwd, options.project);
         let enabled = self.0.configure(config, Arc::clone(&session));
+        self.0.publish_statuses();
         self.0.ensure_discovery().await;
         if enabled.is_empty() {
             self.0.report_problems(None).await;
@@ -379,6 +383,33 @@ impl ServersState {
         self.changed();
         let connections = dropped.into_iter().filter_map(|server| server.connection);
         (connections.collect(), added)
+    }
+
+    /// Publishes the state of the servers with every change, until the session ends.
+    fn publish_statuses(self: &Arc<Self>) {
+        let state = Arc::clone(self);
+        let mut changes = self.changes.subscribe();
+        self.tasks.spawn(async move {
+            let mut published = Vec::new();
+            loop {
+                changes.borrow_and_update();
+                let (session, statuses): (_, Vec<_>) = {
+                    let inner = state.inner();
+                    let statuses = inner.servers.iter().map(report::status).collect();
+                    (inner.session.clone(), statuses)
+                };
+                let Some(session) = session else {
+                    return;
+                };
+                if statuses != published {
+                    session.statuses_changed(statuses.clone()).await;
+                    published = statuses;
+                }
+                if changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 
     /// Connects to servers in the background, then reports problems.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::ImageContent;
 use crate::interaction::{Answer, RequestId};
+use crate::mcp::McpAction;
 use crate::queue::{Delivery, QueueMode};
 
 mod reply;
@@ -132,6 +133,12 @@ pub enum Command {
     },
     /// Returns the available slash commands.
     GetCommands,
+    /// Returns the MCP servers. From then on the client receives `mcp_status` events.
+    GetMcpServers,
+    McpAction {
+        server: String,
+        action: McpAction,
+    },
 }
 
 /// Images carry `"type": "image"` on the wire, for which the struct has no field.

@@ -9,6 +9,7 @@ use crate::json::JsonObject;
 
 /// How the tools of a server are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum McpExposure {
     /// From scripts of the tool `codemode`; also through `tool_search`.
@@ -226,6 +227,7 @@ pub enum McpClientRegistration {
 
 /// Where a server is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum McpScope {
     /// The user's `mcp.json`.
@@ -247,6 +249,7 @@ impl McpScope {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum McpState {
     Connecting,
@@ -272,8 +275,23 @@ impl McpState {
     }
 }
 
+/// What a client does with a server, for this session only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum McpAction {
+    /// Connects, again if it is connected.
+    Connect,
+    Disconnect,
+    /// Starts to sign in with the dialogs of the session.
+    Login,
+    /// Removes the credentials.
+    Logout,
+}
+
 /// A configured server and its connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct McpServerStatus {
     pub name: String,

@@ -14,6 +14,7 @@ use crate::entry::Entry;
 use crate::id::{EntryId, SessionId};
 use crate::interaction::{Answer, Request, RequestId};
 use crate::json::present;
+use crate::mcp::McpServerStatus;
 use crate::queue::QueueMode;
 use crate::thinking::ThinkingLevel;
 
@@ -193,6 +194,11 @@ pub enum SessionEvent {
     DialogResolved {
         request: RequestId,
         answer: Answer,
+    },
+    /// The state of an MCP server changed.
+    McpStatus {
+        /// All servers.
+        servers: Vec<McpServerStatus>,
     },
     /// Another session replaced this one; it accepts no more commands.
     SessionReplaced {

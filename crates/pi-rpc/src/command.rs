@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::extension_ui::ExtensionUiResponse;
 
 /// The commands of the wire format.
-const COMMANDS: [&str; 35] = [
+const COMMANDS: [&str; 37] = [
     "prompt",
     "steer",
     "follow_up",
@@ -45,6 +45,8 @@ const COMMANDS: [&str; 35] = [
     "get_last_assistant_text",
     "set_session_name",
     "get_commands",
+    "get_mcp_servers",
+    "mcp_action",
     "extension_ui_response",
 ];
 

@@ -1,5 +1,6 @@
 //! Writes session events as JSON lines, for RPC and JSON mode.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
@@ -17,6 +18,8 @@ pub struct JsonEventWriter {
     sink: LineSink,
     format: UpdateFormat,
     muted: CancellationToken,
+    /// Whether the client follows the MCP servers. Clients of the TypeScript pi do not know their event.
+    follows_servers: AtomicBool,
     usage: Mutex<UsageCache>,
 }
 
@@ -46,6 +49,7 @@ impl JsonEventWriter {
             sink,
             format,
             muted: CancellationToken::new(),
+            follows_servers: AtomicBool::new(false),
             usage: Mutex::default(),
         }
     }
@@ -61,6 +65,9 @@ impl JsonEventWriter {
                 }),
                 UpdateFormat::Delta,
             ) => self.update_line(usage, assistant_message_event).map(Some),
+            (SessionEvent::McpStatus { .. }, _) if self.follows_servers.load(Ordering::Relaxed) => {
+                pi_protocol::json::to_string(event).map(Some)
+            }
             _ => event.to_compatible_json(self.format),
         }
     }
@@ -90,6 +97,11 @@ impl JsonEventWriter {
         pi_protocol::json::write(&mut line, event)?;
         line.extend_from_slice(end.as_bytes());
         String::from_utf8(line).map_err(serde::ser::Error::custom)
+    }
+
+    /// Writes the state of MCP servers from now on.
+    pub(crate) fn follow_servers(&self) {
+        self.follows_servers.store(true, Ordering::Relaxed);
     }
 
     /// Stops writing and releases a session that is waiting for the reader.

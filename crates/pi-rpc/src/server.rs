@@ -14,7 +14,7 @@ use pi_host::{
     AcceptedCommand, AgentSession, CommandOrigin, InputSource, SessionRuntime, SessionSubscription,
 };
 use pi_protocol::json::RawJson;
-use pi_protocol::{Ack, UpdateFormat};
+use pi_protocol::{Ack, Command, UpdateFormat};
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -189,6 +189,9 @@ impl Server {
             source: InputSource::Rpc,
             request_id: id.clone(),
         };
+        if command == Command::GetMcpServers {
+            self.events.follow_servers();
+        }
         let outcome = self.runtime.submit_from(origin, command).await;
         // Subscribe before responding, so that no event of a new session is missed.
         self.follow_session();

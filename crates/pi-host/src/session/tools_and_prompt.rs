@@ -10,7 +10,8 @@ use pi_context::{PromptSections, SystemPromptParts, section_changes};
 use pi_core::{LoadoutChanges, RegisteredTool};
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{
-    AgentMessage, Message, MessageContent, SessionEvent, SharedMessage, SystemMessage, Tool,
+    AgentMessage, McpServerStatus, Message, MessageContent, SessionEvent, SharedMessage,
+    SystemMessage, Tool,
 };
 use pi_session::{ContextOutline, SessionError};
 use pi_tools::{ImageResizeLimits, SessionVariables};
@@ -89,6 +90,12 @@ impl<'session> ToolsAndPrompt<'session> {
                 .0
                 .log_change(SessionEvent::ActiveToolsChanged { tools: active });
         }
+    }
+
+    /// Notifies the listeners of the state of the MCP servers.
+    pub(crate) async fn publish_servers(self, servers: Vec<McpServerStatus>) {
+        let event = SessionEvent::McpStatus { servers };
+        self.session.0.publish(event).await;
     }
 
     pub fn active_names(self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_config::{McpServerPatch, PatchedEntry, parse_mcp_server, update_mcp_server};
-use pi_protocol::{McpExposure, McpScope};
+use pi_protocol::{McpAction, McpExposure, McpScope, McpState};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -38,6 +38,64 @@ impl McpServers {
         outcome.map_err(|error| error.to_string())
     }
 
+    /// Does what a client asks for. Nothing is saved. An error is a message for the user.
+    pub async fn act(&self, name: &str, action: McpAction) -> Result<(), String> {
+        let state = &self.0;
+        {
+            let inner = state.inner();
+            let server = inner.find(name).ok_or_else(|| unknown(name))?;
+            if matches!(action, McpAction::Login | McpAction::Logout) && !server.spec().uses_oauth()
+            {
+                return Err(format!("MCP server \"{name}\" does not use OAuth"));
+            }
+        }
+        match action {
+            McpAction::Connect => self.connect_for_session(name).await,
+            McpAction::Disconnect => {
+                state.set_enabled_in_memory(name, false);
+                state.set_enabled(name, false).await;
+                Ok(())
+            }
+            McpAction::Login => {
+                let (servers, name) = (self.clone(), name.to_owned());
+                state
+                    .tasks
+                    .spawn(async move { servers.log_in(&name).await });
+                Ok(())
+            }
+            McpAction::Logout => self.sign_out(name).await.map(drop),
+        }
+    }
+
+    async fn connect_for_session(&self, name: &str) -> Result<(), String> {
+        let state = &self.0;
+        let is_connected = {
+            let inner = state.inner();
+            inner
+                .find(name)
+                .is_some_and(|server| server.live().is_some())
+        };
+        if is_connected {
+            return self.reconnect(name).await;
+        }
+        state.set_enabled_in_memory(name, true);
+        state.set_enabled(name, true).await;
+        state.ensure_discovery().await;
+        let status = {
+            let inner = state.inner();
+            let live = inner.find(name).and_then(super::ManagedServer::live);
+            live.map(crate::McpConnection::status)
+        };
+        match status {
+            Some(status) if status.state == McpState::Connected => Ok(()),
+            Some(status) => {
+                let error = status.error;
+                Err(error.unwrap_or_else(|| format!("MCP server \"{name}\" is not connected")))
+            }
+            None => Err(unknown(name)),
+        }
+    }
+
     /// Saves and applies a change. An error is a message for the user.
     pub async fn change(&self, name: &str, change: McpChange) -> Result<(), String> {
         let state = &self.0;
@@ -54,13 +112,23 @@ impl McpServers {
     }
 }
 
+fn unknown(name: &str) -> String {
+    format!("no MCP server is named \"{name}\"")
+}
+
 impl ServersState {
+    fn set_enabled_in_memory(&self, name: &str, enabled: bool) {
+        if let Some(server) = self.inner().find_mut(name) {
+            server.configured.spec.enabled = enabled;
+        }
+    }
+
     /// Writes a change to its file and to the entry in memory.
     fn save(&self, name: &str, change: McpChange) -> Result<(), String> {
         let mut inner = self.inner();
         let project_file = inner.project_file.clone();
         let server = inner.find_mut(name);
-        let server = server.ok_or_else(|| format!("no MCP server is named \"{name}\""))?;
+        let server = server.ok_or_else(|| unknown(name))?;
         let configured = &mut server.configured;
         let update = match change {
             McpChange::Enabled(enabled) | McpChange::EnabledInProject(enabled) => McpServerPatch {

@@ -67,6 +67,7 @@ impl SessionEvent {
                 | Self::BashExecutionEnd { .. }
                 | Self::DialogRequested { .. }
                 | Self::DialogResolved { .. }
+                | Self::McpStatus { .. }
                 | Self::SessionReplaced { .. }
         )
     }

@@ -115,7 +115,7 @@ const RESULT: &str = r#"{"role":"toolResult","toolCallId":"c","toolName":"t","co
 const ENTRY: &str = r#"{"type":"label","id":"a1b2c3d4","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","targetId":"00000000","label":"here"}"#;
 
 /// Events that clients of the TypeScript pi do not receive.
-const OWN_EVENTS: [&str; 12] = [
+const OWN_EVENTS: [&str; 13] = [
     r#"{"type":"model_changed","provider":"p","modelId":"m"}"#,
     r#"{"type":"label_changed","targetId":"a","label":"here"}"#,
     r#"{"type":"label_changed","targetId":"a"}"#,
@@ -127,6 +127,7 @@ const OWN_EVENTS: [&str; 12] = [
     r#"{"type":"bash_execution_end","cancelled":false,"errorMessage":"e"}"#,
     r#"{"type":"dialog_requested","request":{"id":"1","method":"confirm","title":"t","message":"m"}}"#,
     r#"{"type":"dialog_resolved","request":"1","answer":{"type":"confirmed","confirmed":true}}"#,
+    r#"{"type":"mcp_status","servers":[{"name":"s","scope":"global","source":"f","enabled":true,"exposure":"direct","transport":"c","state":"connected","tools":["t"]}]}"#,
     r#"{"type":"session_replaced","session":"s2","reason":"fork"}"#,
 ];
 

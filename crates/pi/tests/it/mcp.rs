@@ -3,11 +3,14 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
 
-use crate::harness::{TestContext, text_reply, tool_call_reply};
+use crate::harness::{TEST_TIMEOUT, TestContext, text_reply, tool_call_reply};
 
 /// Answers the handshake, lists one tool, and answers its calls. IDs of requests are 1, 2 and so on.
 const SERVER: &str = r#"#!/bin/sh
@@ -116,4 +119,106 @@ async fn a_server_of_an_extension_is_reported_if_nothing_connects_to_it() {
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.stderr.contains("\"tiny\" is not used"), "{run:?}");
     assert!(!pids.exists());
+}
+
+/// A client of RPC mode.
+struct Client {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Client {
+    fn start(context: &TestContext) -> Self {
+        let mut command = context.command(&["--model", "mock/alpha", "--mode", "rpc"]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        Self {
+            input: child.stdin.take().unwrap(),
+            output: BufReader::new(child.stdout.take().unwrap()).lines(),
+            child,
+        }
+    }
+
+    async fn send(&mut self, command: Value) {
+        let line = format!("{command}\n");
+        self.input.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// Reads until a line matches.
+    async fn read_until(&mut self, matches: impl Fn(&Value) -> bool) -> Value {
+        let reading = async {
+            loop {
+                let line = self.output.next_line().await.unwrap();
+                let record: Value = serde_json::from_str(&line.expect("pi ended")).unwrap();
+                if matches(&record) {
+                    return record;
+                }
+            }
+        };
+        tokio::time::timeout(TEST_TIMEOUT, reading).await.unwrap()
+    }
+
+    /// Sends a command and returns its response.
+    async fn request(&mut self, command: Value) -> Value {
+        self.send(command).await;
+        self.read_until(|record| record["type"] == "response").await
+    }
+}
+
+fn is_status(record: &Value, state: &str) -> bool {
+    record["type"] == "mcp_status" && record["servers"][0]["state"] == state
+}
+
+#[tokio::test]
+async fn a_client_follows_and_changes_the_servers() {
+    let context = TestContext::new([]).await;
+    let pids = context_with_server(&context, json!({}));
+    let mut client = Client::start(&context);
+    let listed = client.request(json!({"type": "get_mcp_servers"})).await;
+    let server = &listed["data"]["servers"][0];
+    assert_eq!(server["name"], json!("tiny"), "{listed}");
+    if server["state"] != "connected" {
+        client.read_until(|it| is_status(it, "connected")).await;
+    }
+    let action = |server: &str, action: &str| json!({"type": "mcp_action", "server": server, "action": action});
+    client.send(action("tiny", "disconnect")).await;
+    client.read_until(|it| is_status(it, "disabled")).await;
+    client.send(action("tiny", "connect")).await;
+    let status = client.read_until(|it| is_status(it, "connected")).await;
+    assert_eq!(status["servers"][0]["tools"], json!(["greet"]));
+    for (server, wrong) in [("other", "connect"), ("tiny", "login"), ("tiny", "fly")] {
+        client.send(action(server, wrong)).await;
+        let failed = |it: &Value| it["command"] == "mcp_action" && it["success"] == false;
+        client.read_until(failed).await;
+    }
+    drop(client.input);
+    let status = tokio::time::timeout(TEST_TIMEOUT, client.child.wait()).await;
+    assert_eq!(status.unwrap().unwrap().code(), Some(0));
+    assert_eq!(running(&pids), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_ask_for_servers_gets_no_events_about_them() {
+    let context = TestContext::new([]).await;
+    let pids = context_with_server(&context, json!({}));
+    let mut client = Client::start(&context);
+    // Waits until the server is connected.
+    client
+        .send(json!({"type": "prompt", "message": "/mcp", "id": "p"}))
+        .await;
+    let mut kinds = Vec::new();
+    loop {
+        let record = client.read_until(|_| true).await;
+        kinds.push(record["type"].clone());
+        if record["id"] == "p" {
+            break;
+        }
+    }
+    assert!(!kinds.contains(&json!("mcp_status")), "{kinds:?}");
+    drop(client.input);
+    tokio::time::timeout(TEST_TIMEOUT, client.child.wait())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(running(&pids), Vec::<String>::new());
 }
