@@ -356,6 +356,12 @@ export type Command = {
   name: string;
 } | {
   type: "get_commands";
+} | {
+  type: "get_mcp_servers";
+} | {
+  type: "mcp_action";
+  server: string;
+  action: McpAction;
 };
 
 /** A summary that replaces everything before [`CompactionEntry::first_kept_entry_id`]. */
@@ -634,6 +640,39 @@ export type LabelEntry = {
   /** `None` or an empty label clears it. */
   label?: string | null;
 };
+
+/** What a client does with a server, for this session only. */
+export type McpAction = "disconnect" | "connect" | "login" | "logout";
+
+/** How the tools of a server are reached. */
+export type McpExposure = "codemode" | "deferred" | "direct" | "hidden";
+
+/** Where a server is configured. */
+export type McpScope = "global" | "project" | "extension";
+
+/** A configured server and its connection. */
+export type McpServerStatus = {
+  name: string;
+  scope: McpScope;
+  /** The file or the extension that configures it. */
+  source: string;
+  /** The project's file that overrides some of its options. */
+  override?: string | null;
+  enabled: boolean;
+  exposure: McpExposure;
+  /** The URL or the command line. */
+  transport: string;
+  state: McpState;
+  /** The names of its tools, as the server names them. */
+  tools: Array<string>;
+  /** Exposures of tools that differ from that of the server. */
+  toolExposure?: Record<string, unknown> | null;
+  /** Set if the server offers resources. */
+  resources?: boolean | null;
+  error?: string | null;
+};
+
+export type McpState = "connecting" | "connected" | "needs-auth" | "failed" | "disconnected" | "closed" | "disabled";
 
 /**
  * A message with one of the four roles that models understand.
@@ -934,6 +973,10 @@ export type SessionEvent = {
   type: "dialog_resolved";
   request: RequestId;
   answer: Answer;
+} | {
+  type: "mcp_status";
+  /** All servers. */
+  servers: Array<McpServerStatus>;
 } | {
   type: "session_replaced";
   /** The ID of the new session; the same one if the session was reloaded. */

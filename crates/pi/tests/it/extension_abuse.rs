@@ -186,9 +186,10 @@ fn resource_usage(pid: u32) -> [usize; 4] {
     ]
 }
 
-/// Number of reloads; `PI_RELOADS` overrides it.
+/// Number of reloads; `PI_RELOADS` overrides it. An engine that is shutting down may take part in several rounds, so a
+/// quarter has to be longer than that.
 #[cfg(target_os = "linux")]
-const RELOADS: usize = 40;
+const RELOADS: usize = 160;
 
 /// Allowed growth of resident memory in kilobytes, for allocator noise.
 #[cfg(target_os = "linux")]
