@@ -186,7 +186,7 @@ fn resource_usage(pid: u32) -> [usize; 4] {
     ]
 }
 
-/// Number of reloads; `PI_RELOADS` overrides it. An engine that is shutting down may take part in several rounds, so a
+/// Number of reloads; `PI_RELOADS` overrides it. An engine that is shutting down is counted in several rounds, so a
 /// quarter has to be longer than that.
 #[cfg(target_os = "linux")]
 const RELOADS: usize = 160;
