@@ -17,7 +17,7 @@ use pi_core::{
     Environment, ExecutionMode, RegisteredTool, Tool, ToolExposure, ToolOrigin, ToolRegistry,
     ToolSource, Variables, merge_tools,
 };
-use pi_protocol::{Modality, Model, is_mcp_tool};
+use pi_protocol::{Modality, Model, is_mcp_tool, matches_name_pattern};
 use pi_tools::{
     BuiltinTools, ImagePolicy, ImageResizeLimits, SharedSessionVariables, UserShell,
     local_environment, put_on_path,
@@ -25,7 +25,7 @@ use pi_tools::{
 use tokio::sync::watch;
 
 pub use tool_list::ToolListError;
-use tool_list::{ToolList, changed, matches, resolved};
+use tool_list::{ToolList, changed, resolved};
 
 /// Tools that are active by default.
 const DEFAULT_TOOLS: [&str; 4] = ["read", "bash", "edit", "write"];
@@ -295,11 +295,11 @@ impl Toolset {
             let tool = self.get(name);
             tool.is_some_and(|tool| tool.metadata.exposure.activates_on_registration())
         };
-        let matching = self
-            .tools
-            .iter()
-            .map(RegisteredTool::name)
-            .filter(|name| allow.iter().any(|pattern| matches(pattern, name)));
+        let matching = self.tools.iter().map(RegisteredTool::name).filter(|name| {
+            allow
+                .iter()
+                .any(|pattern| matches_name_pattern(pattern, name))
+        });
         let names = allow.iter().map(String::as_str).chain(matching);
         names.filter(is_declared)
     }
@@ -388,10 +388,15 @@ impl ToolSelection {
     }
 
     fn allows(&self, name: &str) -> bool {
-        let is_excluded = self.exclude.iter().any(|pattern| matches(pattern, name));
+        let is_excluded = self
+            .exclude
+            .iter()
+            .any(|pattern| matches_name_pattern(pattern, name));
         let is_allowed = match (&self.allow, self.defaults) {
             (Some(allow), _) => {
-                allow.iter().any(|pattern| matches(pattern, name))
+                allow
+                    .iter()
+                    .any(|pattern| matches_name_pattern(pattern, name))
                     || (is_mcp_tool(name) && keeps_mcp_tools(allow))
             }
             (None, DefaultTools::None) => {

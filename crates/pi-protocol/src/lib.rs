@@ -42,6 +42,7 @@ mod message;
 mod model;
 mod model_glob;
 mod model_route;
+mod name_pattern;
 mod nested_calls;
 pub mod overflow;
 pub mod partial_json;
@@ -114,6 +115,7 @@ pub use model_route::{
     FailedRoute, ModelRoute, RouteReason, RouteRequest, RouteTarget, RoutedModel,
     VIRTUAL_MODEL_STATE_ENTRY, VirtualModelState,
 };
+pub use name_pattern::matches_name_pattern;
 pub use nested_calls::{NestedCall, NestedCallStatus, NestedCalls};
 pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::json::JsonObject;
+use crate::name_pattern::matches_name_pattern;
 
 /// How the tools of a server are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -77,7 +78,7 @@ impl McpServerSpec {
         let entries = || self.tool_exposure.iter();
         let exact = entries().find(|(name, _)| name == tool);
         let found = exact.or_else(|| {
-            entries().find(|(name, _)| name.contains('*') && matches_pattern(name, tool))
+            entries().find(|(name, _)| name.contains('*') && matches_name_pattern(name, tool))
         });
         found.map_or(self.exposure, |(_, exposure)| *exposure)
     }
@@ -146,24 +147,6 @@ pub const MCP_RESOURCE_TOOLS: [&str; 3] = [
 /// Whether a tool is one of a server, or reads resources of servers.
 pub fn is_mcp_tool(name: &str) -> bool {
     name.starts_with("mcp__") || MCP_RESOURCE_TOOLS.contains(&name)
-}
-
-/// Whether a name matches a pattern, in which `*` stands for any characters.
-fn matches_pattern(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut name) = name.strip_prefix(first) else {
-        return false;
-    };
-    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    for part in middle.split('*') {
-        let Some((_, after)) = name.split_once(part) else {
-            return false;
-        };
-        name = after;
-    }
-    name.ends_with(last)
 }
 
 #[derive(Clone, PartialEq, Eq)]

@@ -71,25 +71,6 @@ pub(super) fn resolved(entries: &[String], standard: &[&str]) -> Vec<String> {
     changed(base, entries)
 }
 
-/// Whether a name matches a pattern, in which `*` stands for any characters.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut name) = name.strip_prefix(first) else {
-        return false;
-    };
-    let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-    // The earliest place of each part leaves most for the others.
-    for part in middle.split('*') {
-        let Some((_, after)) = name.split_once(part) else {
-            return false;
-        };
-        name = after;
-    }
-    name.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -99,27 +80,6 @@ mod tests {
     fn list(entries: &str) -> Vec<String> {
         let entries = entries.split(',').filter(|entry| !entry.is_empty());
         entries.map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn a_star_stands_for_any_characters() {
-        for (pattern, name, expected) in [
-            ("read", "read", true),
-            ("read", "reader", false),
-            ("*", "", true),
-            ("*", "read", true),
-            ("r*", "read", true),
-            ("*d", "read", true),
-            ("*i*", "write", true),
-            ("*i*", "read", false),
-            ("a*b*c", "abc", true),
-            ("a*b*c", "axxbxxc", true),
-            ("a*b*c", "acb", false),
-            ("ab*ba", "aba", false),
-            ("a**c", "ac", true),
-        ] {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
-        }
     }
 
     #[test]
