@@ -74,6 +74,11 @@ impl AgentDir {
         self.0.join("bin")
     }
 
+    /// Returns the directory of commands that pi provides in the model's shell.
+    pub fn fallback_commands(&self) -> PathBuf {
+        self.0.join("fallback-commands")
+    }
+
     /// Returns the directory with fingerprints of trusted projects' files.
     pub fn seen_projects(&self) -> PathBuf {
         self.0.join("seen-projects")

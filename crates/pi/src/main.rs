@@ -59,7 +59,12 @@ const SUPERVISE_COMMANDS: &str = "__supervise-commands";
 
 fn main() -> ExitCode {
     hardening::disable_ptrace_and_core_dumps();
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    if let Some(command) = pi_search_commands::command_of(program.as_ref()) {
+        return pi_search_commands::run(command, words).into();
+    }
     #[cfg(target_os = "linux")]
     {
         if words == [SUPERVISE_COMMANDS] {

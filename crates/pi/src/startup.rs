@@ -13,6 +13,7 @@ use pi_host::{
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
+use pi_tools::FallbackCommands;
 
 use crate::args::{Args, ModelArgs, SessionArgs};
 use crate::extension_failures::PrintedFailures;
@@ -228,6 +229,7 @@ fn split_options(
             .map(|is_approved| TrustFlag::new(is_approved, cwd)),
         packages: Some(Arc::new(installer)),
         offline: args.offline,
+        fallback_commands: fallback_commands(&agent_dir),
         ..HostOptions::new(agent_dir, env.clone())
     };
     let options = SessionOptions {
@@ -305,4 +307,12 @@ fn confirm_copy(project: &str) -> bool {
     let answered = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
     let answer = answer.trim().to_ascii_lowercase();
     answered.is_ok() && matches!(answer.as_str(), "y" | "yes")
+}
+
+/// Returns the commands that this program is in the model's shell, on machines that do not have them.
+fn fallback_commands(agent_dir: &AgentDir) -> Option<Arc<FallbackCommands>> {
+    let program = std::env::current_exe().ok()?;
+    let names = &pi_search_commands::NAMES;
+    let commands = FallbackCommands::new(names, program, agent_dir.fallback_commands());
+    Some(Arc::new(commands))
 }

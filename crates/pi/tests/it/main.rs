@@ -38,6 +38,8 @@ mod packages;
 mod print_mode;
 mod reference_client;
 mod rpc_mode;
+#[cfg(unix)]
+mod search_commands;
 mod session_interop;
 mod signals;
 #[cfg(unix)]
