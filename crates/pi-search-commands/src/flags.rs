@@ -39,8 +39,8 @@ pub(crate) fn split(flags: &[Flag], words: Vec<OsString>) -> Result<Vec<Word>, S
             let known = flags.iter().find(|(long, ..)| *long == name);
             let flag = known.ok_or_else(|| format!("unrecognized flag --{name}"))?;
             split.push(complete(*flag, value, &mut rest)?);
-        } else if text.len() > 1 && text.starts_with('-') {
-            split_letters(flags, &text[1..], &mut rest, &mut split)?;
+        } else if let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            split_letters(flags, letters, &mut rest, &mut split)?;
         } else {
             split.push(Word::Operand(word));
         }
@@ -125,13 +125,14 @@ pub(crate) fn list(flags: &[Flag]) -> String {
 /// Parses the number of a flag.
 pub(crate) fn number<Number: std::str::FromStr>(name: &str, value: &str) -> Result<Number, String> {
     let number = value.trim().parse();
-    number.map_err(|_| format!("--{name} needs a number, got {value:?}"))
+    number.map_err(|_error| format!("--{name} needs a number, got {value:?}"))
 }
 
 /// Parses a size like `10M`; the suffixes are powers of 1024, or of 1000 where `decimal` is set and no `i` follows.
 pub(crate) fn size(name: &str, value: &str, decimal: bool) -> Result<u64, String> {
     let digits = value.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let suffix = value[digits.len()..].to_ascii_lowercase();
+    let suffix = value.strip_prefix(digits).unwrap_or_default();
+    let suffix = suffix.to_ascii_lowercase();
     let base: u64 = if decimal && !suffix.contains('i') {
         1000
     } else {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use boon::{Compiler, Draft, SchemaIndex, Schemas};
+use boon::{CompileError, Compiler, Draft, SchemaIndex, Schemas};
 use serde_json::{Map, Value, json};
 
 use super::faults;
@@ -65,11 +65,10 @@ fn compile(schema: Value, draft: Draft) -> Result<(Schemas, SchemaIndex), String
     compiler.enable_format_assertions();
     compiler.use_loader(Box::new(boon::SchemeUrlLoader::new()));
     let mut schemas = Schemas::new();
-    compiler
-        .add_resource(ADDRESS, schema)
-        .and_then(|()| compiler.compile(ADDRESS, &mut schemas))
-        .map(|root| (schemas, root))
-        .map_err(|error| error.to_string())
+    let problem = |error: CompileError| error.to_string();
+    compiler.add_resource(ADDRESS, schema).map_err(problem)?;
+    let root = compiler.compile(ADDRESS, &mut schemas).map_err(problem)?;
+    Ok((schemas, root))
 }
 
 /// Whether a text meets a keyword; an invalid pattern and an unknown format are met.

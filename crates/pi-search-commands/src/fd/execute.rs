@@ -108,8 +108,9 @@ fn filled(text: &str, path: &Path) -> OsString {
             }
             None => {
                 let length = rest.chars().next().map_or(1, char::len_utf8);
-                filled.push(OsStr::new(&rest[..length]));
-                rest = &rest[length..];
+                let (letter, after) = rest.split_at(length);
+                filled.push(OsStr::new(letter));
+                rest = after;
             }
         }
     }

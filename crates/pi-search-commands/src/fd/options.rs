@@ -120,7 +120,7 @@ impl Options {
         let mut operands = operands.into_iter();
         if let Some(pattern) = operands.next() {
             let pattern = pattern.into_string();
-            let pattern = pattern.map_err(|_| "the pattern is not valid UTF-8")?;
+            let pattern = pattern.map_err(|_pattern| "the pattern is not valid UTF-8")?;
             if pattern.contains('/') && !options.matching.full_path {
                 return Err(format!(
                     "the pattern {pattern:?} contains '/', but only file names are matched; use --full-path, or fd . {pattern}"
@@ -204,12 +204,12 @@ fn time(name: &str, value: &str) -> Result<SystemTime, String> {
         return time.ok_or_else(|| format!("--{name}: {value} is too large"));
     }
     let timestamp = value.parse::<Timestamp>().or_else(|error| {
-        let local = value.parse::<DateTime>().map_err(|_| error)?;
+        let local = value.parse::<DateTime>().map_err(|_not_local| error)?;
         Ok::<_, jiff::Error>(local.to_zoned(TimeZone::system())?.timestamp())
     });
     timestamp
         .map(SystemTime::from)
-        .map_err(|_| format!("--{name} needs a duration like 2d or a date, got {value:?}"))
+        .map_err(|_error| format!("--{name} needs a duration like 2d or a date, got {value:?}"))
 }
 
 impl WalkOptions {

@@ -161,7 +161,7 @@ impl Options {
             options
                 .pattern
                 .patterns
-                .push(pattern.map_err(|_| "the pattern is not valid UTF-8")?);
+                .push(pattern.map_err(|_pattern| "the pattern is not valid UTF-8")?);
         }
         options.paths = operands.map(PathBuf::from).collect();
         Ok(options)

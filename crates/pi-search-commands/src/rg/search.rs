@@ -214,7 +214,7 @@ impl Worker<'_> {
             &mut self.searcher,
             &mut |matcher, searcher, sink| searcher.search_path(matcher, &file.path, sink),
         );
-        self.add(found, path, output)
+        add(found, path, output)
     }
 
     fn search_stdin(mut self, output: &Mutex<Output<'_>>) -> WalkState {
@@ -227,17 +227,18 @@ impl Worker<'_> {
                 searcher.search_reader(matcher, io::stdin().lock(), sink)
             },
         );
-        self.add(found, path, output)
+        add(found, path, output)
     }
+}
 
-    fn add(&self, found: io::Result<Found>, path: &Path, output: &Mutex<Output<'_>>) -> WalkState {
-        let mut output = lock(output);
-        match found {
-            Ok(found) => output.add(&found),
-            Err(error) => {
-                output.fail(&format!("{}: {error}", path.display()));
-                WalkState::Continue
-            }
+/// Prints what was found in a file, or why it could not be searched.
+fn add(found: io::Result<Found>, path: &Path, output: &Mutex<Output<'_>>) -> WalkState {
+    let mut output = lock(output);
+    match found {
+        Ok(found) => output.add(&found),
+        Err(error) => {
+            output.fail(&format!("{}: {error}", path.display()));
+            WalkState::Continue
         }
     }
 }
