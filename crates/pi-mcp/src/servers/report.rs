@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pi_config::McpApproval;
 use pi_protocol::{McpServerStatus, McpState};
 use serde_json::{Map, Value};
 
@@ -11,7 +12,11 @@ use crate::connection::{ConnectionStatus, DeclaredTool};
 /// Returns the state of a server as data.
 pub(super) fn status(server: &ManagedServer) -> McpServerStatus {
     let live = server.live().map(crate::McpConnection::status);
-    server_status(&server.configured, live.as_ref())
+    McpServerStatus {
+        changed: server.withheld_names(),
+        prompts: server.prompts.iter().map(|it| it.name.clone()).collect(),
+        ..server_status(&server.configured, live.as_ref())
+    }
 }
 
 /// Returns the state of a configured server as data; without a connection it is disabled or starting.
@@ -46,6 +51,8 @@ pub fn server_status(
         state,
         tool_exposure: (!different.is_empty()).then_some(different),
         tools,
+        changed: Vec::new(),
+        prompts: Vec::new(),
         resources: live.is_some_and(|live| live.has_resources).then_some(true),
         error: live
             .filter(|live| live.state != McpState::Connected)
@@ -61,6 +68,9 @@ pub(crate) fn tool_names(tools: &Arc<Vec<DeclaredTool>>) -> Vec<String> {
 
 /// Returns the state of a server in a few words.
 pub(super) fn short_state(server: &ManagedServer) -> String {
+    if server.configured.approval == McpApproval::Missing {
+        return "not accepted".to_owned();
+    }
     if !server.spec().enabled {
         return "disabled".to_owned();
     }
@@ -82,7 +92,11 @@ pub(super) fn short_state(server: &ManagedServer) -> String {
             } else {
                 ""
             };
-            format!("connected · {count} tool{plural}{resources}")
+            let changed = match server.withheld_names().len() {
+                0 => String::new(),
+                changed => format!(" · {changed} changed"),
+            };
+            format!("connected · {count} tool{plural}{changed}{resources}")
         }
         McpState::Connecting => "connecting…".to_owned(),
         other => other.name().to_owned(),
@@ -94,10 +108,17 @@ fn line(server: &ManagedServer) -> String {
     let (name, exposure) = (server.name(), server.spec().exposure);
     let status = server.live().map(crate::McpConnection::status);
     let state = match &status {
+        _ if server.configured.approval == McpApproval::Missing => {
+            format!("not accepted, run pi mcp accept {name}")
+        }
         _ if !server.spec().enabled => "disabled".to_owned(),
         None => "starting".to_owned(),
         Some(status) => match status.state {
             McpState::NeedsAuth => format!("needs sign-in, run /mcp login {name}"),
+            McpState::Connected if !server.withheld_names().is_empty() => {
+                let changed = server.withheld_names().join(", ");
+                format!("connected, changed and withheld: {changed}; run pi mcp accept {name}")
+            }
             McpState::Connected => format!("connected, {} tools", status.tools.len()),
             McpState::Disconnected => "disconnected, reconnects on the next call".to_owned(),
             other => other.name().to_owned(),
@@ -136,6 +157,23 @@ impl ServersState {
         lines.join("\n")
     }
 
+    /// Lists the servers of `.mcp.json` that wait for the user.
+    async fn report_unaccepted(&self) {
+        let names: Vec<String> = {
+            let inner = self.inner();
+            let servers = inner.servers.iter();
+            let servers = servers.filter(|it| it.configured.approval == McpApproval::Missing);
+            servers.map(|server| server.name().to_owned()).collect()
+        };
+        if !names.is_empty() {
+            let message = format!(
+                "MCP servers in .mcp.json are not started until you accept them: {}. Run /mcp to review them.",
+                names.join(", ")
+            );
+            self.notify(McpNoticeLevel::Info, message).await;
+        }
+    }
+
     /// Shows what needs the user's attention, of all servers or only of some.
     pub(super) async fn report_problems(&self, only: Option<&[String]>) {
         let lines: Vec<String> = {
@@ -155,6 +193,9 @@ impl ServersState {
                 servers.map(|server| format!("  {}: {}", server.name(), short_state(server)));
             errors.chain(servers).collect()
         };
+        if only.is_none() {
+            self.report_unaccepted().await;
+        }
         if !lines.is_empty() {
             let message = format!(
                 "MCP servers need attention:\n{}\nRun /mcp to fix this.",
