@@ -51,4 +51,4 @@ pub use tool_call::{
     Decision, DenialReason, FinishedToolCall, PendingToolCall, ReviewedToolCall, ToolResultUpdate,
 };
 pub use turn::{ActivityOutcome, FinishedTurn, TurnDecision};
-pub use validation::{ArgumentError, schema_violations, validate_arguments};
+pub use validation::{ArgumentError, validate_arguments};

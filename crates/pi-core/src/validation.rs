@@ -74,14 +74,6 @@ pub fn validate_arguments(
     Validators::default().check(tool, arguments)
 }
 
-/// Returns a line for each violation of a schema. A schema that cannot be compiled has none.
-pub fn schema_violations(schema: &Value, value: &Value) -> Vec<String> {
-    compile(schema).map_or_else(
-        |_unusable| Vec::new(),
-        |validator| violations(value, schema, &validator),
-    )
-}
-
 fn check_with(
     validator: Option<&Validator>,
     tool: &ToolDeclaration,

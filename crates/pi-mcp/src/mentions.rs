@@ -48,10 +48,9 @@ impl McpServers {
         let mut read = McpInput::default();
         read.push(limit_text(resource_blocks(&contents)).content);
         let name = format!("{server}:{uri}").replace(['"', '<', '>', '\n'], "_");
-        input.text.push_str(&format!(
-            "\n\n<resource name=\"{name}\">\n{}\n</resource>",
-            read.text
-        ));
+        let opening = ["\n\n<resource name=\"", &name, "\">\n"];
+        input.text.extend(opening);
+        input.text.extend([&read.text, "\n</resource>"]);
         input.images.append(&mut read.images);
         Ok(())
     }

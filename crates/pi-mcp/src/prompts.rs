@@ -142,7 +142,11 @@ impl McpPrompt {
 impl McpServers {
     /// Returns the prompts that are known.
     pub fn prompts(&self) -> Vec<McpPrompt> {
-        self.0.known_prompts()
+        let inner = self.0.inner();
+        let servers = inner.servers.iter().filter(|server| server.spec().enabled);
+        servers
+            .flat_map(|server| server.prompts.iter().cloned())
+            .collect()
     }
 
     /// Returns what the command of a prompt sends; `None` if the text is not such a command. An error is a message for the
@@ -163,7 +167,7 @@ impl McpServers {
     ) -> Result<McpInput, String> {
         let connection = self.0.connected(server).await?;
         self.0.load_prompts(server, &connection).await?;
-        let known = self.0.known_prompts();
+        let known = self.prompts();
         let mut prompts = known
             .iter()
             .filter(|prompt| prompt.server == server && prompt.name == name);
@@ -192,14 +196,6 @@ impl McpServers {
 }
 
 impl ServersState {
-    fn known_prompts(&self) -> Vec<McpPrompt> {
-        let inner = self.inner();
-        let servers = inner.servers.iter().filter(|server| server.spec().enabled);
-        servers
-            .flat_map(|server| server.prompts.iter().cloned())
-            .collect()
-    }
-
     /// Returns the connection to a server once it is connected.
     pub(crate) async fn connected(&self, server: &str) -> Result<McpConnection, String> {
         self.wait_for_server(server).await;

@@ -282,13 +282,31 @@ impl ServerTool {
         if result.get("isError").and_then(Value::as_bool) == Some(true) {
             return None;
         }
-        let violations = pi_core::schema_violations(schema, result.get("structuredContent")?);
+        let violation = violation(schema, result.get("structuredContent")?)?;
         Some(format!(
-            "the result of {} does not match its outputSchema: {}",
-            self.label,
-            violations.first()?.trim()
+            "the result of {} does not match its outputSchema: {violation}",
+            self.label
         ))
     }
+}
+
+/// Returns the first violation of a schema. Values that only have another type for the same meaning are accepted, as in
+/// arguments.
+fn violation(schema: &Value, value: &Value) -> Option<String> {
+    let Value::Object(value) = value else {
+        return Some("structuredContent is not an object".to_owned());
+    };
+    let declaration = ToolDeclaration {
+        name: "result".to_owned(),
+        description: String::new(),
+        parameters: schema.clone(),
+        constrained_sampling: None,
+        extra: JsonObject::new(),
+    };
+    let error = pi_core::validate_arguments(&declaration, value.clone()).err()?;
+    let text = error.to_string();
+    let line = text.lines().nth(1).unwrap_or_default();
+    Some(line.trim().trim_start_matches("- ").to_owned())
 }
 
 fn progress_text(params: &Map<String, Value>) -> String {

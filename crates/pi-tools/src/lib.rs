@@ -53,7 +53,7 @@ mod write;
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use builtin::BuiltinTools;
 pub use context::{SharedImagePolicy, ToolPrompt};
-pub use edit::{EDIT_PROMPT, EditTool, TextChange, line_diff};
+pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{
@@ -81,3 +81,5 @@ pub use truncate::{
 };
 pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};
+
+pub use edit::line_diff;

@@ -184,7 +184,7 @@ fn references(text: &str, forms: &[(&str, &str)]) -> String {
                 .map(|one| if is_valid(one) { one } else { '_' })
                 .collect();
             converted.push_str(before);
-            converted.push_str(&format!("${{{name}}}"));
+            converted.extend(["${", &name, "}"]);
             rest = after;
         }
         converted.push_str(rest);

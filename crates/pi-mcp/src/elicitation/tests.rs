@@ -9,6 +9,7 @@ async fn ask(params: Value, answers: &[Option<&str>]) -> (Result<Value, McpError
     (result, session.titles())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers write JSON")]
 fn form(properties: Value, required: Value) -> Value {
     json!({
         "message": "Tell me more",

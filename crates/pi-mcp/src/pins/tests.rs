@@ -91,11 +91,13 @@ fn everything_that_a_model_sees_is_compared_and_nothing_else() {
         json!({"type": "object", "properties": {"a": {}}})
     ));
     // Two tools with one name cannot take turns.
-    let twins = [tool.clone(), json!({"name": "t", "description": "other"})];
-    assert_eq!(pins.check(&server, &status(&twins, None)).unwrap(), []);
-    let twins = [tool.clone(), json!({"name": "t", "description": "evil"})];
-    let changes = pins.check(&server, &status(&twins, None)).unwrap();
-    assert_eq!(subjects(&changes), ["t"]);
+    let with_twin = |description: &str| {
+        let twin = json!({"name": "t", "description": description});
+        pins.check(&server, &status(&[tool.clone(), twin], None))
+            .unwrap()
+    };
+    assert_eq!(with_twin("other"), []);
+    assert_eq!(subjects(&with_twin("evil")), ["t"]);
 }
 
 #[test]

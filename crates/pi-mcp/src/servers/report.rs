@@ -6,7 +6,7 @@ use pi_config::McpApproval;
 use pi_protocol::{McpServerStatus, McpState};
 use serde_json::{Map, Value};
 
-use super::{ManagedServer, McpNoticeLevel, ServersState};
+use super::{ManagedServer, McpNoticeLevel, ServersInner, ServersState};
 use crate::connection::{ConnectionStatus, DeclaredTool};
 
 /// Returns the state of a server as data.
@@ -157,23 +157,6 @@ impl ServersState {
         lines.join("\n")
     }
 
-    /// Lists the servers of `.mcp.json` that wait for the user.
-    async fn report_unaccepted(&self) {
-        let names: Vec<String> = {
-            let inner = self.inner();
-            let servers = inner.servers.iter();
-            let servers = servers.filter(|it| it.configured.approval == McpApproval::Missing);
-            servers.map(|server| server.name().to_owned()).collect()
-        };
-        if !names.is_empty() {
-            let message = format!(
-                "MCP servers in .mcp.json are not started until you accept them: {}. Run /mcp to review them.",
-                names.join(", ")
-            );
-            self.notify(McpNoticeLevel::Info, message).await;
-        }
-    }
-
     /// Shows what needs the user's attention, of all servers or only of some.
     pub(super) async fn report_problems(&self, only: Option<&[String]>) {
         let lines: Vec<String> = {
@@ -193,8 +176,13 @@ impl ServersState {
                 servers.map(|server| format!("  {}: {}", server.name(), short_state(server)));
             errors.chain(servers).collect()
         };
-        if only.is_none() {
-            self.report_unaccepted().await;
+        let unaccepted = if only.is_none() {
+            unaccepted(&self.inner())
+        } else {
+            None
+        };
+        if let Some(message) = unaccepted {
+            self.notify(McpNoticeLevel::Info, message).await;
         }
         if !lines.is_empty() {
             let message = format!(
@@ -204,4 +192,17 @@ impl ServersState {
             self.notify(McpNoticeLevel::Warning, message).await;
         }
     }
+}
+
+/// Lists the servers of `.mcp.json` that wait for the user.
+fn unaccepted(inner: &ServersInner) -> Option<String> {
+    let servers = inner.servers.iter();
+    let servers = servers.filter(|it| it.configured.approval == McpApproval::Missing);
+    let names: Vec<&str> = servers.map(ManagedServer::name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "MCP servers in .mcp.json are not started until you accept them: {}. Run /mcp to review them.",
+            names.join(", ")
+        )
+    })
 }

@@ -341,7 +341,9 @@ async fn a_file_of_the_command_line_adds_servers() {
 async fn servers_of_another_client_are_imported() {
     let context = TestContext::new([]).await;
     let config = json!({"mcpServers": {"docs": {"url": "https://docs.example/mcp"}}});
-    context.home.write("home/.cursor/mcp.json", config.to_string());
+    context
+        .home
+        .write("home/.cursor/mcp.json", config.to_string());
     let refused = context.run(&["mcp", "import", "cursor"]).await;
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stdout.contains("+ docs: "), "{refused:?}");
