@@ -83,3 +83,5 @@ pub use truncate::{
 };
 pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};
+
+pub use edit::line_diff;

@@ -1,6 +1,5 @@
 //! Starts a session from a command line.
 
-use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_tools::FallbackCommands;
 
 use crate::args::{Args, ModelArgs, SessionArgs};
+use crate::confirm::{Confirmation, confirm};
 use crate::extension_failures::PrintedFailures;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
@@ -204,7 +204,7 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
 }
 
 /// Returns the options for the process and for its session.
-fn split_options(
+pub(crate) fn split_options(
     args: Args,
     cwd: &Path,
     env: &Env,
@@ -290,23 +290,13 @@ fn start_failure(error: &StartError) -> Failure {
 
 /// Asks whether to copy a session of another project; without a terminal the answer is no.
 fn confirm_copy(project: &str) -> bool {
-    if Terminals::of_process()
-        != (Terminals {
-            stdin: true,
-            stdout: true,
-        })
-    {
+    if !Terminals::of_process().are_interactive() {
         return false;
     }
     notice(&format!(
         "The session belongs to another project, {project}."
     ));
-    let mut stderr = std::io::stderr().lock();
-    let asked = write!(stderr, "Copy it into this project? [y/N] ").and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let answered = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
-    let answer = answer.trim().to_ascii_lowercase();
-    answered.is_ok() && matches!(answer.as_str(), "y" | "yes")
+    confirm("Copy it into this project?") == Confirmation::Yes
 }
 
 /// Returns the commands that this program is in the model's shell, on machines that do not have them.

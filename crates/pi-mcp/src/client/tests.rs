@@ -68,7 +68,11 @@ fn options() -> RequestOptions {
 async fn the_handshake_requests_the_latest_version() {
     let mut server = TestServer::new();
     let client = server.client.clone();
-    let handshake = tokio::spawn(async move { client.initialize(Duration::from_secs(10)).await });
+    let handshake = tokio::spawn(async move {
+        client
+            .initialize(json!({"roots": {}}), Duration::from_secs(10))
+            .await
+    });
     let result = json!({
         "protocolVersion": "2025-03-26",
         "capabilities": {"tools": {}},
@@ -102,8 +106,11 @@ async fn unsupported_versions_and_invalid_results_are_errors() {
     ] {
         let mut server = TestServer::new();
         let client = server.client.clone();
-        let handshake =
-            tokio::spawn(async move { client.initialize(Duration::from_secs(10)).await });
+        let handshake = tokio::spawn(async move {
+            client
+                .initialize(json!({"roots": {}}), Duration::from_secs(10))
+                .await
+        });
         server.answer(result).await;
         assert!(matches!(
             handshake.await.unwrap(),

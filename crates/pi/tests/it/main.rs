@@ -34,6 +34,7 @@ mod logging;
 #[cfg(target_os = "linux")]
 mod long_session;
 mod mcp;
+mod mcp_interaction;
 mod packages;
 mod print_mode;
 mod reference_client;
