@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,13 @@ const SUPPORTED_VERSIONS: [&str; 4] = [LATEST_VERSION, "2025-06-18", "2025-03-26
 
 /// Limit for the pages of a list.
 const MAX_PAGES: usize = 1_000;
+
+/// Limits for a list, over all pages.
+const MAX_ITEMS: usize = 20_000;
+const MAX_LIST_BYTES: usize = 64 << 20;
+
+/// How many replies may wait until the server reads them; further requests of the server are not answered.
+const MAX_WAITING_REPLIES: usize = 256;
 
 /// Receives what the server sends without being asked.
 pub(crate) trait ClientObserver: Send + Sync {
@@ -72,6 +79,8 @@ struct ClientState {
     roots: Value,
     pending: Mutex<HashMap<u64, PendingRequest>>,
     next_id: AtomicU64,
+    /// Messages that have no caller and that the server has not read yet.
+    waiting_replies: Arc<AtomicUsize>,
     is_closed: AtomicBool,
 }
 
@@ -95,6 +104,7 @@ impl Client {
             roots: roots(cwd),
             pending: Mutex::default(),
             next_id: AtomicU64::new(1),
+            waiting_replies: Arc::default(),
             is_closed: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&state);
@@ -138,8 +148,18 @@ impl Client {
         self.0.transport().error_output()
     }
 
-    /// Sends a request and returns its result.
+    /// Sends a request and returns its result. Errors contain no credentials of the server, which may repeat them.
     pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        options: RequestOptions,
+    ) -> Result<Value, McpError> {
+        let result = self.exchange(method, params, options).await;
+        result.map_err(|error| error.map_text(|text| self.0.transport().redact(text)))
+    }
+
+    async fn exchange(
         &self,
         method: &str,
         params: Option<Value>,
@@ -205,12 +225,21 @@ impl Client {
         options: &RequestOptions,
     ) -> Result<Vec<Map<String, Value>>, McpError> {
         let mut items = Vec::new();
+        let mut bytes = 0;
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..MAX_PAGES {
             let page = self
                 .list_page(list, cursors.last().cloned(), options.clone())
                 .await?;
+            bytes += page.items.iter().map(item_size).sum::<usize>();
             items.extend(page.items);
+            if items.len() > MAX_ITEMS || bytes > MAX_LIST_BYTES {
+                return Err(McpError::protocol(format!(
+                    "{} returned more than {MAX_ITEMS} items or {} MiB",
+                    list.method(),
+                    MAX_LIST_BYTES >> 20
+                )));
+            }
             match page.next_cursor {
                 None => return Ok(items),
                 Some(cursor) if cursors.contains(&cursor) => {
@@ -279,12 +308,20 @@ impl ClientState {
         });
     }
 
+    /// Sends a message that has no caller. A server that reads none of them receives no more.
     fn notify(&self, message: Value) {
+        let waiting = Arc::clone(&self.waiting_replies);
+        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING_REPLIES {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            tracing::debug!("an MCP server does not read its messages");
+            return;
+        }
         let sending = self.transport().send(message);
         tokio::spawn(async move {
             if let Err(error) = sending.await {
                 tracing::debug!(%error, "cannot send a message to an MCP server");
             }
+            waiting.fetch_sub(1, Ordering::Relaxed);
         });
     }
 
@@ -352,6 +389,25 @@ impl Inbox for ClientState {
             self.observer.connection_lost();
         }
     }
+}
+
+/// Estimates the memory that an item of a list needs.
+fn item_size(item: &Map<String, Value>) -> usize {
+    /// For a value and, in an object, its key.
+    const VALUE: usize = 64;
+    fn value_size(value: &Value) -> usize {
+        VALUE
+            + match value {
+                Value::String(text) => text.len(),
+                Value::Array(items) => items.iter().map(value_size).sum(),
+                Value::Object(fields) => item_size(fields),
+                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            }
+    }
+    let fields = item.iter();
+    fields
+        .map(|(key, value)| key.len() + value_size(value))
+        .sum()
 }
 
 /// Stands for a transport that could not be started.

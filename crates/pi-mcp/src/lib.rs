@@ -30,6 +30,7 @@ mod names;
 mod oauth;
 mod pool;
 mod resources;
+mod secrets;
 mod servers;
 mod sign_in;
 mod stdio;

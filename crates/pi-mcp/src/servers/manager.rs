@@ -4,6 +4,7 @@ use pi_protocol::{McpExposure, McpScope, McpState};
 
 use super::report::short_state;
 use super::{ManagedServer, McpChange, McpServers, ServersInner};
+use crate::secrets::shown_address;
 
 /// What a user can choose.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +186,7 @@ fn server_menu(inner: &ServersInner, name: &str) -> Option<Menu<Action>> {
         .and_then(|status| status.error);
     let details = [
         Some(format!("MCP server {name}")),
-        Some(spec.address()),
+        Some(shown_address(spec)),
         Some(format!(
             "{}: {}",
             configured.scope.name(),

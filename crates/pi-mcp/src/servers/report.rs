@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{ManagedServer, McpNoticeLevel, ServersState};
 use crate::connection::{ConnectionStatus, DeclaredTool};
+use crate::secrets::shown_address;
 
 /// Returns the state of a server as data.
 pub(super) fn status(server: &ManagedServer) -> McpServerStatus {
@@ -42,7 +43,7 @@ pub fn server_status(
             .map(|file| file.display().to_string()),
         enabled: spec.enabled,
         exposure: spec.exposure,
-        transport: spec.address(),
+        transport: shown_address(spec),
         state,
         tool_exposure: (!different.is_empty()).then_some(different),
         tools,
