@@ -986,6 +986,9 @@ export type SessionEvent = {
   /** All servers. */
   servers: Array<McpServerStatus>;
 } | {
+  type: "session_warning";
+  message: string;
+} | {
   type: "session_replaced";
   /** The ID of the new session; the same one if the session was reloaded. */
   session: SessionId;

@@ -5,7 +5,7 @@ mod lists;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,9 @@ use crate::error::{INTERNAL_ERROR, METHOD_NOT_FOUND, McpError};
 use crate::json_rpc::{self, ServerMessage};
 use crate::transport::{Inbox, Transport};
 pub(crate) use lists::{ListKind, ListPage};
+
+/// How many replies may wait until the server reads them; further requests of the server are not answered.
+const MAX_WAITING_REPLIES: usize = 256;
 
 /// Receives what the server sends without being asked.
 pub(crate) trait ClientObserver: Send + Sync {
@@ -73,6 +76,8 @@ struct ClientState {
     /// Requests of the server that wait for an answer, by the JSON of their IDs.
     asked: Mutex<HashMap<String, CancellationToken>>,
     next_id: AtomicU64,
+    /// Messages that have no caller and that the server has not read yet.
+    waiting_replies: Arc<AtomicUsize>,
     is_closed: AtomicBool,
 }
 
@@ -98,6 +103,7 @@ impl Client {
             pending: Mutex::default(),
             asked: Mutex::default(),
             next_id: AtomicU64::new(1),
+            waiting_replies: Arc::default(),
             is_closed: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&state);
@@ -120,8 +126,18 @@ impl Client {
         self.0.transport().error_output()
     }
 
-    /// Sends a request and returns its result.
+    /// Sends a request and returns its result. Errors contain no credentials of the server, which may repeat them.
     pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        options: RequestOptions,
+    ) -> Result<Value, McpError> {
+        let result = self.exchange(method, params, options).await;
+        result.map_err(|error| error.map_text(|text| self.0.transport().redact(text)))
+    }
+
+    async fn exchange(
         &self,
         method: &str,
         params: Option<Value>,
@@ -225,12 +241,20 @@ impl ClientState {
         });
     }
 
+    /// Sends a message that has no caller. A server that reads none of them receives no more.
     fn notify(&self, message: Value) {
+        let waiting = Arc::clone(&self.waiting_replies);
+        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING_REPLIES {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            tracing::debug!("an MCP server does not read its messages");
+            return;
+        }
         let sending = self.transport().send(message);
         tokio::spawn(async move {
             if let Err(error) = sending.await {
                 tracing::debug!(%error, "cannot send a message to an MCP server");
             }
+            waiting.fetch_sub(1, Ordering::Relaxed);
         });
     }
 

@@ -6,6 +6,7 @@ mod opening;
 mod resolution;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ use crate::client::{
 use crate::error::{METHOD_NOT_FOUND, McpError};
 use crate::log::McpLog;
 use active_calls::ActiveCalls;
+
+/// How long to wait before tools are read again that changed while they were read.
+const CHANGE_PAUSE: Duration = Duration::from_millis(250);
 
 /// Delays before an HTTP server is tried again.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
@@ -80,6 +84,8 @@ struct ConnectionState {
     options: ConnectionOptions,
     status: watch::Sender<ConnectionStatus>,
     live: Mutex<LiveClient>,
+    /// Announced changes of the tools that were not read yet.
+    tool_changes: AtomicUsize,
     closing: CancellationToken,
     active: ActiveCalls,
 }
@@ -116,6 +122,7 @@ impl McpConnection {
             options,
             status: watch::Sender::new(status),
             live: Mutex::default(),
+            tool_changes: AtomicUsize::new(0),
             closing: CancellationToken::new(),
             active: ActiveCalls::default(),
         }))
@@ -358,13 +365,31 @@ impl ConnectionState {
         ))
     }
 
-    /// Reads the tools again after the server changed them.
-    async fn refresh_tools(self: Arc<Self>, generation: u64) {
-        let client = {
+    /// Reads the tools again after the server changed them. Changes that are announced meanwhile are read together, so
+    /// that a server that announces them without end causes one request at a time.
+    async fn follow_tools(self: Arc<Self>, generation: u64) {
+        let is_current = self.live().generation == generation;
+        if !is_current || self.tool_changes.fetch_add(1, Ordering::AcqRel) > 0 {
+            return;
+        }
+        loop {
+            let known = self.tool_changes.load(Ordering::Acquire);
+            self.refresh_tools().await;
+            let changes = &self.tool_changes;
+            if changes
+                .compare_exchange(known, 0, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
+            {
+                return;
+            }
+            tokio::time::sleep(CHANGE_PAUSE).await;
+        }
+    }
+
+    async fn refresh_tools(&self) {
+        let (client, generation) = {
             let live = self.live();
-            live.client
-                .clone()
-                .filter(|_| live.generation == generation)
+            (live.client.clone(), live.generation)
         };
         let Some(client) = client else {
             return;
@@ -427,7 +452,7 @@ impl ClientObserver for ConnectionObserver {
                 connection.status.send_modify(change);
             }
             "notifications/tools/list_changed" => {
-                tokio::spawn(connection.refresh_tools(self.generation));
+                tokio::spawn(connection.follow_tools(self.generation));
             }
             _ => {}
         }

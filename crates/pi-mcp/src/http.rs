@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pi_env::Env;
-use pi_http::{HttpClient, Route, send_error, user_agent};
+use pi_http::{HttpClient, KnownSecrets, Route, send_error, user_agent};
 use reqwest::Response;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -21,6 +21,7 @@ use url::Url;
 
 use crate::auth::{AuthChallenge, McpAuth, RejectedToken};
 use crate::error::McpError;
+use crate::secrets::secret_in;
 use crate::transport::{MAX_MESSAGE_BYTES, Transport, WeakInbox};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -90,6 +91,10 @@ impl Transport for HttpTransport {
         .boxed()
     }
 
+    fn redact(&self, text: String) -> String {
+        self.0.redact(text)
+    }
+
     fn set_protocol_version(&self, version: &str) {
         self.0.session().version = HeaderValue::from_str(version).ok();
     }
@@ -117,6 +122,23 @@ impl Drop for HttpTransport {
 impl HttpState {
     fn session(&self) -> MutexGuard<'_, HttpSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the credentials of the server.
+    fn redact(&self, text: String) -> String {
+        let HttpTarget { url, headers, .. } = &self.target;
+        let headers = headers.iter().filter_map(|(name, value)| {
+            let secret = secret_in(name.as_str(), value.to_str().ok()?)?;
+            Some(secret.to_owned())
+        });
+        let parameters = url
+            .query_pairs()
+            .filter_map(|(name, value)| secret_in(&name, &value).map(str::to_owned));
+        let mut secrets = KnownSecrets::new(headers.chain(parameters));
+        secrets.extend(url.password().map(str::to_owned));
+        let token = self.session().token.clone();
+        secrets.extend(token.map(|token| token.expose_secret().to_owned()));
+        secrets.redact(text)
     }
 
     /// Sends a message and receives the response to a request.
@@ -285,7 +307,8 @@ impl HttpState {
             401 => Err(McpError::Unauthorized),
             404 if has_session => Err(McpError::SessionExpired),
             _ => {
-                let body = read_start(response).await;
+                // Before it is cut, which could leave a part of a credential.
+                let body = self.redact(read_start(response).await);
                 Err(McpError::Http {
                     status,
                     message: failure_text(status, &body),

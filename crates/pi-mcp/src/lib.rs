@@ -34,6 +34,7 @@ mod pins;
 mod pool;
 mod prompts;
 mod resources;
+mod secrets;
 mod servers;
 mod sign_in;
 mod stdio;

@@ -8,6 +8,10 @@ use crate::error::McpError;
 /// Limit for the pages of a list.
 const MAX_PAGES: usize = 1_000;
 
+/// Limits for a list, over all pages.
+const MAX_ITEMS: usize = 20_000;
+const MAX_LIST_BYTES: usize = 64 << 20;
+
 /// A list that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListKind {
@@ -102,12 +106,21 @@ impl Client {
         options: &RequestOptions,
     ) -> Result<Vec<Map<String, Value>>, McpError> {
         let mut items = Vec::new();
+        let mut bytes = 0;
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..MAX_PAGES {
             let page = self
                 .list_page(list, cursors.last().cloned(), options.clone())
                 .await?;
+            bytes += page.items.iter().map(item_size).sum::<usize>();
             items.extend(page.items);
+            if items.len() > MAX_ITEMS || bytes > MAX_LIST_BYTES {
+                return Err(McpError::protocol(format!(
+                    "{} returned more than {MAX_ITEMS} items or {} MiB",
+                    list.method(),
+                    MAX_LIST_BYTES >> 20
+                )));
+            }
             match page.next_cursor {
                 None => return Ok(items),
                 Some(cursor) if cursors.contains(&cursor) => {
@@ -135,4 +148,23 @@ impl Client {
         let result = self.request(list.method(), params, options).await?;
         list.parse(result)
     }
+}
+
+/// Estimates the memory that an item of a list needs.
+fn item_size(item: &Map<String, Value>) -> usize {
+    /// For a value and, in an object, its key.
+    const VALUE: usize = 64;
+    fn value_size(value: &Value) -> usize {
+        VALUE
+            + match value {
+                Value::String(text) => text.len(),
+                Value::Array(items) => items.iter().map(value_size).sum(),
+                Value::Object(fields) => item_size(fields),
+                Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            }
+    }
+    let fields = item.iter();
+    fields
+        .map(|(key, value)| key.len() + value_size(value))
+        .sum()
 }

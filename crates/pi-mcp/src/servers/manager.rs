@@ -7,6 +7,7 @@ use super::pinning::fingerprint;
 use super::report::short_state;
 use super::{ManagedServer, McpChange, McpServers, ServersInner};
 use crate::pins::describe_changes;
+use crate::secrets::shown_address;
 
 /// What a user can choose.
 #[derive(Debug, Clone, PartialEq)]
@@ -226,7 +227,7 @@ fn server_menu(inner: &ServersInner, name: &str) -> Option<Menu<Action>> {
         .and_then(|status| status.error);
     let details = [
         Some(format!("MCP server {name}")),
-        Some(spec.address()),
+        Some(shown_address(spec)),
         Some(format!(
             "{}: {}",
             configured.scope.name(),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{ManagedServer, McpNoticeLevel, ServersInner, ServersState};
 use crate::connection::{ConnectionStatus, DeclaredTool};
+use crate::secrets::shown_address;
 
 /// Returns the state of a server as data.
 pub(super) fn status(server: &ManagedServer) -> McpServerStatus {
@@ -47,7 +48,7 @@ pub fn server_status(
             .map(|file| file.display().to_string()),
         enabled: spec.enabled,
         exposure: spec.exposure,
-        transport: spec.address(),
+        transport: shown_address(spec),
         state,
         tool_exposure: (!different.is_empty()).then_some(different),
         tools,

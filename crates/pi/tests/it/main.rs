@@ -6,6 +6,8 @@
     reason = "failed setup should fail the test immediately"
 )]
 
+#[cfg(target_os = "linux")]
+mod background_children;
 mod bad_input;
 #[cfg(unix)]
 mod child_environment;

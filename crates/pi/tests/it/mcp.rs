@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -29,10 +30,37 @@ while read -r line; do
 done
 "#;
 
+/// Announces thousands of changes of its tools and of its progress, asks for thousands of replies, and declares a tool that
+/// is too large, before it answers a call. Notes which lists are read.
+const FLOODING_SERVER: &str = r#"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+flood() { yes "$1" | head -n 20000; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*)
+      answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      echo list >> "$PIDS"
+      large=$(head -c 1100000 /dev/zero | tr '\0' x)
+      answer "$id" '{"tools":[{"name":"greet","description":"Greets","inputSchema":{"type":"object"}},{"name":"large","description":"'"$large"'","inputSchema":{"type":"object"}}]}' ;;
+    *'"method":"tools/call"'*)
+      flood '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+      flood '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":'"$id"',"progress":1}}'
+      flood '{"jsonrpc":"2.0","id":"x","method":"ping"}'
+      answer "$id" '{"content":[{"type":"text","text":"hello after the flood"}]}' ;;
+  esac
+done
+"#;
+
 /// Writes the server and adds to an entry what starts it; returns the file with the processes that were started.
 fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
+    write_script(context, entry, SERVER)
+}
+
+fn write_script(context: &TestContext, entry: &mut Value, server: &str) -> PathBuf {
     let script = context.home.path().join("server.sh");
-    context.home.write("server.sh", SERVER);
+    context.home.write("server.sh", server);
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let pids = context.home.path().join("pids");
     entry["command"] = json!(script);
@@ -183,6 +211,27 @@ async fn a_client_accepts_changed_tools() {
     let ended = tokio::time::timeout(TEST_TIMEOUT, client.child.wait()).await;
     assert_eq!(ended.unwrap().unwrap().code(), Some(0));
     assert_eq!(changed_tools(&context).await, Value::Null);
+}
+
+#[tokio::test]
+async fn a_server_that_floods_pi_with_messages_is_used() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    let mut entry = json!({"exposure": "direct"});
+    let lists = write_script(&context, &mut entry, FLOODING_SERVER);
+    let config = json!({"mcpServers": {"tiny": entry}});
+    context.home.write("agent/mcp.json", config.to_string());
+    let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
+    assert!(body.to_string().contains("hello after the flood"), "{body}");
+    assert!(!body.to_string().contains("mcp__tiny__large"));
+    let lists = std::fs::read_to_string(lists).unwrap().lines().count();
+    assert!(lists < 500, "the tools were read {lists} times");
 }
 
 #[tokio::test]
@@ -444,4 +493,55 @@ async fn servers_end_when_pi_is_killed() {
         }
     };
     tokio::time::timeout(TEST_TIMEOUT, ended).await.unwrap();
+}
+
+/// Repeats the key that it was started with, on standard error and in its errors.
+const REPEATING_SERVER: &str = r#"#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  [ -n "$id" ] || continue
+  case "$MANNER" in
+    error) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"invalid key %s"}}\n' "$id" "$API_KEY" ;;
+    exit) echo "invalid key $API_KEY" >&2; exit 1 ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn a_key_in_an_error_of_a_server_is_redacted() {
+    for manner in ["error", "exit"] {
+        let context = TestContext::new([]).await;
+        let mut entry = json!({});
+        write_script(&context, &mut entry, REPEATING_SERVER);
+        entry["env"] = json!({"API_KEY": "secret-0123456789", "MANNER": manner});
+        let config = json!({"mcpServers": {"tiny": entry}});
+        context.home.write("agent/mcp.json", config.to_string());
+        let run = context.run(&["mcp", "list", "--json"]).await;
+        assert!(run.stdout.contains("invalid key [redacted]"), "{run:?}");
+        let output = format!("{}{}", run.stdout, run.stderr);
+        assert!(!output.contains("secret-0123456789"), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_in_an_error_of_an_http_server_is_redacted() {
+    let key = "secret-0123456789";
+    let failures = [500, 500, 500, 500]
+        .map(|status| ScriptedReply::full(status, &[], format!("upstream rejected Bearer {key}")));
+    let context = TestContext::new(failures).await;
+    let url = context.server.url();
+    let url = url.replacen("http://", "http://user:password-0123@", 1);
+    let headers = json!({"Authorization": format!("Bearer {key}")});
+    let config = json!({"mcpServers": {"echo": {"url": url, "headers": headers}}});
+    context.home.write("agent/mcp.json", config.to_string());
+    let run = context.run(&["mcp", "list", "--json"]).await;
+    assert!(
+        run.stdout.contains("upstream rejected Bearer [redacted]"),
+        "{run:?}"
+    );
+    let output = format!("{}{}", run.stdout, run.stderr);
+    assert!(
+        !output.contains(key) && !output.contains("password-0123"),
+        "{output}"
+    );
 }
