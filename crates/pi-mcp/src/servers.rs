@@ -1,6 +1,7 @@
 //! The servers of a session: starts and stops them with the session, and provides their tools.
 
 mod command;
+mod held_changes;
 mod manage;
 mod manager;
 mod reach;
@@ -17,7 +18,7 @@ use pi_config::{AgentDir, ConfiguredMcpServer, McpConfig, load_mcp_config};
 use pi_core::{ReachedTools, ToolRegistry};
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::{McpScope, McpServerSpec, McpServerStatus, ProjectAccess};
+use pi_protocol::{McpScope, McpServerSpec, McpServerStatus, McpState, ProjectAccess};
 use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
@@ -25,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use crate::connection::McpConnection;
 use crate::connector::McpConnector;
 use crate::pool::{McpPool, PooledConnection};
+use held_changes::HeldChanges;
 use tools::ToolState;
 
 pub use manage::McpChange;
@@ -126,6 +128,7 @@ pub(crate) struct ServersInner {
     /// Whether the problems of the last attempts have been reported.
     reported: Option<watch::Receiver<bool>>,
     tools: ToolState,
+    held: HeldChanges,
     next_attempt: u64,
 }
 
@@ -473,6 +476,7 @@ impl ServersState {
     /// Applies changes of a connection until another one replaces it.
     async fn follow(self: &Arc<Self>, name: &str, connection: &McpConnection) {
         let mut status = connection.watch();
+        let mut known = status.borrow().clone();
         let mut others = self.changes.subscribe();
         loop {
             // Checked before waiting: the session may have ended while the server connected.
@@ -489,8 +493,16 @@ impl ServersState {
                     if changed.is_err() {
                         return;
                     }
-                    status.borrow_and_update();
-                    self.connection_changed(name, connection);
+                    let current = status.borrow_and_update().clone();
+                    let is_list = known.state == McpState::Connected
+                        && current.state == McpState::Connected
+                        && !Arc::ptr_eq(&known.tools, &current.tools);
+                    known = current;
+                    if is_list {
+                        self.list_changed(name, connection);
+                    } else {
+                        self.connection_changed(name, connection);
+                    }
                 }
                 _ = others.changed() => {}
             }

@@ -384,7 +384,7 @@ async fn temporary_packages_are_refreshed() {
         env.registry.publish("moving", version, &json!({}), &files);
     };
     let installer = env.installer();
-    let installed = |source: &str| {
+    let version_of = |source: &str| {
         let package = temporary(source);
         let dir = env.installed_at(&package);
         fs::read_to_string(dir.join("v.txt")).unwrap()
@@ -397,14 +397,14 @@ async fn temporary_packages_are_refreshed() {
     publish("1.1.0");
     publish("2.0.0");
     assert!(!installer.refresh(&addresses(&["npm:moving@1.0.0"])).await);
-    assert_eq!(installed("npm:moving"), "1.0.0");
+    assert_eq!(version_of("npm:moving"), "1.0.0");
     assert!(installer.refresh(&addresses(&["npm:moving@^1"])).await);
-    assert_eq!(installed("npm:moving"), "1.1.0");
+    assert_eq!(version_of("npm:moving"), "1.1.0");
     assert!(installer.refresh(&addresses(&["npm:moving"])).await);
-    assert_eq!(installed("npm:moving"), "2.0.0");
+    assert_eq!(version_of("npm:moving"), "2.0.0");
     // A failed check keeps the copy.
     assert!(!installer.refresh(&addresses(&["npm:moving@nowhere"])).await);
-    assert_eq!(installed("npm:moving"), "2.0.0");
+    assert_eq!(version_of("npm:moving"), "2.0.0");
 }
 
 #[tokio::test]

@@ -29,6 +29,30 @@ while read -r line; do
 done
 "#;
 
+/// Announces another tool during the first call, and answers the call when the new list has been read.
+const GROWING_SERVER: &str = r#"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
+tools=$(tool greet)
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*)
+      answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      answer "$id" "{\"tools\":[$tools]}"
+      if [ -n "$call" ]; then answer "$call" '{"content":[]}'; call=; fi ;;
+    *'"method":"tools/call"'*)
+      if [ "$tools" = "$(tool greet)" ]; then
+        tools="$tools,$(tool bloom)"; call=$id
+        printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+      else
+        answer "$id" '{"content":[]}'
+      fi ;;
+  esac
+done
+"#;
+
 /// Writes the server and adds to an entry what starts it; returns the file with the processes that were started.
 fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
     let script = context.home.path().join("server.sh");
@@ -71,6 +95,26 @@ async fn a_direct_tool_is_declared_and_called() {
     let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
     assert!(body.to_string().contains("hello from the server"), "{body}");
     assert_eq!(running(&pids), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_tool_announced_during_a_call_is_declared_one_request_later() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    context_with_server(&context, json!({"exposure": "direct"}));
+    context.home.write("server.sh", GROWING_SERVER);
+    let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let declares = requests.iter().map(|request| {
+        let body = String::from_utf8_lossy(&request.body);
+        body.contains("mcp__tiny__bloom")
+    });
+    assert_eq!(declares.collect::<Vec<_>>(), [false, false, true]);
 }
 
 #[tokio::test]
