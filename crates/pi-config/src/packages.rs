@@ -58,7 +58,7 @@ impl PackageLocations<'_> {
     pub fn npm_root(&self, scope: SourceScope) -> PathBuf {
         match scope {
             SourceScope::User | SourceScope::Project => self.base(scope).join("npm"),
-            SourceScope::Temporary => self.temporary("npm", ""),
+            SourceScope::Temporary => self.temporary("npm", "", None),
         }
     }
 
@@ -76,7 +76,10 @@ impl PackageLocations<'_> {
             PackageAddress::Npm(npm) => self.npm_root(scope).join("node_modules").join(&npm.name),
             PackageAddress::Git(git) => match self.git_root(scope) {
                 Some(root) => root.join(&git.host).join(&git.path),
-                None => self.temporary(&format!("git-{}", git.host), &git.path),
+                None => {
+                    let reference = git.reference.as_deref();
+                    self.temporary(&format!("git-{}", git.host), &git.path, reference)
+                }
             },
             PackageAddress::Local(path) => resolve(path, &self.base(scope), self.env),
         }
@@ -93,9 +96,15 @@ impl PackageLocations<'_> {
         }
     }
 
-    /// Returns the directory of a temporary package, the same one that the TypeScript pi uses.
-    fn temporary(&self, prefix: &str, suffix: &str) -> PathBuf {
-        let digest = Sha256::digest(format!("{prefix}-{suffix}"));
+    /// Returns the directory of a temporary package, the same one that the TypeScript pi uses. Every ref of a
+    /// repository has its own.
+    fn temporary(&self, prefix: &str, suffix: &str, reference: Option<&str>) -> PathBuf {
+        let mut key = format!("{prefix}-{suffix}");
+        if let Some(reference) = reference {
+            key.push('@');
+            key.push_str(reference);
+        }
+        let digest = Sha256::digest(key);
         let mut hash = String::new();
         for byte in digest.iter().take(4) {
             hash.extend([byte >> 4, byte & 0xf].map(hex_digit));
@@ -153,6 +162,11 @@ mod tests {
                 "git:h.x/o/r",
                 SourceScope::Temporary,
                 "/home/u/.pi/agent/tmp/extensions/git-h.x/04c916bb/o/r",
+            ),
+            (
+                "git:h.x/o/r@v1",
+                SourceScope::Temporary,
+                "/home/u/.pi/agent/tmp/extensions/git-h.x/8f82c3c8/o/r",
             ),
         ] {
             let address = PackageAddress::parse(source).unwrap();

@@ -137,6 +137,8 @@ pub struct Resources {
     /// The files it was read from.
     pub append_system_prompt_sources: Vec<PathBuf>,
     pub missing_packages: Vec<MissingPackage>,
+    /// Installed packages named by `--extension`, which are checked for updates at every start.
+    pub temporary_packages: Vec<PackageAddress>,
     /// Problems with extensions named on the command line, which are fatal.
     pub extension_errors: Vec<ConfigDiagnostic>,
     pub diagnostics: Vec<ConfigDiagnostic>,
@@ -152,6 +154,7 @@ pub fn load_resources(request: &ResourceRequest) -> Resources {
 
     let mut resources = Resources {
         missing_packages: std::mem::take(&mut selector.missing),
+        temporary_packages: std::mem::take(&mut selector.temporary),
         diagnostics: std::mem::take(&mut selector.diagnostics),
         ..Resources::default()
     };

@@ -68,9 +68,10 @@ pub use hooks::HookInterrupt;
 pub use mcp_servers::{McpConnector, RegisteredMcpServer};
 pub use prompt_options::ChangedOptions;
 pub use screen::{
-    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, EditorInfo,
-    ExtensionCompletionRequest, ExtensionCompletions, ExtensionScreen, ExtensionShortcut,
-    OverlayExtent, OverlayMargin, OverlayPlacement, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
+    BlockedReason, BlockedStatus, ChosenCompletion, CompletionItem, ComponentId,
+    ComponentPlacement, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions,
+    ExtensionScreen, ExtensionShortcut, OverlayExtent, OverlayMargin, OverlayPlacement,
+    ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
 };
 pub use send_message::{DraftData, SendOptions};
 pub use startup_ui::StartupUi;

@@ -122,11 +122,29 @@ pub enum ComponentPlacement {
     /// Replaces the footer.
     Footer,
     /// Replaces the prompt temporarily.
-    Custom,
+    Custom {
+        blocked: Option<BlockedStatus>,
+    },
     /// Replaces the prompt editor.
     Editor,
     Bottom,
     Overlay(Box<OverlayPlacement>),
+}
+
+/// What the program waits for while a component is shown, for the program status of the terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct BlockedStatus {
+    pub kind: BlockedReason,
+    pub message: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::exhaustive_enums, reason = "the kinds of the status protocol")]
+pub enum BlockedReason {
+    Question,
+    Permission,
+    Auth,
 }
 
 /// Position and size of an overlay, in the terms of the extension API.

@@ -11,7 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use pi_auth::{
     LoginInteraction, OAuthContext, OAuthCredential, OAuthError, OAuthFlow, OAuthRequestAuth,
 };
-use pi_protocol::{LoginChoice, LoginEvent, LoginPrompt};
+use pi_protocol::{DeviceCodeActions, LoginChoice, LoginEvent, LoginPrompt};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -61,6 +61,8 @@ pub(crate) enum SignInNotice {
         verification_uri: String,
         interval_seconds: Option<f64>,
         expires_in_seconds: Option<f64>,
+        open_browser_on_confirm: Option<bool>,
+        copy_code_on_confirm: Option<bool>,
     },
     Progress {
         message: String,
@@ -79,11 +81,17 @@ impl From<SignInNotice> for LoginEvent {
                 verification_uri,
                 interval_seconds,
                 expires_in_seconds,
+                open_browser_on_confirm,
+                copy_code_on_confirm,
             } => Self::DeviceCode {
                 user_code,
                 verification_uri,
                 interval_seconds,
                 expires_in_seconds,
+                on_confirm: DeviceCodeActions {
+                    open_browser: open_browser_on_confirm.unwrap_or(true),
+                    copy_code: copy_code_on_confirm.unwrap_or(true),
+                },
             },
             SignInNotice::Progress { message } => Self::Progress { message },
         }

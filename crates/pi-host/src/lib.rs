@@ -98,13 +98,13 @@ pub use pi_core::{
 };
 pub use pi_export::{BugReport, ExportTheme, Gist, WrittenReport};
 pub use pi_extensions::{
-    ChosenCompletion, CompletionItem, ComponentId, ComponentPlacement, DialogPrompt,
-    DialogResponse, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions, ExtensionDialog,
-    ExtensionFailure, ExtensionFlag, ExtensionHandle, ExtensionMode, ExtensionNotice,
-    ExtensionOptions, ExtensionRenderError, ExtensionScreen, ExtensionShortcut, ExtensionUi,
-    HookInterrupt, HostError, NativeWidget, NoExtensionUi, OverlayExtent, OverlayMargin,
-    OverlayPlacement, RenderedComponent, RenderedToolCall, ScreenChange, ScreenInfo, ThemeData,
-    ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
+    BlockedReason, BlockedStatus, ChosenCompletion, CompletionItem, ComponentId,
+    ComponentPlacement, DialogPrompt, DialogResponse, EditorInfo, ExtensionCompletionRequest,
+    ExtensionCompletions, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionHandle,
+    ExtensionMode, ExtensionNotice, ExtensionOptions, ExtensionRenderError, ExtensionScreen,
+    ExtensionShortcut, ExtensionUi, HookInterrupt, HostError, NativeWidget, NoExtensionUi,
+    OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent, RenderedToolCall,
+    ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
 };
 pub use pi_providers::{LlamaRouter, Models};
 pub use pi_session::ForkPosition;

@@ -16,7 +16,7 @@ use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SessionToolInfo,
 };
-use pi_protocol::{AgentEvent, Answer, McpServerStatus, SessionEvent};
+use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -273,8 +273,20 @@ impl InputHook for SessionMcp {
 impl EventHook for SessionMcp {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         async move {
-            if matches!(event, SessionEvent::Agent(AgentEvent::TurnStart)) {
-                self.0.servers.apply_new_credentials().await;
+            let servers = &self.0.servers;
+            match event {
+                SessionEvent::Agent(AgentEvent::TurnStart) => servers.apply_new_credentials().await,
+                SessionEvent::Agent(AgentEvent::ToolExecutionStart { .. }) => {
+                    servers.hold_tool_changes();
+                }
+                // The request has declared its tools.
+                SessionEvent::Agent(AgentEvent::MessageStart { message })
+                    if matches!(**message, AgentMessage::Assistant(_)) =>
+                {
+                    servers.release_tool_changes();
+                }
+                SessionEvent::AgentSettled { .. } => servers.release_tool_changes(),
+                _ => {}
             }
         }
         .boxed()

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use futures_util::future::BoxFuture;
 use pi_config::{
     AgentDir, AuthFile, BuiltinExtension, BuiltinExtensions, MissingPackage, ModelsStoreFile,
-    ProjectChanges, ResourceFlags, ResourceRequest, Resources, SettingsStore,
+    PackageAddress, ProjectChanges, ResourceFlags, ResourceRequest, Resources, SettingsStore,
     check_dir_permissions, load_resources, read_models_file, run_project_migrations, shell_path,
 };
 use pi_context::{
@@ -57,6 +57,15 @@ pub trait MissingPackageInstaller: Send + Sync {
         cwd: &'a Path,
         settings: &'a SettingsStore,
     ) -> BoxFuture<'a, Vec<ConfigDiagnostic>>;
+
+    /// Updates installed packages of the command line and returns whether any may have changed. A package that
+    /// cannot be updated is kept.
+    fn refresh<'a>(
+        &'a self,
+        packages: &'a [PackageAddress],
+        cwd: &'a Path,
+        settings: &'a SettingsStore,
+    ) -> BoxFuture<'a, bool>;
 }
 
 /// How a workspace is loaded.
@@ -222,33 +231,40 @@ impl Workspace {
     }
 }
 
-/// Loads the resources and installs missing packages if possible and allowed. A package that cannot
-/// be installed is reported, and the session continues without it. Also returns whether packages were
-/// installed.
+/// Loads the resources, installs missing packages and updates temporary ones if possible and allowed. A package
+/// that cannot be installed is reported, and the session continues without it. Also returns whether packages
+/// were installed.
 async fn find_resources(
     host: &Host,
     request: &ResourceRequest,
     diagnostics: &mut Vec<ConfigDiagnostic>,
 ) -> (Resources, bool) {
     let resources = load_resources(request);
-    if resources.missing_packages.is_empty() {
+    let missing = &resources.missing_packages;
+    let temporary = &resources.temporary_packages;
+    if missing.is_empty() && temporary.is_empty() {
         return (resources, false);
     }
     let options = host.options();
     let is_offline = options.env.var(ai_vars::OFFLINE).is_some();
     let installer = options.packages.as_ref().filter(|_| !is_offline);
     let Some(installer) = installer else {
-        for missing in &resources.missing_packages {
+        for missing in missing {
             tracing::info!(source = missing.source, "package is not installed");
         }
         return (resources, false);
     };
-    let missing = &resources.missing_packages;
-    diagnostics.extend(
-        installer
-            .install_missing(missing, &request.cwd, &request.settings)
-            .await,
-    );
+    let (cwd, settings) = (&request.cwd, &request.settings);
+    let were_updated = !temporary.is_empty() && installer.refresh(temporary, cwd, settings).await;
+    if missing.is_empty() {
+        let resources = if were_updated {
+            load_resources(request)
+        } else {
+            resources
+        };
+        return (resources, false);
+    }
+    diagnostics.extend(installer.install_missing(missing, cwd, settings).await);
     (load_resources(request), true)
 }
 

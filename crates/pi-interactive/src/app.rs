@@ -219,7 +219,14 @@ impl App {
     /// Delivers a message and performs the commands that follow from it.
     pub(crate) fn route(&mut self, message: impl Into<AppMsg>) {
         let message = message.into();
-        let may_wait = matches!(message, AppMsg::Dialogs(_) | AppMsg::SignIn(_));
+        let may_wait = matches!(
+            message,
+            AppMsg::Dialogs(_)
+                | AppMsg::SignIn(_)
+                | AppMsg::Extensions(ExtensionMsg::Event(
+                    ExtensionEvent::Connected | ExtensionEvent::Changed(_)
+                ))
+        );
         let commands = match message {
             AppMsg::Transcript(message) => self.display.update_transcript(message),
             message => {
@@ -252,10 +259,12 @@ impl App {
         let waiting = match (
             self.controllers.sign_in.provider(),
             self.controllers.dialogs.extension_title(),
+            self.display.screen.blocked(),
         ) {
-            (Some(provider), _) => WaitingFor::SignIn(provider),
-            (None, Some(title)) => WaitingFor::Answer(title),
-            (None, None) => WaitingFor::Nothing,
+            (Some(provider), _, _) => WaitingFor::SignIn(provider),
+            (None, Some(title), _) => WaitingFor::Answer(title),
+            (None, None, Some(blocked)) => WaitingFor::Component(blocked),
+            (None, None, None) => WaitingFor::Nothing,
         };
         let name = self.session.snapshot().name;
         let status = self.run_status.current(name.as_deref(), waiting);

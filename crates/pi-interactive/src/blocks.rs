@@ -30,7 +30,7 @@ pub(crate) use canvas::{BlockCanvas, clean, clean_line};
 pub(crate) use cost::{CostBlock, CostNotice};
 pub(crate) use custom::CustomBlock;
 pub(crate) use earlier::EarlierBlock;
-pub(crate) use extension_renderer::{CallRenderer, CustomRenderer, TextTransform};
+pub(crate) use extension_renderer::{CallRenderer, CustomRenderer, StoredEntry, TextTransform};
 pub(crate) use links::LinksBlock;
 pub(crate) use notice::NoticeBlock;
 pub(crate) use skill::{SkillBlock, SkillCall};

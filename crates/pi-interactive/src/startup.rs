@@ -36,6 +36,8 @@ pub(crate) fn header(
     HeaderData {
         version: pi_env::VERSION.to_owned(),
         quiet: settings.quiet_startup() && !options.verbose,
+        // Apple's terminal leaves gaps between half blocks.
+        has_logo: workspace.env.var("TERM_PROGRAM").as_deref() != Some("Apple_Terminal"),
         sections: if settings.hide_startup_details() && !options.verbose {
             problems(resources).into_iter().collect()
         } else {

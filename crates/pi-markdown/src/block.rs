@@ -4,7 +4,7 @@ use pi_tui::{Style, visible_width, wrap_text};
 
 use super::code::HighlightCache;
 use super::inline::{InlineRenderer, merge_styles, push};
-use super::latex::{latex_to_unicode, stacked_formula};
+use super::latex::stacked_formula;
 use super::list::MIN_CONTENT;
 use super::mermaid::{is_mermaid, mermaid_to_text};
 use super::parse::{Inline, MarkdownBlock};
@@ -13,14 +13,14 @@ use std::cell::RefCell;
 
 const MAX_RULE_WIDTH: usize = 80;
 
-/// Renders a display formula on several lines, or as text if that is too wide.
+/// Renders a display formula on several lines, or as LaTeX if that is too wide.
 fn formula_lines(formula: &str, width: usize, style: Style) -> Vec<String> {
     let stacked = stacked_formula(formula);
     if stacked.iter().all(|line| visible_width(line) <= width) {
         return stacked.iter().map(|line| style.apply(line)).collect();
     }
     let mut line = String::new();
-    push(&latex_to_unicode(formula), style, &mut line);
+    push(&format!("$${}$$", formula.trim()), style, &mut line);
     wrap_text(&line, width)
 }
 

@@ -7,7 +7,7 @@ use pi_tui::Style;
 
 use super::MarkdownTheme;
 use super::latex::latex_to_unicode;
-use super::parse::Inline;
+use super::parse::{Inline, is_east_asian};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InlineRenderer<'a> {
@@ -183,16 +183,6 @@ fn find_url(text: &str) -> Option<(usize, usize)> {
     }
     let scheme = starts.iter().find(|start| url.starts_with(**start))?;
     (url.len() > scheme.len()).then(|| (start, start + url.len()))
-}
-
-/// Whether a character is Chinese, Japanese or Korean text or punctuation, which follows a URL without a space.
-fn is_east_asian(character: char) -> bool {
-    matches!(character,
-        '\u{3000}'..='\u{9fff}'
-        | '\u{ac00}'..='\u{d7ff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{ff00}'..='\u{ffef}'
-        | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]

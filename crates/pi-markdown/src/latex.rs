@@ -338,10 +338,13 @@ impl BlockFormulas {
             return None;
         }
         let mut length = 0;
+        let mut previous = "";
         for (index, line) in inside.split_inclusive('\n').enumerate() {
             // Trailing spaces may still become a line.
             let is_blank = line.ends_with('\n') && line.trim().is_empty();
-            if index > 0 && (is_blank || is_fence(line)) {
+            let is_table = is_table_start(previous, line);
+            previous = line;
+            if index > 0 && (is_blank || is_fence(line) || is_table) {
                 *without_close = Some(inside.len() - length);
                 return None;
             }
@@ -361,6 +364,16 @@ impl BlockFormulas {
             closed: false,
         })
     }
+}
+
+/// Whether two lines are the header of a table and the row below it, which may still grow without a line end.
+fn is_table_start(header: &str, row: &str) -> bool {
+    let is_complete = row.ends_with('\n');
+    let row = row.trim();
+    is_complete
+        && (header.contains('|') || row.contains('|'))
+        && row.contains('-')
+        && row.chars().all(|character| "|:- \t".contains(character))
 }
 
 /// Whether a line opens or closes a code block, or resembles a fence.
@@ -458,6 +471,7 @@ mod tests {
             ("\\[\na\n- b", "\\[ a - b"),
             ("\\[\na\n\n- b", "\\[\na\n\n- b"),
             ("\\[\na\n```\n\\]", "\\[\na\n```\n\\]"),
+            ("$$\nx\n|a|b|\n|-|-|\n", "$$\nx\n|a|b|\n|-|-|\n"),
         ] {
             assert_eq!(unify_delimiters(text), expected, "{text}");
         }

@@ -14,8 +14,12 @@ use pulldown_cmark::{
 
 use super::latex::unify_delimiters;
 
+mod east_asian;
 mod inline;
 
+pub(super) use east_asian::is_east_asian;
+
+use east_asian::MaskedText;
 use inline::is_inline;
 
 const MAX_DEPTH: usize = 24;
@@ -158,7 +162,9 @@ pub(super) fn parse<'a>(text: &'a str, options: ParseOptions<'_>) -> ParsedMarkd
         let url = options.definitions.get(&link.reference.to_lowercase())?;
         Some((CowStr::from(url.clone()), CowStr::from("")))
     };
-    let parser = Parser::new_with_broken_link_callback(&unified, extensions, Some(look_up));
+    let masked = MaskedText::of(&unified);
+    let parsed = masked.as_ref().map_or(&*unified, |masked| &masked.text);
+    let parser = Parser::new_with_broken_link_callback(parsed, extensions, Some(look_up));
     let definitions = parser
         .reference_definitions()
         .iter()
@@ -171,6 +177,7 @@ pub(super) fn parse<'a>(text: &'a str, options: ParseOptions<'_>) -> ParsedMarkd
     let blocks = MarkdownParser {
         original: text,
         source: &unified,
+        masked: masked.as_ref(),
         keep_escapes: options.keep_escapes,
         events: parser.into_offset_iter().peekable(),
         task: None,
@@ -189,6 +196,8 @@ struct MarkdownParser<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> {
     original: &'a str,
     /// The text as parsed, with the same byte offsets.
     source: &'a str,
+    /// What the events were read from, if that is another text.
+    masked: Option<&'a MaskedText>,
     keep_escapes: bool,
     events: Peekable<I>,
     /// The checkbox of the current item, which is before or, in a loose list, inside its first
@@ -407,9 +416,10 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
     /// would have removed.
     fn push_original(&self, part: &str, range: Range<usize>, margin: usize, text: &mut String) {
         let margin = self.column(range.start).max(margin);
+        let restored = self.restored(part, &range);
         let original = match self.original.get(range) {
             Some(original) if original.len() == part.len() => original,
-            _ => part,
+            _ => &*restored,
         };
         for (index, line) in original.split_inclusive('\n').enumerate() {
             let spaces = line.len() - line.trim_start_matches(' ').len();

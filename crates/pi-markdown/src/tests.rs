@@ -482,3 +482,72 @@ fn streamed_loose_items_match_a_full_render() {
         assert_eq!(streamed(&pieces, 40), streamed(&[text], 40), "{text:?}");
     }
 }
+
+#[test]
+fn emphasis_works_next_to_east_asian_text() {
+    let bold = |text: &str| {
+        let mut markdown = Markdown::new(text, MarkdownTheme::default());
+        let lines = markdown.render(80);
+        let line = lines.iter().next().map(ToString::to_string);
+        let line = line.unwrap_or_default();
+        let (_, rest) = line.split_once("\x1b[1m").unwrap_or_default();
+        let (inside, _) = rest.split_once("\x1b[22m").unwrap_or_default();
+        (inside.to_owned(), strip_ansi(&line).trim_end().to_owned())
+    };
+    for (text, inside, shown) in [
+        ("**「重要」**です", "「重要」", "「重要」です"),
+        ("これは**“強調”**です", "“強調”", "これは“強調”です"),
+        ("**重要。**然后", "重要。", "重要。然后"),
+        ("text**（x）**text", "（x）", "text（x）text"),
+        (
+            "**该函数(x)**是**重要**的",
+            "该函数(x)",
+            "该函数(x)是重要的",
+        ),
+        ("**강조(x)**는", "강조(x)", "강조(x)는"),
+        // As before without such text.
+        ("**“a”**b", "", "**“a”**b"),
+        ("a **b** c", "b", "a b c"),
+    ] {
+        let expected = (inside.to_owned(), shown.to_owned());
+        assert_eq!(bold(text), expected, "{text}");
+    }
+    // Code, links and definitions keep their text.
+    let text = "`**（x）**`\n\n    **（y）**\n\n[**（a）**b](u**（c）**) [r]\n\n[r]: v**（d）**";
+    let shown = plain(text, 80);
+    for part in [
+        "**（x）**",
+        "**（y）**",
+        "（a）b (u**（c）**)",
+        "r (v**（d）**)",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn unclosed_display_math_changes_nothing_after_it() {
+    let table = "| a | b |\n|---|---|\n| 1 | 2 |";
+    for start in ["$$\nx\n\n", "$$\nx\n"] {
+        let shown = plain(&format!("{start}{table}"), 40);
+        assert!(shown.contains("$$"), "{shown}");
+        assert!(shown.ends_with(&plain(table, 40)), "{shown}");
+    }
+}
+
+#[test]
+fn a_formula_that_is_too_wide_stays_latex() {
+    let formula = r"\frac{a+b+c+d}{e+f+g+h}";
+    let text = format!("$$\n{formula}\n$$");
+    assert_eq!(plain(&text, 40).lines().count(), 3);
+    let narrow = plain(&text, 6).replace('\n', "");
+    assert_eq!(narrow, format!("$${formula}$$"));
+}
+
+#[test]
+fn nested_quotes_end_at_the_width() {
+    let text = format!("{} deep text", ">".repeat(40));
+    let shown = plain(&text, 12);
+    assert!(shown.lines().count() < 12, "{shown}");
+    assert!(shown.contains("deep"), "{shown}");
+}

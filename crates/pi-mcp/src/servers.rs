@@ -2,6 +2,7 @@
 
 mod command;
 mod connecting;
+mod held_changes;
 mod manage;
 mod manager;
 mod pinning;
@@ -31,6 +32,7 @@ use crate::connector::McpConnector;
 use crate::pins::McpPins;
 use crate::pool::{McpPool, PooledConnection};
 use crate::prompts::McpPrompt;
+use held_changes::HeldChanges;
 use pinning::PinReview;
 use tools::ToolState;
 
@@ -142,6 +144,7 @@ pub(crate) struct ServersInner {
     /// Whether the problems of the last attempts have been reported.
     reported: Option<watch::Receiver<bool>>,
     tools: ToolState,
+    held: HeldChanges,
     next_attempt: u64,
 }
 

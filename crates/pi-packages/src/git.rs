@@ -125,6 +125,20 @@ impl GitPackage<'_> {
         Ok(!remote.is_empty() && remote != head.trim())
     }
 
+    /// Returns whether the ref is a commit hash, at least seven digits of it, and checked out.
+    pub(crate) async fn is_at_commit(&self) -> bool {
+        let Some(reference) = self.source.reference.as_deref() else {
+            return false;
+        };
+        let is_hash = (7..=64).contains(&reference.len())
+            && reference.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hash {
+            return false;
+        }
+        let head = self.query(self.checkout_dir, &["rev-parse", "HEAD"]).await;
+        head.is_ok_and(|head| head.starts_with(&reference.to_ascii_lowercase()))
+    }
+
     async fn clone_repository(
         &self,
         parent: &Path,

@@ -20,7 +20,7 @@ use crate::npm::{
     ExternalNpm, ModulesBuilder, NpmConfig, NpmProject, RegistryClient, ScriptPolicy, UnpackLimits,
     ignore_content, unpack,
 };
-use crate::progress::ProgressListener;
+use crate::progress::{InstallProgress, ProgressListener};
 
 /// Number of concurrent update checks.
 const CONCURRENT_CHECKS: usize = 4;
@@ -61,6 +61,12 @@ impl InstallerOptions {
 pub struct ConfiguredPackage {
     pub address: PackageAddress,
     pub scope: SourceScope,
+}
+
+/// An update that the registry announces.
+struct NpmUpdate {
+    installed: Option<String>,
+    latest: String,
 }
 
 /// Installs packages into the directories shared with the TypeScript pi.
@@ -164,18 +170,23 @@ impl PackageInstaller {
                     }
                 })
                 .collect();
-            let outdated: Vec<NpmAddress> = stream::iter(candidates)
-                .map(|npm| async move {
-                    // If the check fails, installing reports the error.
-                    let is_current = matches!(self.npm_update(npm, scope).await, Ok(None));
-                    (!is_current).then(|| npm.clone())
-                })
-                .buffered(CONCURRENT_CHECKS)
-                .filter_map(std::future::ready)
-                .collect()
-                .await;
+            let (outdated, announced): (Vec<NpmAddress>, Vec<Option<NpmUpdate>>) =
+                stream::iter(candidates)
+                    .map(|npm| async move {
+                        // If the check fails, installing reports the error.
+                        let update = self.npm_update(npm, scope).await;
+                        let is_current = matches!(update, Ok(None));
+                        (!is_current).then(|| (npm.clone(), update.ok().flatten()))
+                    })
+                    .buffered(CONCURRENT_CHECKS)
+                    .filter_map(std::future::ready)
+                    .unzip()
+                    .await;
             if !outdated.is_empty() {
                 self.install_npm(&outdated, scope).await?;
+                for (npm, update) in outdated.iter().zip(announced) {
+                    self.report_unchanged(npm, update, scope);
+                }
             }
         }
         let repositories = packages
@@ -190,6 +201,65 @@ impl PackageInstaller {
                 self.install_git(git, scope)
             })
             .await
+    }
+
+    /// Reports a package that an installation left at its old version, for example because a package manager used
+    /// cached metadata.
+    fn report_unchanged(&self, npm: &NpmAddress, update: Option<NpmUpdate>, scope: SourceScope) {
+        let Some(update) = update else { return };
+        let dir = self.locations().npm_root(scope).join("node_modules");
+        let installed = installed_version(&dir.join(&npm.name));
+        if installed.is_some() && installed == update.installed {
+            let source = PackageAddress::Npm(npm.clone());
+            let note = format!(
+                "warning: {source} is still {}, although the registry has {}; try again in a few minutes",
+                installed.unwrap_or_default(),
+                update.latest
+            );
+            self.options.progress.report(InstallProgress::Note(note));
+        }
+    }
+
+    /// Updates installed temporary packages: npm packages that are not pinned to a version, and repositories unless
+    /// their ref is the commit that is checked out. A package that cannot be updated is kept. Returns whether
+    /// packages may have changed.
+    pub async fn refresh(&self, packages: &[PackageAddress]) -> bool {
+        if self.is_offline() {
+            return false;
+        }
+        let mut has_changed = false;
+        for address in packages {
+            match self.refresh_package(address).await {
+                Ok(changed) => has_changed |= changed,
+                Err(error) => tracing::debug!(package = %address, %error, "refresh failed"),
+            }
+        }
+        has_changed
+    }
+
+    async fn refresh_package(&self, address: &PackageAddress) -> Result<bool, PackageError> {
+        let scope = SourceScope::Temporary;
+        match address {
+            PackageAddress::Npm(npm) => {
+                if npm.is_pinned() || self.npm_update(npm, scope).await?.is_none() {
+                    return Ok(false);
+                }
+                self.install_npm(std::slice::from_ref(npm), scope).await?;
+            }
+            PackageAddress::Git(git) => {
+                let install_path = self.install_path(address, scope);
+                if self
+                    .git_package(git, &install_path, scope)
+                    .is_at_commit()
+                    .await
+                {
+                    return Ok(false);
+                }
+                self.install_git(git, scope).await?;
+            }
+            PackageAddress::Local(_) => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Returns the packages that have updates. Packages whose check fails are left out.
@@ -231,12 +301,12 @@ impl PackageInstaller {
         })
     }
 
-    /// Returns the version to which an installed package can be updated.
+    /// Returns the update of a package, if there is one.
     async fn npm_update(
         &self,
         npm: &NpmAddress,
         scope: SourceScope,
-    ) -> Result<Option<String>, PackageError> {
+    ) -> Result<Option<NpmUpdate>, PackageError> {
         let root = self.locations().npm_root(scope);
         let registry = self.registry(&root, scope).await?;
         let builder = self.builder(&registry);
@@ -247,7 +317,7 @@ impl PackageInstaller {
             Some(installed) => NpmVersion::parse(&latest).is_some_and(|latest| latest > installed),
             None => true,
         };
-        Ok(is_newer.then_some(latest))
+        Ok(is_newer.then_some(NpmUpdate { installed, latest }))
     }
 
     async fn install_npm(

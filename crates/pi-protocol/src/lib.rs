@@ -132,7 +132,8 @@ pub use session_listing::{ListProgress, SessionInfo, SessionScope};
 pub use session_stats::{SessionStats, TokenTotals};
 pub use session_tree::{NodeLabel, SessionTree, TreeNode};
 pub use sign_in::{
-    AuthKind, AuthSource, AuthStatus, LoginChoice, LoginEvent, LoginLink, LoginOption, LoginPrompt,
+    AuthKind, AuthSource, AuthStatus, DeviceCodeActions, LoginChoice, LoginEvent, LoginLink,
+    LoginOption, LoginPrompt,
 };
 pub use snapshot::{ActivityKind, ContextUsage, QueuedMessage, SessionActivity, Snapshot};
 pub use stop_reason::StopReason;

@@ -128,10 +128,29 @@ pub enum LoginEvent {
         /// Poll interval.
         interval_seconds: Option<f64>,
         expires_in_seconds: Option<f64>,
+        #[serde(default)]
+        on_confirm: DeviceCodeActions,
     },
     Progress {
         message: String,
     },
+}
+
+/// What Enter does while a device code is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeviceCodeActions {
+    pub open_browser: bool,
+    pub copy_code: bool,
+}
+
+impl Default for DeviceCodeActions {
+    fn default() -> Self {
+        Self {
+            open_browser: true,
+            copy_code: true,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

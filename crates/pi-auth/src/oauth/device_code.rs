@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use pi_protocol::LoginEvent;
+use pi_protocol::{DeviceCodeActions, LoginEvent};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -90,6 +90,7 @@ impl DeviceAuthorization {
             verification_uri: self.verification_uri.clone(),
             interval_seconds: self.interval_seconds,
             expires_in_seconds: self.expires_in_seconds,
+            on_confirm: DeviceCodeActions::default(),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt};
-use pi_protocol::LoginEvent;
+use pi_protocol::{DeviceCodeActions, LoginEvent};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -115,6 +115,7 @@ impl OpenAiCodexOAuth {
             verification_uri: self.url("/codex/device"),
             interval_seconds: interval,
             expires_in_seconds: Some(DEVICE_LIFETIME_SECONDS),
+            on_confirm: DeviceCodeActions::default(),
         });
         let query = json!({
             "device_auth_id": device.require("device_auth_id")?,

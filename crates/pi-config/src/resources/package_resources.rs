@@ -139,6 +139,9 @@ impl ResourceSelector<'_> {
                 self.add(ResourceKind::Extensions, root, &provenance, true);
             }
             Some(EntryKind::Directory) if is_installed(&base.address, &root) => {
+                if request.scope == SourceScope::Temporary && !is_local {
+                    self.temporary.push(request.address.clone());
+                }
                 let provenance = provenance(&root);
                 let filter = filter_of(request.entry);
                 let found = self.add_package_resources(&root, filter, &provenance);

@@ -17,7 +17,7 @@ use super::location::resolve;
 use super::provenance::Provenance;
 use super::walk::{EntryKind, LooseSkills, Walk, kind_of};
 use super::{ResourceRequest, ScopedSettings};
-use crate::packages::{MissingPackage, PackageLocations};
+use crate::packages::{MissingPackage, PackageAddress, PackageLocations};
 
 /// The kinds of resource files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,6 +105,7 @@ pub(crate) struct ResourceSelector<'a> {
     pub(super) walk: Walk,
     pub(super) diagnostics: Vec<ConfigDiagnostic>,
     pub(super) missing: Vec<MissingPackage>,
+    pub(super) temporary: Vec<PackageAddress>,
     extensions: ResourceCandidates,
     skills: ResourceCandidates,
     prompts: ResourceCandidates,
@@ -119,6 +120,7 @@ impl<'a> ResourceSelector<'a> {
             walk: Walk::new(),
             diagnostics: Vec::new(),
             missing: Vec::new(),
+            temporary: Vec::new(),
             extensions: ResourceCandidates::default(),
             skills: ResourceCandidates::default(),
             prompts: ResourceCandidates::default(),

@@ -1,6 +1,7 @@
 //! Exported pages: hostile text, rendering in a browser, and size.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -341,6 +342,46 @@ fn in_a_browser_a_session_is_rendered_as_a_conversation() {
     }
     // The branch that was left is in the tree, not in the transcript.
     assert!(rendered.contains("## Result | a | b |") && !rendered.contains("<h2>Result</h2>"));
+}
+
+/// Presses a key in an exported page once it is loaded. The policy of the page would not run the script.
+fn press_key(page: &Path, key: &str, times: usize) {
+    let html = fs::read_to_string(page).unwrap();
+    let script = format!(
+        "<script>addEventListener('load', () => {{ for (let n = 0; n < {times}; n++) \
+         document.dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }})); }});</script></body>"
+    );
+    let html = html
+        .replace("http-equiv=\"Content-Security-Policy\"", "name=\"policy\"")
+        .replace("</body>", &script);
+    let mut file = fs::File::create(page).unwrap();
+    file.write_all(html.as_bytes()).unwrap();
+}
+
+#[test]
+fn in_a_browser_a_key_shows_and_hides_hidden_messages() {
+    for (times, expected) in [(0, false), (1, true), (2, false)] {
+        let home = TempDir::new().unwrap();
+        let mut session = tour(&home);
+        session
+            .append(CustomMessageEntry {
+                custom_type: "note".to_owned(),
+                content: "not for everyone".into(),
+                display: false,
+                details: None,
+            })
+            .unwrap();
+        let content = json!([{"type": "text", "text": "the end"}]);
+        session.append(response(&content, &json!({}))).unwrap();
+        let page = export(&session, &home, HtmlOptions::default());
+        press_key(&page, "H", times);
+        let Some(rendered) = browser::rendered(&page, session.leaf_id().unwrap()) else {
+            return;
+        };
+        let main = between(&rendered, "<main", "</main>");
+        assert!(main.contains("the end"), "{main}");
+        assert_eq!(main.contains("not for everyone"), expected, "{times}");
+    }
 }
 
 #[test]

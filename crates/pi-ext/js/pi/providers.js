@@ -2,6 +2,7 @@
 import { call, request } from "pi:host";
 import { extensions } from "pi:pi/registry";
 import { releaseSignal, signalOf } from "pi:pi/signals";
+import { keepTypedModels } from "pi:pi/typed_models";
 
 function configOf(path, name) {
   const extension = extensions.find((candidate) => candidate.path === path);
@@ -47,9 +48,9 @@ export async function refreshModels(path, name, { credential, apiKey, allowNetwo
   const signal = new AbortController().signal;
   const models = await config.refreshModels?.({ credential, apiKey, allowNetwork, force, signal });
   const change = config.oauth?.modifyModels;
-  if (!credential || !change) return models ?? null;
+  if (!credential || !change) return keepTypedModels(config, models);
   const known = (models ?? config.models ?? []).map((model) => withProviderFields(name, config, model));
-  return change.call(config.oauth, known, credential);
+  return keepTypedModels(config, await change.call(config.oauth, known, credential));
 }
 
 // Signs in. Prompts and notices are shown by the program.

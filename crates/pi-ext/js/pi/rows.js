@@ -108,7 +108,9 @@ export function forgetRows(ids) {
 }
 
 // Called by the program to apply the Markdown transformers of extensions to each part.
-export function transformMarkdown(parts, shared) {
+export function transformMarkdown(parts, { messageId, timestamp, ...state }) {
+  // Live messages have neither.
+  const shared = { ...state, messageId: messageId ?? undefined, timestamp: timestamp ?? undefined };
   return parts.map(({ text, messageType }) => {
     let markdown = text;
     for (const { path, markdownTransformer } of extensions) {

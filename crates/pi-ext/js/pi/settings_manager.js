@@ -3,13 +3,39 @@ import { call } from "pi:host";
 import { DEFAULT_COMPACTION_SETTINGS } from "pi:pi/summaries";
 
 const DEFAULTS = {
+  transport: "auto",
+  sessionShareDestination: "auto",
   compaction: DEFAULT_COMPACTION_SETTINGS,
-  retry: { enabled: true, maxRetries: 3, baseDelayMs: 2000 },
+  retry: { enabled: true, maxRetries: 3, baseDelayMs: 2000, maxAgentDelayMs: 60000, provider: { maxRetryDelayMs: 60000 } },
   branchSummary: { reserveTokens: 16384, skipPrompt: false },
   steeringMode: "one-at-a-time",
   followUpMode: "one-at-a-time",
   doubleEscapeAction: "tree",
+  treeFilterMode: "default",
+  hideThinkingBlock: false,
+  showCacheMissNotices: false,
+  quietStartup: false,
+  defaultProjectTrust: "ask",
+  collapseChangelog: false,
+  enableInstallTelemetry: true,
+  enableAnalytics: false,
+  enableSkillCommands: true,
+  terminal: { showImages: true, imageWidthCells: 60, clearOnShrink: false, showTerminalProgress: false },
+  images: { autoResize: true, blockImages: false },
+  editorPaddingX: 0,
+  outputPad: 1,
+  autocompleteMaxVisible: 5,
+  markdown: { codeBlockIndent: "  ", mermaid: "streaming" },
+  warnings: {},
+  cacheWarming: "streaming",
+  tuiMode: "fullscreen",
+  fullscreenExitOutput: "transcript",
+  fullscreenScrollbar: "auto",
+  fullscreenCopyOnSelect: true,
+  fullscreenWheelScrollLines: "auto",
+  httpIdleTimeoutMs: 300000,
 };
+const DEFAULT_TOOLS = ["read", "bash", "edit", "write"];
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 
 function merge(base, overrides) {
@@ -20,17 +46,92 @@ function merge(base, overrides) {
   return result;
 }
 
-// Method names that differ from the key in the settings file.
-const KEY_ALIASES = { compactionSettings: "compaction", retrySettings: "retry", branchSummarySettings: "branchSummary" };
-const keyOf = (name) => {
-  const key = name[0].toLowerCase() + name.slice(1);
-  return KEY_ALIASES[key] ?? key;
+// Names of accessors that differ from the path in the settings file.
+const PATHS = {
+  ThemeSetting: "theme",
+  CompactionEnabled: "compaction.enabled",
+  RetryEnabled: "retry.enabled",
+  BranchSummarySettings: "branchSummary",
+  BranchSummarySkipPrompt: "branchSummary.skipPrompt",
+  AllModelThinkingLevels: "modelThinkingLevels",
+  CacheWarmingMode: "cacheWarming",
+  ShowImages: "terminal.showImages",
+  ImageWidthCells: "terminal.imageWidthCells",
+  ShowTerminalProgress: "terminal.showTerminalProgress",
+  ClearOnShrink: "terminal.clearOnShrink",
+  ImageAutoResize: "images.autoResize",
+  BlockImages: "images.blockImages",
+  CodeBlockIndent: "markdown.codeBlockIndent",
+  MermaidRenderingMode: "markdown.mermaid",
+  ExtensionPaths: "extensions",
+  SkillPaths: "skills",
+  PromptTemplatePaths: "prompts",
+  ThemePaths: "themes",
 };
+const pathOf = (name) => PATHS[name] ?? name[0].toLowerCase() + name.slice(1);
+
+// Values other than these count as the default.
+const ALLOWED = {
+  sessionShareDestination: ["auto", "gist", "radius"],
+  quietStartup: [false, true, "header"],
+  defaultProjectTrust: ["ask", "always", "never"],
+  treeFilterMode: ["default", "no-tools", "user-only", "labeled-only", "all"],
+  tuiMode: ["fullscreen", "regular"],
+  fullscreenExitOutput: ["transcript", "resume-hint"],
+  fullscreenScrollbar: ["auto", "always", "hidden"],
+  cacheWarming: ["off", "streaming", "idle"],
+  "markdown.mermaid": ["streaming", "final", "off"],
+  outputPad: [0, 1],
+};
+// Ranges of numbers.
+const RANGES = {
+  "terminal.imageWidthCells": [1, Infinity],
+  fullscreenWheelScrollLines: [1, 100],
+  editorPaddingX: [0, 3],
+  autocompleteMaxVisible: [3, 20],
+};
+const LISTS = ["packages", "extensions", "skills", "prompts", "themes"];
+
+const at = (settings, path) => path.split(".").reduce((value, key) => value?.[key], settings);
+const limited = (value, [least, most]) => Math.max(least, Math.min(most, Math.floor(value)));
+// Returns settings that contain only one value.
+const only = (path, value) => path.split(".").reduceRight((nested, key) => ({ [key]: nested }), value);
+
+function checked(path, value) {
+  const fallback = at(DEFAULTS, path);
+  if (path in ALLOWED) return ALLOWED[path].includes(value) ? value : fallback;
+  if (path in RANGES) return Number.isFinite(value) ? limited(value, RANGES[path]) : fallback;
+  if (LISTS.includes(path)) return [...(value ?? [])];
+  return value ?? fallback;
+}
+
+function tokenCount(name, value) {
+  if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) return value;
+  throw new Error(`invalid setting ${name}: ${String(value)}; use a whole number of at least 0`);
+}
+
+function timeout(name, value) {
+  if (value === undefined) return at(DEFAULTS, name);
+  if (value === "disabled") return 0;
+  const milliseconds = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (Number.isFinite(milliseconds) && milliseconds >= 0) return Math.floor(milliseconds);
+  throw new Error(`invalid setting ${name}: ${String(value)}`);
+}
+
+// Applies `+name` and `-name` entries to the plain ones, or to the default tools.
+function selectTools(entries) {
+  const isChange = (entry) => /^[+-]/.test(entry);
+  const plain = entries.filter((entry) => !isChange(entry));
+  const tools = new Set(plain.length > 0 || entries.length === 0 ? plain : DEFAULT_TOOLS);
+  for (const entry of entries.filter(isChange)) entry.startsWith("+") ? tools.add(entry.slice(1)) : tools.delete(entry.slice(1));
+  return [...tools];
+}
 
 export class SettingsManager {
   #read;
   #settings = {};
   #overrides = {};
+  #isTrusted = true;
 
   constructor(read) {
     this.#read = read;
@@ -40,8 +141,8 @@ export class SettingsManager {
       get(target, name) {
         const own = Reflect.get(target, name, target);
         if (own !== undefined || typeof name !== "string") return typeof own === "function" ? own.bind(target) : own;
-        if (/^get[A-Z]/.test(name)) return () => target.value(keyOf(name.slice(3)));
-        if (/^set[A-Z]/.test(name)) return (value) => target.applyOverrides({ [keyOf(name.slice(3))]: value });
+        if (/^get[A-Z]/.test(name)) return () => target.value(pathOf(name.slice(3)));
+        if (/^set[A-Z]/.test(name)) return (value) => target.#set(pathOf(name.slice(3).replace(/^Project(?=.*(Packages|Paths)$)/, "")), value);
         return undefined;
       },
     });
@@ -55,8 +156,16 @@ export class SettingsManager {
   static fromStorage() {
     return SettingsManager.inMemory();
   }
-  value(key) {
-    return merge(merge(DEFAULTS, this.#settings), this.#overrides)[key];
+  #raw(path) {
+    return at(merge(this.#settings, this.#overrides), path);
+  }
+  #set(path, value) {
+    const isNumber = path in RANGES && Number.isFinite(value);
+    this.applyOverrides(only(path, isNumber ? limited(value, RANGES[path]) : value));
+  }
+  value(path) {
+    const value = this.#raw(path);
+    return isObject(value) ? merge(at(DEFAULTS, path), value) : checked(path, value);
   }
   getSettings() {
     return structuredClone(merge(this.#settings, this.#overrides));
@@ -67,11 +176,108 @@ export class SettingsManager {
   getProjectSettings() {
     return {};
   }
-  getCompactionEnabled() {
-    return this.value("compaction").enabled;
+  isProjectTrusted() {
+    return this.#isTrusted;
   }
-  getRetryEnabled() {
-    return this.value("retry").enabled;
+  setProjectTrusted(trusted) {
+    this.#isTrusted = trusted;
+  }
+  getTheme() {
+    const theme = this.getThemeSetting();
+    return theme?.includes("/") ? undefined : theme;
+  }
+  getThemeSetting() {
+    const theme = this.#raw("theme");
+    return typeof theme === "string" ? theme : undefined;
+  }
+  setDefaultModelAndProvider(defaultProvider, defaultModel) {
+    this.applyOverrides({ defaultProvider, defaultModel });
+  }
+  getAllModelThinkingLevels() {
+    return { ...this.#raw("modelThinkingLevels") };
+  }
+  getModelThinkingLevel(provider, modelId) {
+    return this.getAllModelThinkingLevels()[`${provider}/${modelId}`];
+  }
+  setModelThinkingLevel(provider, modelId, level) {
+    this.applyOverrides({ modelThinkingLevels: { [`${provider}/${modelId}`]: level } });
+  }
+  removeModelThinkingLevel(provider, modelId) {
+    this.setModelThinkingLevel(provider, modelId, undefined);
+  }
+  getExtensionChangelogVersion(key) {
+    return this.#raw("extensionChangelogVersions")?.[key];
+  }
+  setExtensionChangelogVersion(key, version) {
+    this.applyOverrides({ extensionChangelogVersions: { [key]: version } });
+  }
+  // Returns a token limit: that of the model, the general one, or the default.
+  #compactionTokens(field, model) {
+    const general = tokenCount(`compaction.${field}`, this.#raw(`compaction.${field}`));
+    const overrides = this.#raw("compaction.modelOverrides")?.[`${model?.provider}/${model?.id}`];
+    return tokenCount(`compaction.modelOverrides.${field}`, overrides?.[field]) ?? general ?? DEFAULT_COMPACTION_SETTINGS[field];
+  }
+  getCompactionReserveTokens(model) {
+    return this.#compactionTokens("reserveTokens", model);
+  }
+  getCompactionKeepRecentTokens(model) {
+    return this.#compactionTokens("keepRecentTokens", model);
+  }
+  getCompactionSettings(model) {
+    return {
+      enabled: this.value("compaction.enabled"),
+      reserveTokens: this.getCompactionReserveTokens(model),
+      keepRecentTokens: this.getCompactionKeepRecentTokens(model),
+    };
+  }
+  getRetrySettings() {
+    const { enabled, maxRetries, baseDelayMs, maxAgentDelayMs } = this.value("retry") ?? DEFAULTS.retry;
+    return { enabled, maxRetries, baseDelayMs, maxAgentDelayMs };
+  }
+  getProviderRetrySettings() {
+    const { timeoutMs, maxRetries, maxRetryDelayMs } = merge(DEFAULTS.retry.provider, this.#raw("retry.provider"));
+    return { timeoutMs, maxRetries, maxRetryDelayMs };
+  }
+  getHttpIdleTimeoutMs() {
+    return timeout("httpIdleTimeoutMs", this.#raw("httpIdleTimeoutMs"));
+  }
+  setHttpIdleTimeoutMs(milliseconds) {
+    this.applyOverrides({ httpIdleTimeoutMs: timeout("httpIdleTimeoutMs", milliseconds) });
+  }
+  getWebSocketConnectTimeoutMs() {
+    return timeout("websocketConnectTimeoutMs", this.#raw("websocketConnectTimeoutMs"));
+  }
+  getExternalEditorCommand() {
+    const command = this.#raw("externalEditor");
+    if (typeof command === "string" && command.trim() !== "") return command;
+    const { env, platform } = globalThis.process;
+    return env.VISUAL || env.EDITOR || (platform === "win32" ? "notepad" : "nano");
+  }
+  getShowHardwareCursor() {
+    return this.#raw("showHardwareCursor") ?? globalThis.process.env.PI_HARDWARE_CURSOR === "1";
+  }
+  getClearOnShrink() {
+    return this.#raw("terminal.clearOnShrink") ?? globalThis.process.env.PI_CLEAR_ON_SHRINK === "1";
+  }
+  getTerminalCapabilityOverrides() {
+    const { images, trueColor, hyperlinks } = this.#raw("terminal") ?? {};
+    return {
+      ...(["kitty", "iterm2"].includes(images) ? { images } : images === false ? { images: null } : {}),
+      ...(typeof trueColor === "boolean" ? { trueColor } : {}),
+      ...(typeof hyperlinks === "boolean" ? { hyperlinks } : {}),
+    };
+  }
+  getDefaultTools() {
+    const tools = this.#raw("defaultTools");
+    if (tools === undefined) return undefined;
+    return selectTools(Array.isArray(tools) ? tools.filter((tool) => typeof tool === "string") : []);
+  }
+  getOrCreateDeviceId() {
+    const known = this.#raw("deviceId");
+    if (known) return known;
+    const deviceId = globalThis.crypto.randomUUID();
+    this.applyOverrides({ deviceId });
+    return deviceId;
   }
   applyOverrides(overrides) {
     this.#overrides = merge(this.#overrides, overrides);

@@ -3,7 +3,17 @@ import { call } from "pi:host";
 import { requestWithCallbacks } from "pi:pi/callbacks";
 import { extensions } from "pi:pi/registry";
 
-const typeOf = (model) => model.type ?? "chat";
+const typeOf = (model) => model?.type ?? "chat";
+
+// Models that are not for chats, by the configuration of the provider that refreshed them.
+const refreshed = new WeakMap();
+
+// Keeps the refreshed models of other types and returns those for chats.
+export function keepTypedModels(config, models) {
+  if (!Array.isArray(models)) return models ?? null;
+  refreshed.set(config, models.filter((model) => typeOf(model) !== "chat"));
+  return models.filter((model) => typeOf(model) === "chat");
+}
 
 // Lists the providers that extensions registered; the last registration of a name applies.
 function providers() {
@@ -17,10 +27,13 @@ function providers() {
 export function modelsOfType(type, provider) {
   if (type === "chat") return call("models.all").filter((model) => provider === undefined || model.provider === provider);
   const registered = providers();
-  const found = call("models.ofType", { type, provider }).filter((model) => !Array.isArray(registered.get(model.provider)?.models));
+  const found = call("models.ofType", { type, provider }).filter(({ provider: owner }) => {
+    const config = registered.get(owner);
+    return !config || !(Array.isArray(config.models) || refreshed.has(config));
+  });
   for (const [name, config] of registered) {
     if (provider !== undefined && provider !== name) continue;
-    for (const model of config.models ?? []) {
+    for (const model of refreshed.get(config) ?? config.models ?? []) {
       if (typeOf(model) === type) found.push({ api: config.api, baseUrl: config.baseUrl, ...model, provider: name });
     }
   }

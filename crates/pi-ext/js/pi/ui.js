@@ -66,6 +66,12 @@ async function asDialog(work) {
   }
 }
 
+// Returns what the terminal shows while a component waits for the user.
+function blockedStatus(blocked) {
+  const isKnown = ["question", "permission", "auth"].includes(blocked?.kind);
+  return isKnown ? { kind: blocked.kind, message: String(blocked.message ?? "") } : undefined;
+}
+
 // Shows a focused component until it calls `done`.
 async function show(factory, options = {}) {
   if (!hasTerminal()) return undefined;
@@ -92,7 +98,7 @@ async function show(factory, options = {}) {
     remove = () => handle.hide();
     options.onHandle?.(handle);
   } else {
-    const id = mount(component, { kind: "custom" });
+    const id = mount(component, { kind: "custom", blocked: blockedStatus(options.blocked) });
     remove = () => unmount(id);
   }
   return closed;

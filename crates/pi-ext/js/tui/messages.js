@@ -13,10 +13,20 @@ const color = (name) => (text) => theme.fg(name, text);
 const background = (name) => (text) => theme.bg(name, text);
 const textOf = (content) => (typeof content === "string" ? content : content.filter(({ type }) => type === "text").map(({ text }) => text).join("\n"));
 
-// Chains the Markdown transformers of extensions.
-function transformer(messageType, isStreaming, transformers) {
+// Chains the Markdown transformers of extensions. A transformer that throws or returns no text changes nothing.
+// `stored` has the ID and timestamp of a message of the session file.
+function transformer(messageType, isStreaming, transformers, stored) {
   if (transformers.length === 0) return undefined;
-  return (text, width) => transformers.reduce((markdown, transform) => transform(markdown, { messageType, isStreaming, width }) ?? markdown, text);
+  return (text, availableWidth) => {
+    let markdown = text;
+    for (const transform of transformers) {
+      try {
+        const changed = transform(markdown, { messageType, isStreaming, availableWidth, ...stored });
+        if (typeof changed === "string") markdown = changed;
+      } catch {}
+    }
+    return markdown;
+  };
 }
 
 // Adds a click handler to a component.
@@ -33,19 +43,21 @@ export class UserMessageComponent extends Container {
   #markdown;
   #pad;
   #transformers;
+  #stored;
 
-  constructor(text, markdownTheme = getMarkdownTheme(), outputPad = 1, markdownTransformers = []) {
+  constructor(text, markdownTheme = getMarkdownTheme(), outputPad = 1, markdownTransformers = [], messageId = undefined, timestamp = undefined) {
     super();
     this.#text = text;
     this.#markdown = markdownTheme;
     this.#transformers = markdownTransformers;
+    this.#stored = { messageId, timestamp };
     this.setOutputPad(outputPad);
   }
   setOutputPad(padding) {
     this.#pad = padding;
     this.clear();
     const box = new Box(this.#pad, 1, background("userMessageBg"));
-    const options = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers) };
+    const options = { preserveOrderedListMarkers: true, preserveBackslashEscapes: true, transform: transformer("user", false, this.#transformers, this.#stored) };
     box.addChild(new Markdown(this.#text, 0, 0, this.#markdown, { color: color("userMessageText") }, options));
     this.addChild(box);
   }
@@ -79,17 +91,19 @@ export class AssistantMessageComponent extends Container {
   #label;
   #pad;
   #transformers;
+  #stored;
   #isStreaming = false;
   // Thinking blocks that were shown or hidden individually.
   #changed = new Map();
 
-  constructor(message, hideThinkingBlock = false, markdownTheme = getMarkdownTheme(), hiddenThinkingLabel = "Thinking...", outputPad = 1, markdownTransformers = []) {
+  constructor(message, hideThinkingBlock = false, markdownTheme = getMarkdownTheme(), hiddenThinkingLabel = "Thinking...", outputPad = 1, markdownTransformers = [], messageId = undefined, timestamp = undefined) {
     super();
     this.#hides = hideThinkingBlock;
     this.#markdown = markdownTheme;
     this.#label = hiddenThinkingLabel;
     this.#pad = outputPad;
     this.#transformers = markdownTransformers;
+    this.#stored = { messageId, timestamp };
     if (message) this.updateContent(message);
   }
   updateContent(message, isStreaming = this.#isStreaming) {
@@ -122,7 +136,7 @@ export class AssistantMessageComponent extends Container {
     let thinkingIndex = 0;
     parts.forEach(({ type, text }, index) => {
       if (type === "text") {
-        this.addChild(new Markdown(text, this.#pad, 0, this.#markdown, undefined, { transform: transformer("assistant", this.#isStreaming, this.#transformers) }));
+        this.addChild(new Markdown(text, this.#pad, 0, this.#markdown, undefined, { transform: transformer("assistant", this.#isStreaming, this.#transformers, this.#stored) }));
         return;
       }
       this.addChild(this.#renderThinking(text, thinkingIndex++));
@@ -135,7 +149,7 @@ export class AssistantMessageComponent extends Container {
   }
   #renderThinking(text, index) {
     const isHidden = this.#changed.get(index) ?? this.#hides;
-    const options = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers) };
+    const options = { transform: transformer("assistant-thinking", this.#isStreaming, this.#transformers, this.#stored) };
     const shown = isHidden
       ? new Text(theme.italic(theme.fg("thinkingText", this.#label)), this.#pad, 0)
       : new Markdown(text, this.#pad, 0, this.#markdown, { color: color("thinkingText"), italic: true }, options);

@@ -104,3 +104,50 @@ export const run = () => {
         ])
     );
 }
+
+#[tokio::test]
+async fn settings_have_accessors_with_defaults_and_limits() {
+    let source = r#"
+import { SettingsManager } from "@earendil-works/pi-coding-agent";
+const fails = (make) => { try { make(); return false; } catch { return true; } };
+export const run = () => {
+  const empty = SettingsManager.inMemory();
+  const settings = SettingsManager.inMemory({
+    tuiMode: "regular", outputPad: 7, quietStartup: "header", theme: "light/dark", defaultTools: ["+codemode", "-write", 3],
+    terminal: { images: false, imageWidthCells: 0 }, fullscreenWheelScrollLines: 500, httpIdleTimeoutMs: "disabled",
+    compaction: { reserveTokens: 5, modelOverrides: { "p/m": { keepRecentTokens: 7 } } }, retry: { maxRetries: 9 },
+    extensions: ["a.ts"], modelThinkingLevels: { "p/m": "high" }, sessionShareDestination: "nowhere",
+  });
+  const bad = SettingsManager.inMemory({ compaction: { reserveTokens: -1 }, httpIdleTimeoutMs: "soon" });
+  const defaults = [empty.getTuiMode(), empty.getOutputPad(), empty.getShowImages(), empty.getDefaultTools() ?? null, empty.getFullscreenScrollbar(),
+    empty.getCacheWarmingMode(), empty.getMermaidRenderingMode(), empty.getExtensionPaths(), empty.getHttpIdleTimeoutMs(), empty.getQuietStartup(),
+    empty.getSessionShareDestination(), empty.getTheme() ?? null, empty.getProviderRetrySettings().maxRetryDelayMs, empty.getWarnings()];
+  const values = [settings.getTuiMode(), settings.getOutputPad(), settings.getQuietStartup(), settings.getTheme() ?? null, settings.getThemeSetting(),
+    settings.getDefaultTools(), settings.getTerminalCapabilityOverrides(), settings.getImageWidthCells(), settings.getFullscreenWheelScrollLines(),
+    settings.getHttpIdleTimeoutMs(), settings.getCompactionSettings({ provider: "p", id: "m" }), settings.getRetrySettings().maxRetries,
+    settings.getExtensionPaths(), settings.getModelThinkingLevel("p", "m"), settings.getSessionShareDestination()];
+  settings.setShowImages(false);
+  settings.setEditorPaddingX(9);
+  settings.setProjectSkillPaths(["s"]);
+  settings.setExtensionChangelogVersion("k", "1.0");
+  const id = settings.getOrCreateDeviceId();
+  return {
+    defaults,
+    values,
+    changed: [settings.getShowImages(), settings.getEditorPaddingX(), settings.getSkillPaths(), settings.getExtensionChangelogVersion("k"),
+      settings.getOrCreateDeviceId() === id, settings.getSettings().terminal.showImages, settings.getGlobalSettings().terminal.showImages ?? null],
+    invalid: [() => bad.getCompactionReserveTokens(), () => bad.getHttpIdleTimeoutMs()].map(fails),
+  };
+};"#;
+    let compaction = json!({"enabled": true, "reserveTokens": 5, "keepRecentTokens": 7});
+    let tools = json!(["read", "bash", "edit", "codemode"]);
+    assert_eq!(
+        run(source).await,
+        json!({
+            "defaults": ["fullscreen", 1, true, null, "auto", "streaming", "streaming", [], 300_000, false, "auto", null, 60_000, {}],
+            "values": ["regular", 1, "header", null, "light/dark", tools, {"images": null}, 1, 100, 0, compaction, 9, ["a.ts"], "high", "auto"],
+            "changed": [false, 3, ["s"], "1.0", true, false, null],
+            "invalid": [true, true],
+        })
+    );
+}

@@ -153,7 +153,10 @@ impl Backend for AgentSession {
         call: PendingToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
-        Box::pin(self.0.participants.tool_call(call, cancel))
+        Box::pin(async move {
+            self.tools().follow_routed_model();
+            self.0.participants.tool_call(call, cancel).await
+        })
     }
 
     fn after_tool_call<'a>(

@@ -256,8 +256,9 @@ impl<'session> ToolsAndPrompt<'session> {
             self.session.selection().model(),
             self.session.selection().thinking_level(),
         );
+        let limits_model = self.session.selection().limits_model();
         let state = self.session.0.state();
-        state.tools.set_image_policy_for(model.as_deref());
+        state.tools.set_image_policy_for(limits_model.as_deref());
         state.tools.session_variables().set(Some(SessionVariables {
             session_id,
             session_file,
@@ -267,8 +268,17 @@ impl<'session> ToolsAndPrompt<'session> {
         }));
     }
 
+    /// Applies the image limits of the model that answered last, if the selected one is virtual.
+    pub(super) fn follow_routed_model(self) {
+        if let Some(routed) = self.session.selection().routed_model() {
+            let state = self.session.0.state();
+            state.tools.set_image_policy_for(Some(&routed.model));
+        }
+    }
+
     /// Returns the image limits of the model.
     pub(super) fn image_limits(self) -> Option<ImageResizeLimits> {
+        self.follow_routed_model();
         self.session.0.state().tools.image_policy().limits
     }
 }

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use futures_util::future::BoxFuture;
 use pi_auth::{LoginInteraction, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
@@ -11,8 +13,8 @@ use pi_host::{
     InputVerdict, Participants, Persist, SessionRuntime, UserInput,
 };
 use pi_http::HttpClient;
-use pi_protocol::{LoginEvent, LoginPrompt};
-use pi_providers::FauxResponse;
+use pi_protocol::{LoginEvent, LoginPrompt, Modality};
+use pi_providers::{FauxModel, FauxProvider, FauxResponse};
 use pretty_assertions::assert_eq;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -246,6 +248,13 @@ async fn a_provider_of_an_extension_supports_sign_in() {
         matches!(&shown[0], LoginEvent::AuthUrl { url, .. } if url == "https://corp.example/login")
     );
     assert!(matches!(&shown[1], LoginEvent::Progress { message } if message == "typed, second"));
+    let LoginEvent::DeviceCode { on_confirm, .. } = &shown[2] else {
+        panic!("{shown:?}");
+    };
+    assert_eq!(
+        (on_confirm.open_browser, on_confirm.copy_code),
+        (true, false)
+    );
     assert_eq!(credential.access.expose_secret(), "a1");
     let key = |credential: &_| {
         let auth = flow.request_auth(credential);
@@ -428,6 +437,74 @@ async fn a_change_of_an_extension_is_visible_when_its_call_returns() {
 }
 
 #[tokio::test]
+async fn a_provider_of_an_extension_reports_its_stream_events() {
+    let source = include_str!("extensions/providers.ts");
+    let harness = ExtensionHarness::new(&[("providers.ts", source)]).await;
+    let session = harness.runtime.session();
+    let model = session.models().model("own", "first").unwrap();
+    session
+        .selection()
+        .set_model(model, Persist::Session)
+        .await
+        .unwrap();
+    prompt(&session, "go").await;
+    let messages = session.history().messages().unwrap();
+    let answer = json!(messages.last().unwrap());
+    assert_eq!(answer["content"][0]["text"], "own answer");
+    assert_eq!(
+        harness.written(),
+        json!([["own", "own-api", "first", {"step": 1}], ["own", "own-api", "first", {"step": 2}]])
+    );
+}
+
+#[tokio::test]
+async fn a_provider_of_an_extension_refreshes_models_of_all_types() {
+    let source = include_str!("extensions/providers.ts");
+    let harness = ExtensionHarness::new(&[("providers.ts", source)]).await;
+    let url = "https://own.example";
+    let listed =
+        |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| format!("{id} {url}")).collect() };
+    assert_eq!(
+        harness.run("/types").await,
+        json!({"chat": listed(&["first", "second"]), "image": listed(&["new"])})
+    );
+}
+
+#[tokio::test]
+async fn the_image_limits_of_the_routed_model_apply() {
+    let mut env = RuntimeTestEnv::new();
+    let blind = FauxModel {
+        reasoning: true,
+        input: vec![Modality::Text],
+        ..FauxModel::new("thinks")
+    };
+    env.faux = Arc::new(FauxProvider::echo().with_models([blind]));
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg==";
+    env.home
+        .write("project/a.png", BASE64.decode(pixel).unwrap());
+    let source = include_str!("extensions/virtual_models.ts");
+    let harness = ExtensionHarness::with(env, &[("router.ts", source)], |options| options).await;
+    let session = harness.runtime.session();
+    let auto = session.models().model("router", "auto").unwrap();
+    assert!(auto.input.contains(&Modality::Image));
+    session
+        .selection()
+        .set_model(auto, Persist::Session)
+        .await
+        .unwrap();
+    harness.env.faux.extend([
+        FauxResponse::tool_call("read", json!({"path": "a.png"})),
+        FauxResponse::text("seen"),
+    ]);
+    prompt(&session, "look").await;
+    let messages = json!(session.history().messages().unwrap());
+    let mut messages = messages.as_array().unwrap().iter();
+    let result = messages.find(|message| message["role"] == "toolResult");
+    let result = result.unwrap().to_string();
+    assert!(result.contains("does not support images"), "{result}");
+}
+
+#[tokio::test]
 async fn a_virtual_model_is_routed_for_every_request() {
     let source = include_str!("extensions/virtual_models.ts");
     let harness = ExtensionHarness::new(&[("router.ts", source)]).await;
@@ -445,6 +522,9 @@ async fn a_virtual_model_is_routed_for_every_request() {
     assert_eq!(routed.model.id, "thinks");
     assert_eq!(session.selection().model().unwrap().id, "auto");
     harness.run("/ask").await;
+    harness.env.faux.push("three");
+    let nested = harness.run("/nested").await;
+    assert_eq!(nested, json!(["auto", "thinks", "high"]));
     prompt(&session, "fail now").await;
     let results = harness.written();
     assert_eq!(results[0]["reason"], "user");
@@ -452,8 +532,9 @@ async fn a_virtual_model_is_routed_for_every_request() {
     assert_eq!(results[1]["reason"], "direct");
     assert_eq!(results[1]["roles"], json!(["user"]));
     assert_eq!(results[2], json!({"answered": "thinks", "text": "two"}));
-    assert_eq!(results[3]["state"], json!({"count": 1}));
-    assert_eq!(results[3]["previous"], "thinks");
+    assert_eq!(results[3]["reason"], "user");
+    assert_eq!(results[4]["state"], json!({"count": 1}));
+    assert_eq!(results[4]["previous"], "thinks");
     let messages = session.history().messages().unwrap();
     let failed = json!(messages.last().unwrap());
     assert_eq!(failed["errorMessage"], "no budget left");

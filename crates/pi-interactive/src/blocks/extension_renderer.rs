@@ -223,13 +223,23 @@ impl CustomRenderer {
 #[derive(Debug)]
 pub(crate) struct TextTransform {
     renderer: ExtensionRenderer,
+    /// The entry of a message that was read from the session file.
+    stored: Option<StoredEntry>,
     texts: Vec<String>,
 }
 
+/// ID and timestamp of an entry in the session file.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredEntry {
+    pub(crate) id: String,
+    pub(crate) timestamp: String,
+}
+
 impl TextTransform {
-    pub(crate) fn new(bridge: ExtensionUiBridge) -> Self {
+    pub(crate) fn new(bridge: ExtensionUiBridge, stored: Option<StoredEntry>) -> Self {
         Self {
             renderer: ExtensionRenderer::new(bridge),
+            stored,
             texts: Vec::new(),
         }
     }
@@ -256,11 +266,17 @@ impl TextTransform {
         (revision, is_streaming): (u64, bool),
         parts: impl Iterator<Item = (&'static str, &'part str)>,
     ) {
+        let stored = self.stored.as_ref();
         self.renderer.request(width, ctx, revision, || {
             let parts = parts.map(|(kind, text)| json!({ "messageType": kind, "text": text }));
             DrawSubject::Texts {
                 parts: Value::Array(parts.collect()),
-                shared: json!({ "isStreaming": is_streaming, "availableWidth": width }),
+                shared: json!({
+                    "isStreaming": is_streaming,
+                    "availableWidth": width,
+                    "messageId": stored.map(|entry| &entry.id),
+                    "timestamp": stored.map(|entry| &entry.timestamp),
+                }),
             }
         });
     }

@@ -5,7 +5,7 @@
 
 use std::any::Any;
 
-use pi_host::{ComponentId, OverlayExtent, OverlayPlacement};
+use pi_host::{BlockedStatus, ComponentId, OverlayExtent, OverlayPlacement};
 use pi_tui::{
     BlockId, FocusFallback, FocusTarget, Liveness, OverlayAnchor, OverlayId, OverlayMargin,
     OverlayOptions, OverlayPosition, OverlayWidth,
@@ -44,6 +44,8 @@ struct ExtensionOverlay {
 #[derive(Debug, Default)]
 pub(super) struct ExtensionSlots {
     customs: Vec<(ComponentId, BlockId)>,
+    /// What components in place of the prompt wait for.
+    blocked: Vec<(ComponentId, BlockedStatus)>,
     editor: Option<(ComponentId, BlockId)>,
     footer: Option<(ComponentId, BlockId)>,
     bottom: Vec<(ComponentId, BlockId)>,
@@ -70,11 +72,21 @@ impl ExtensionSlots {
 
 impl AppScreen {
     /// Shows a component temporarily in place of the prompt.
-    pub(crate) fn mount_custom(&mut self, view: ExtensionView) {
+    pub(crate) fn mount_custom(&mut self, view: ExtensionView, blocked: Option<BlockedStatus>) {
         let id = view.id();
         let block = self.insert_at_prompt(view);
         self.extensions.customs.push((id, block));
+        self.extensions
+            .blocked
+            .extend(blocked.map(|status| (id, status)));
         self.update_front();
+    }
+
+    /// Returns what the newest component in place of the prompt waits for.
+    pub(crate) fn blocked(&self) -> Option<&BlockedStatus> {
+        let (newest, _) = self.extensions.customs.last()?;
+        let mut blocked = self.extensions.blocked.iter();
+        blocked.find_map(|(id, status)| (id == newest).then_some(status))
     }
 
     /// Shows an extension's editor in place of the prompt.
@@ -139,6 +151,7 @@ impl AppScreen {
         let slots = &mut self.extensions;
         let is_other = |known: &(ComponentId, BlockId)| known.0 != id;
         slots.customs.retain(is_other);
+        slots.blocked.retain(|(known, _)| *known != id);
         slots.bottom.retain(is_other);
         slots.editor = slots.editor.filter(is_other);
         let had_footer = slots.footer.is_some();

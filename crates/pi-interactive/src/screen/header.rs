@@ -1,6 +1,6 @@
 //! The header at the top of the transcript: program name, key hints, loaded resources.
 
-use pi_tui::{ColorToken, Lines, wrap_text};
+use pi_tui::{ColorToken, Lines, visible_width, wrap_text};
 use pi_views::keys;
 use pi_views::theme::ui_theme::RenderContext;
 
@@ -9,12 +9,20 @@ use crate::blocks::{BlockCanvas, clean, clean_line};
 
 const INDENT: &str = "  ";
 
+/// The letter pi, in two lines of half blocks.
+const LOGO: [&str; 2] = ["▀█▀█", " █ █"];
+
+/// Width of the logo and the space after it.
+const LOGO_WIDTH: usize = 5;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeaderData {
     /// As printed by `--version`.
     pub(crate) version: String,
     /// Whether the name and the key hints are omitted.
     pub(crate) quiet: bool,
+    /// Whether the terminal draws half blocks without gaps.
+    pub(crate) has_logo: bool,
     /// Loaded resources, such as skills.
     pub(crate) sections: Vec<HeaderSection>,
 }
@@ -104,19 +112,39 @@ impl HeaderBlock {
         let ctx = canvas.ctx;
         let name = ctx.style(ColorToken::Accent).bold().apply("pi");
         let version = clean_line(&format!(" v{}", self.data.version));
-        canvas.styled(&format!("{name}{}", ctx.paint(ColorToken::Dim, &version)));
         let (short, long) = hints(ctx);
+        let first = if self.expanded {
+            long.first().map_or(0, |hint| visible_width(hint))
+        } else {
+            visible_width(&short.join(" · "))
+        };
+        let has_logo = self.data.has_logo && canvas.width() >= LOGO_WIDTH + first;
+        let [top, bottom] = if has_logo {
+            LOGO.map(|row| format!("{} ", ctx.paint(ColorToken::Accent, row)))
+        } else {
+            [const { String::new() }; 2]
+        };
+        canvas.styled(&format!(
+            "{top}{name}{}",
+            ctx.paint(ColorToken::Dim, &version)
+        ));
         if self.expanded {
-            for hint in long {
-                let (key, what) = hint.split_once(' ').unwrap_or((&hint, ""));
+            for (index, hint) in long.iter().enumerate() {
+                let (key, what) = hint.split_once(' ').unwrap_or((hint, ""));
+                let margin = match index {
+                    0 => bottom.as_str(),
+                    _ if has_logo => "     ",
+                    _ => "",
+                };
                 canvas.styled(&format!(
-                    "{} {}",
+                    "{margin}{} {}",
                     ctx.paint(ColorToken::Dim, key),
                     ctx.paint(ColorToken::Muted, what)
                 ));
             }
         } else {
-            canvas.text(ColorToken::Muted, &short.join(" · "));
+            let hints = ctx.paint(ColorToken::Muted, &short.join(" · "));
+            canvas.styled(&format!("{bottom}{hints}"));
         }
     }
 
@@ -201,6 +229,7 @@ mod tests {
         HeaderBlock::new(HeaderData {
             version: "1.2.3".to_owned(),
             quiet,
+            has_logo: true,
             sections: vec![HeaderSection {
                 title: "Skills".to_owned(),
                 names: vec!["baking".to_owned(), "knit\x1b[2Jting".to_owned()],
@@ -216,8 +245,8 @@ mod tests {
             shown(&mut header(false), 80),
             [
                 "",
-                " pi v1.2.3",
-                " escape interrupt · ctrl+c clear/exit · / commands · ! shell · ctrl+o more",
+                " ▀█▀█ pi v1.2.3",
+                "  █ █ escape interrupt · ctrl+c clear/exit · / commands · ! shell · ctrl+o more",
                 "",
                 "[Skills]",
                 "  baking, knitting",
@@ -226,11 +255,19 @@ mod tests {
     }
 
     #[test]
+    fn the_name_stays_where_the_logo_cannot_be_drawn() {
+        let mut plain = header(false);
+        plain.data.has_logo = false;
+        assert_eq!(shown(&mut plain, 90).get(1).unwrap(), " pi v1.2.3");
+        assert_eq!(shown(&mut header(false), 60).get(1).unwrap(), " pi v1.2.3");
+    }
+
+    #[test]
     fn the_long_form_lists_all_keys_and_paths() {
         let mut header = header(false);
         header.set_expanded(true);
         let lines = shown(&mut header, 80);
-        assert!(lines.contains(&" ctrl+p/shift+ctrl+p cycle models".to_owned()));
+        assert!(lines.contains(&"      ctrl+p/shift+ctrl+p cycle models".to_owned()));
         assert!(lines.contains(&"  baking  ~/skills/baking".to_owned()));
     }
 

@@ -1,5 +1,6 @@
 //! The state of the session as terminals show it (program status protocol).
 
+use pi_host::{BlockedReason, BlockedStatus};
 use pi_protocol::{AgentEvent, AgentMessage, CompactionReason, SessionEvent, StopReason};
 use pi_tui::{BlockedKind, ProgramState, ProgramStatus};
 
@@ -22,6 +23,8 @@ pub(crate) enum WaitingFor<'a> {
     Answer(&'a str),
     /// The sign-in of a provider.
     SignIn(&'a str),
+    /// A component of an extension that states what it waits for.
+    Component(&'a BlockedStatus),
 }
 
 impl RunStatus {
@@ -95,6 +98,14 @@ impl RunStatus {
             }
             WaitingFor::Answer(title) => {
                 return with(ProgramState::Blocked(BlockedKind::Question), title);
+            }
+            WaitingFor::Component(blocked) => {
+                let kind = match blocked.kind {
+                    BlockedReason::Question => BlockedKind::Question,
+                    BlockedReason::Permission => BlockedKind::Permission,
+                    BlockedReason::Auth => BlockedKind::Auth,
+                };
+                return with(ProgramState::Blocked(kind), &blocked.message);
             }
             WaitingFor::Nothing => {}
         }
@@ -193,6 +204,14 @@ mod tests {
         let current = status.current(Some("name"), WaitingFor::Answer("Sure?"));
         assert_eq!(current.state, ProgramState::Blocked(BlockedKind::Question));
         assert_eq!(current.message.as_deref(), Some("Sure?"));
+        let blocked = BlockedStatus {
+            kind: BlockedReason::Permission,
+            message: "Allow it?".to_owned(),
+        };
+        let current = status.current(Some("name"), WaitingFor::Component(&blocked));
+        let expected = ProgramState::Blocked(BlockedKind::Permission);
+        assert_eq!(current.state, expected);
+        assert_eq!(current.message.as_deref(), Some("Allow it?"));
         let current = status.current(Some("name"), WaitingFor::Nothing);
         assert_eq!(current.message.as_deref(), Some("name"));
     }

@@ -76,7 +76,7 @@ impl Transcript {
                 });
             }
             None if !complete.is_blank() => {
-                let transform = extension_rendering::for_texts(&self.bridge);
+                let transform = extension_rendering::for_texts(&self.bridge, None);
                 self.push(document, complete.transformed_by(transform));
             }
             None => {}
@@ -124,7 +124,7 @@ impl Transcript {
         match self.assistant {
             Some(id) => id,
             None => {
-                let transform = extension_rendering::for_texts(&self.bridge);
+                let transform = extension_rendering::for_texts(&self.bridge, None);
                 let id = self.push(
                     document,
                     AssistantMessageBlock::arriving().transformed_by(transform),

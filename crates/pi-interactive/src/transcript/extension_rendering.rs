@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Transcript;
 use crate::blocks::{
-    AssistantMessageBlock, CallRenderer, CustomBlock, CustomRenderer, TextTransform, ToolCallBlock,
-    UserBlock,
+    AssistantMessageBlock, CallRenderer, CustomBlock, CustomRenderer, StoredEntry, TextTransform,
+    ToolCallBlock, UserBlock,
 };
 use crate::extensions::bridge::ExtensionUiBridge;
 
@@ -106,10 +106,14 @@ pub(super) fn for_entry(
     })
 }
 
-/// Returns the text transform, if an extension registered one.
-pub(super) fn for_texts(bridge: &ExtensionUiBridge) -> Option<TextTransform> {
+/// Returns the text transform, if an extension registered one. `stored` is the entry of a message that was read
+/// from the session file.
+pub(super) fn for_texts(
+    bridge: &ExtensionUiBridge,
+    stored: Option<&StoredEntry>,
+) -> Option<TextTransform> {
     let transforms = bridge.link()?.transforms_markdown();
-    transforms.then(|| TextTransform::new(bridge.clone()))
+    transforms.then(|| TextTransform::new(bridge.clone(), stored.cloned()))
 }
 
 fn renders_message(bridge: &ExtensionUiBridge, custom_type: &str) -> bool {

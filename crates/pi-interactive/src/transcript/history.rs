@@ -16,7 +16,8 @@ use super::extension_rendering;
 use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::{
     AssistantMessageBlock, BashExecutionBlock, CallRenderer, CostBlock, CostNotice, CustomBlock,
-    SkillBlock, SkillCall, Summarized, SummaryBlock, ToolCallBlock, UserBlock,
+    SkillBlock, SkillCall, StoredEntry, Summarized, SummaryBlock, TextTransform, ToolCallBlock,
+    UserBlock,
 };
 use crate::extensions::bridge::ExtensionUiBridge;
 use crate::session::history::SessionHistory;
@@ -52,6 +53,8 @@ pub(super) struct HistoryBuilder {
     open: HashMap<String, usize>,
     /// Blocks drawn by extensions, by component ID.
     rows: Vec<(ComponentId, usize)>,
+    /// The entry of the message that is being added; live messages have none.
+    stored: Option<StoredEntry>,
 }
 
 pub(super) struct HistoryBlocks {
@@ -111,12 +114,24 @@ impl HistoryBuilder {
             blocks: Vec::new(),
             open: HashMap::new(),
             rows: Vec::new(),
+            stored: None,
         }
+    }
+
+    fn transform(&self) -> Option<TextTransform> {
+        extension_rendering::for_texts(&self.bridge, self.stored.as_ref())
     }
 
     pub(super) fn add_entry(&mut self, entry: &Entry) {
         match &entry.body {
-            EntryBody::Message(message) => self.add_message(message),
+            EntryBody::Message(message) => {
+                self.stored = Some(StoredEntry {
+                    id: entry.id.to_string(),
+                    timestamp: entry.timestamp.clone(),
+                });
+                self.add_message(message);
+                self.stored = None;
+            }
             EntryBody::Compaction(compaction) => {
                 let tokens_before = compaction.tokens_before;
                 let summarized = Summarized::Compaction { tokens_before };
@@ -181,20 +196,20 @@ impl HistoryBuilder {
         let text = content.joined_text();
         let Some(call) = SkillCall::parse(&text) else {
             if let Some(block) = UserBlock::new(content) {
-                self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
+                self.add(block.transformed_by(self.transform()));
             }
             return;
         };
         self.add(SkillBlock::new(&call));
         if let Some(block) = UserBlock::of_text(call.message) {
-            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
+            self.add(block.transformed_by(self.transform()));
         }
     }
 
     fn add_answer(&mut self, answer: &AssistantMessage) {
         let block = AssistantMessageBlock::of(answer);
         if !block.is_blank() {
-            self.add(block.transformed_by(extension_rendering::for_texts(&self.bridge)));
+            self.add(block.transformed_by(self.transform()));
         }
         let cancel_reason = ended_early(answer);
         for call in answer.tool_calls() {

@@ -1,5 +1,6 @@
 //! Inline content: the text of paragraphs, headings and table cells.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
@@ -50,17 +51,20 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
     ) {
         match event {
             Event::Text(part) => {
+                let part = self.restored(&part, range);
                 let before = self.source.get(..range.start).unwrap_or_default();
                 if self.keep_escapes && before.ends_with('\\') {
                     push_text(text, "\\");
                 }
                 push_text(text, &part);
             }
-            Event::Code(code) => text.push(Inline::Code(code.to_string())),
+            Event::Code(code) => text.push(Inline::Code(self.restored(&code, range).into())),
             Event::InlineMath(math) | Event::DisplayMath(math) => {
-                text.push(Inline::Math(math.to_string()));
+                text.push(Inline::Math(self.restored(&math, range).into()));
             }
-            Event::Html(html) | Event::InlineHtml(html) => push_text(text, &html),
+            Event::Html(html) | Event::InlineHtml(html) => {
+                push_text(text, &self.restored(&html, range));
+            }
             Event::SoftBreak | Event::HardBreak => text.push(Inline::Break),
             Event::TaskListMarker(done) => self.task = Some(done),
             Event::FootnoteReference(label) => push_text(text, &format!("[^{label}]")),
@@ -89,18 +93,31 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
                         } else {
                             ""
                         };
+                        let url = self.restored(&dest_url, range);
                         text.push(Inline::Link {
-                            url: format!("{mail}{dest_url}"),
+                            url: format!("{mail}{url}"),
                             text: inside,
                         });
                     }
                     Tag::Image { dest_url, .. } => text.push(Inline::Link {
-                        url: dest_url.to_string(),
+                        url: self.restored(&dest_url, range).into(),
                         text: inside,
                     }),
                     _ => text.extend(inside),
                 }
             }
+        }
+    }
+
+    /// Returns the text of an event as it was written.
+    pub(super) fn restored<'part>(
+        &self,
+        part: &'part str,
+        range: &Range<usize>,
+    ) -> Cow<'part, str> {
+        match self.masked {
+            Some(masked) => masked.restore(part, range),
+            None => Cow::Borrowed(part),
         }
     }
 

@@ -73,14 +73,16 @@ impl OAuthSession {
         };
         prompt.show_url(url.as_str()).await;
         let code = tokio::select! {
-            code = server.wait() => {
-                let code = code.map_err(|error| SignInError::Failed(error.to_string()))?;
-                ReceivedCode { code: code.code, issuer: code.issuer }
-            }
+            // The prompt is shown first, even if the browser is faster.
+            biased;
             pasted = prompt.redirect_url() => {
                 let pasted = pasted.filter(|text| !text.trim().is_empty());
                 let pasted = pasted.ok_or(SignInError::Canceled)?;
                 parse_redirect(&pasted, &secret, &request.redirect)?
+            }
+            code = server.wait() => {
+                let code = code.map_err(|error| SignInError::Failed(error.to_string()))?;
+                ReceivedCode { code: code.code, issuer: code.issuer }
             }
         };
         request.code = Some(code);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pi_protocol::McpState;
 use tokio::sync::watch;
 
 use super::{ManagedServer, ReportScope, ServersState};
@@ -90,6 +91,7 @@ impl ServersState {
     /// Applies changes of a connection until another one replaces it.
     async fn follow(self: &Arc<Self>, name: &str, connection: &McpConnection) {
         let mut status = connection.watch();
+        let mut known = status.borrow().clone();
         let mut others = self.changes.subscribe();
         loop {
             // Checked before waiting: the session may have ended while the server connected.
@@ -106,8 +108,16 @@ impl ServersState {
                     if changed.is_err() {
                         return;
                     }
-                    status.borrow_and_update();
-                    self.connection_changed(name, connection);
+                    let current = status.borrow_and_update().clone();
+                    let is_list = known.state == McpState::Connected
+                        && current.state == McpState::Connected
+                        && !Arc::ptr_eq(&known.tools, &current.tools);
+                    known = current;
+                    if is_list {
+                        self.list_changed(name, connection);
+                    } else {
+                        self.connection_changed(name, connection);
+                    }
                     self.prompts_changed(name, connection).await;
                 }
                 _ = others.changed() => {}

@@ -9,7 +9,7 @@ use pi_packages::PackageError;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::test_env::{PackageTestEnv, listing, package};
+use crate::test_env::{PackageTestEnv, addresses, listing, package, temporary};
 
 /// A repository with the source `h.x/o/NAME`.
 struct Repository(PathBuf);
@@ -180,6 +180,37 @@ async fn refs_are_branches_tags_and_commits() {
         .await;
     assert!(error.is_err());
     assert_eq!(read(&env, "a.txt"), "three");
+}
+
+#[tokio::test]
+async fn temporary_checkouts_follow_their_ref() {
+    let env = PackageTestEnv::new();
+    let repository = Repository::create(&env, "o/tools");
+    let first = repository.commit(&[("a.txt", "one")]);
+    let Some(daemon) = Repository::daemon(&env) else {
+        return;
+    };
+    let installer = env.installer();
+    let source = daemon.source("tools");
+    let branch = format!("{source}@main");
+    let commit = format!("{source}@{first}");
+    let sources = [source.as_str(), &branch, &commit];
+    let content = |source: &str| {
+        let dir = env.installed_at(&temporary(source));
+        fs::read_to_string(dir.join("a.txt")).unwrap()
+    };
+    for source in sources {
+        installer.install(&temporary(source)).await.unwrap();
+        assert_eq!(content(source), "one");
+    }
+    repository.commit(&[("a.txt", "two")]);
+    assert!(!installer.refresh(&addresses(&[&commit])).await);
+    assert!(installer.refresh(&addresses(&sources)).await);
+    assert_eq!(sources.map(content), ["two", "two", "one"]);
+    // Without the server the checkouts stay as they are.
+    drop(daemon);
+    assert!(!installer.refresh(&addresses(&sources)).await);
+    assert_eq!(sources.map(content), ["two", "two", "one"]);
 }
 
 #[tokio::test]

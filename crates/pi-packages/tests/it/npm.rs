@@ -8,7 +8,7 @@ use pi_test_support::npm_archive;
 use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
-use crate::test_env::{PackageTestEnv, package};
+use crate::test_env::{PackageTestEnv, addresses, package, temporary};
 
 fn publish_packages(env: &PackageTestEnv) {
     let registry = &env.registry;
@@ -344,6 +344,67 @@ async fn external_package_manager_is_used() {
         )
     );
     assert!(env.registry.requests().is_empty());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn an_update_without_effect_is_reported() {
+    let env = PackageTestEnv::new();
+    env.registry.publish("moving", "1.0.0", &json!({}), &[]);
+    env.install("npm:moving").await.unwrap();
+    env.registry.publish("moving", "1.1.0", &json!({}), &[]);
+    let script = env.home.write("manager.sh", "exit 0\n");
+    let stale = PackageInstaller::new(InstallerOptions {
+        npm_command: Some(vec!["sh".to_owned(), script.to_string_lossy().into_owned()]),
+        ..env.options()
+    });
+    stale.update(&[package("npm:moving")]).await.unwrap();
+    let notes = env.notes.lock().unwrap().join("\n");
+    assert!(
+        notes.contains("npm:moving is still 1.0.0, although the registry has 1.1.0"),
+        "{notes}"
+    );
+    env.notes.lock().unwrap().clear();
+    env.installer()
+        .update(&[package("npm:moving")])
+        .await
+        .unwrap();
+    assert!(
+        env.read("node_modules/moving/package.json")
+            .contains("1.1.0")
+    );
+    assert!(env.notes.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn temporary_packages_are_refreshed() {
+    let env = PackageTestEnv::new();
+    let publish = |version: &str| {
+        let files = [("v.txt", version)];
+        env.registry.publish("moving", version, &json!({}), &files);
+    };
+    let installer = env.installer();
+    let version_of = |source: &str| {
+        let package = temporary(source);
+        let dir = env.installed_at(&package);
+        fs::read_to_string(dir.join("v.txt")).unwrap()
+    };
+    publish("1.0.0");
+    for source in ["npm:moving@1.0.0", "npm:moving@^1", "npm:moving"] {
+        installer.install(&temporary(source)).await.unwrap();
+    }
+    assert!(!installer.refresh(&addresses(&["npm:moving"])).await);
+    publish("1.1.0");
+    publish("2.0.0");
+    assert!(!installer.refresh(&addresses(&["npm:moving@1.0.0"])).await);
+    assert_eq!(version_of("npm:moving"), "1.0.0");
+    assert!(installer.refresh(&addresses(&["npm:moving@^1"])).await);
+    assert_eq!(version_of("npm:moving"), "1.1.0");
+    assert!(installer.refresh(&addresses(&["npm:moving"])).await);
+    assert_eq!(version_of("npm:moving"), "2.0.0");
+    // A failed check keeps the copy.
+    assert!(!installer.refresh(&addresses(&["npm:moving@nowhere"])).await);
+    assert_eq!(version_of("npm:moving"), "2.0.0");
 }
 
 #[tokio::test]

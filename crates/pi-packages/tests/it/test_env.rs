@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use pi_config::{AgentDir, PackageAddress};
+use pi_config::{AgentDir, PackageAddress, PackageLocations};
 use pi_env::Env;
 use pi_packages::{
     ConfiguredPackage, InstallProgress, InstallerOptions, PackageError, PackageInstaller,
@@ -74,6 +74,17 @@ impl PackageTestEnv {
         self.home.path().join(path)
     }
 
+    /// Returns where a package is installed.
+    pub(crate) fn installed_at(&self, package: &ConfiguredPackage) -> PathBuf {
+        let options = self.options();
+        let locations = PackageLocations {
+            agent_dir: &options.agent_dir,
+            cwd: &options.cwd,
+            env: &options.env,
+        };
+        locations.install_path(&package.address, package.scope)
+    }
+
     /// Reads a file in the user's npm directory.
     pub(crate) fn read(&self, path: &str) -> String {
         let path = self.path("agent/npm").join(path);
@@ -91,6 +102,19 @@ pub(crate) fn package(source: &str) -> ConfiguredPackage {
         address: PackageAddress::parse(source).unwrap(),
         scope: SourceScope::User,
     }
+}
+
+/// A package named on the command line.
+pub(crate) fn temporary(source: &str) -> ConfiguredPackage {
+    ConfiguredPackage {
+        scope: SourceScope::Temporary,
+        ..package(source)
+    }
+}
+
+pub(crate) fn addresses(sources: &[&str]) -> Vec<PackageAddress> {
+    let sources = sources.iter();
+    sources.map(|source| package(source).address).collect()
 }
 
 /// Lists the files below a directory, as relative paths.

@@ -19,7 +19,7 @@ pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<St
     let configured = UpdateCommand::of(&packages.settings.settings(), env);
     let Some(channel) = channel(packages.settings, env) else {
         if let Some(command) = configured.filter(|command| !command.needs_release()) {
-            return command.run(&release()).await;
+            return command.run(None).await;
         }
         return Err(
             Failure::new("this build of pi cannot update itself: it has no release feed")
@@ -40,7 +40,7 @@ pub(super) async fn update_pi(packages: &Packages<'_>, force: bool) -> Result<St
         return Ok(format!("pi {} is the latest release\n", release()));
     }
     if let Some(command) = configured {
-        return command.run(&news.version).await;
+        return command.run(Some(&news.version)).await;
     }
     if let Some(notes) = &news.notes {
         notice(notes.trim());

@@ -73,6 +73,18 @@ impl MissingPackageInstaller for StartupInstaller {
             problems
         })
     }
+
+    fn refresh<'a>(
+        &'a self,
+        packages: &'a [PackageAddress],
+        cwd: &'a Path,
+        settings: &'a SettingsStore,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let installer = installer(&self.agent_dir, cwd, &self.env, settings);
+            installer.refresh(packages).await
+        })
+    }
 }
 
 /// Returns the packages in the user and project settings. Invalid sources are reported when they are loaded.

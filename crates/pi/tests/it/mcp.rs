@@ -53,6 +53,30 @@ while read -r line; do
 done
 "#;
 
+/// Announces another tool during the first call, and answers the call when the new list has been read.
+const GROWING_SERVER: &str = r#"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+tool() { printf '{"name":"%s","inputSchema":{"type":"object"}}' "$1"; }
+tools=$(tool greet)
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*)
+      answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      answer "$id" "{\"tools\":[$tools]}"
+      if [ -n "$call" ]; then answer "$call" '{"content":[]}'; call=; fi ;;
+    *'"method":"tools/call"'*)
+      if [ "$tools" = "$(tool greet)" ]; then
+        tools="$tools,$(tool bloom)"; call=$id
+        printf '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n'
+      else
+        answer "$id" '{"content":[]}'
+      fi ;;
+  esac
+done
+"#;
+
 /// Writes the server and adds to an entry what starts it; returns the file with the processes that were started.
 fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
     write_script(context, entry, SERVER)
@@ -232,6 +256,26 @@ async fn a_server_that_floods_pi_with_messages_is_used() {
     assert!(!body.to_string().contains("mcp__tiny__large"));
     let lists = std::fs::read_to_string(lists).unwrap().lines().count();
     assert!(lists < 500, "the tools were read {lists} times");
+}
+
+#[tokio::test]
+async fn a_tool_announced_during_a_call_is_declared_one_request_later() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    context_with_server(&context, json!({"exposure": "direct"}));
+    context.home.write("server.sh", GROWING_SERVER);
+    let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let declares = requests.iter().map(|request| {
+        let body = String::from_utf8_lossy(&request.body);
+        body.contains("mcp__tiny__bloom")
+    });
+    assert_eq!(declares.collect::<Vec<_>>(), [false, false, true]);
 }
 
 #[tokio::test]

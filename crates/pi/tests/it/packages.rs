@@ -238,6 +238,29 @@ async fn startup_installs_missing_packages_and_skips_unavailable_ones() {
 }
 
 #[tokio::test]
+async fn packages_of_the_command_line_are_refreshed_at_start() {
+    let setup = PackageSetup::new(vec![text_reply("one"), text_reply("two")]).await;
+    let arguments = [
+        "--no-session",
+        "--model",
+        "mock/alpha",
+        "-e",
+        "npm:tool",
+        "-p",
+        "/greet",
+    ];
+    assert_eq!(setup.run(&arguments).await.stdout, "one\n");
+    let manifest = json!({"pi": {"prompts": ["./templates"]}});
+    let files = [("templates/greet.md", "Say goodbye.")];
+    setup.registry.publish("tool", "1.1.0", &manifest, &files);
+    assert_eq!(setup.run(&arguments).await.stdout, "two\n");
+    for (index, expected) in ["Say hello.", "Say goodbye."].into_iter().enumerate() {
+        let request = setup.context.server.wait_for_request(index).await.json();
+        assert!(request.to_string().contains(expected), "{request}");
+    }
+}
+
+#[tokio::test]
 async fn missing_packages_are_skipped_offline() {
     let setup = PackageSetup::new(vec![text_reply("hello")]).await;
     let settings = json!({"packages": ["npm:tool"]});

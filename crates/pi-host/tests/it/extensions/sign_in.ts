@@ -11,6 +11,7 @@ export default function (pi: any) {
         const typed = await callbacks.onPrompt({ message: "Code?" });
         const chosen = await callbacks.onSelect({ message: "Which?", options: [{ id: "first", label: "1" }, { id: "second", label: "2" }] });
         callbacks.onProgress(`${typed}, ${chosen}`);
+        callbacks.onDeviceCode({ userCode: "AB-CD", verificationUri: "https://corp.example/device", copyCodeOnConfirm: false });
         return { access: "a1", refresh: "r1", expires: 1, region: "eu" };
       },
       refreshToken: async (credentials: any) => ({ ...credentials, access: "a2" }),

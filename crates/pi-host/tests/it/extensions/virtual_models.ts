@@ -1,4 +1,5 @@
 // A router that answers with one of two models and counts the requests of users.
+import { createAgentSession, SessionManager } from "@earendil-works/pi-coding-agent";
 import { writeFileSync } from "node:fs";
 
 const seen = [];
@@ -24,6 +25,15 @@ export default function (pi) {
       const answer = await ctx.modelRegistry.completeSimple(ctx.model, { messages: [{ role: "user", content: "directly", timestamp: 1 }] }, {});
       seen.push({ answered: answer.model, text: answer.content[0].text });
       writeFileSync(`${ctx.cwd}/results.json`, JSON.stringify(seen));
+    },
+  });
+  pi.registerCommand("nested", {
+    handler: async (_args, ctx) => {
+      const { session } = await createAgentSession({ cwd: ctx.cwd, model: ctx.model, sessionManager: SessionManager.inMemory(ctx.cwd) });
+      await session.prompt("nested");
+      const { model, thinkingLevel } = session.routedModel ?? {};
+      writeFileSync(`${ctx.cwd}/results.json`, JSON.stringify([session.model?.id, model?.id, thinkingLevel]));
+      await session.dispose();
     },
   });
   pi.registerCommand("gone", { handler: async () => pi.unregisterVirtualModel("router", "auto") });

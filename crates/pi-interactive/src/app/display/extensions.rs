@@ -122,7 +122,7 @@ impl Display {
             }
             ComponentPlacement::Header => self.show_extension_header(id, key_release),
             ComponentPlacement::Footer => self.screen.mount_footer(view),
-            ComponentPlacement::Custom => self.screen.mount_custom(view),
+            ComponentPlacement::Custom { blocked } => self.screen.mount_custom(view, blocked),
             ComponentPlacement::Editor => {
                 self.editor_text = self.bridge.editor_text();
                 self.screen.mount_editor(view);

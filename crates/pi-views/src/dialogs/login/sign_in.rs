@@ -3,7 +3,7 @@
 //! URLs come from the provider's server. They are shown as text; only web URLs become links or are opened in
 //! the browser.
 
-use pi_protocol::{LoginEvent, LoginPrompt};
+use pi_protocol::{DeviceCodeActions, LoginEvent, LoginPrompt};
 use pi_tui::{
     ColorToken, Component, Input, InputContext, InputEvent, InputOutcome, MouseEvent, action,
     wrap_text,
@@ -44,7 +44,7 @@ enum SignInQuestion {
 
 enum SignInMessage {
     Url(String),
-    Code(String),
+    Code(String, DeviceCodeActions),
     Note(ColorToken, String),
 }
 
@@ -71,7 +71,7 @@ impl SignInView {
             .rev()
             .find_map(|message| match message {
                 SignInMessage::Url(url) => Some(url.as_str()),
-                SignInMessage::Code(_) | SignInMessage::Note(..) => None,
+                SignInMessage::Code(..) | SignInMessage::Note(..) => None,
             })
     }
 
@@ -116,6 +116,7 @@ impl SignInView {
             LoginEvent::DeviceCode {
                 user_code,
                 verification_uri,
+                on_confirm,
                 ..
             } => {
                 self.messages.clear();
@@ -124,7 +125,7 @@ impl SignInView {
                     "Open this page on any device and enter the code:".to_owned(),
                 ));
                 self.add_message(SignInMessage::Url(one_line(&verification_uri)));
-                self.add_message(SignInMessage::Code(one_line(&user_code)));
+                self.add_message(SignInMessage::Code(one_line(&user_code), on_confirm));
             }
             LoginEvent::Progress { message } => {
                 self.add_message(SignInMessage::Note(
@@ -172,23 +173,25 @@ impl SignInView {
         };
     }
 
-    fn code(&self) -> Option<&str> {
+    fn code(&self) -> Option<(&str, DeviceCodeActions)> {
         self.messages
             .iter()
             .rev()
             .find_map(|message| match message {
-                SignInMessage::Code(code) => Some(code.as_str()),
+                SignInMessage::Code(code, actions) => Some((code.as_str(), *actions)),
                 SignInMessage::Url(_) | SignInMessage::Note(..) => None,
             })
     }
 
-    /// Copies the device code and opens the page where it is entered.
+    /// Copies the device code and opens the page where it is entered, unless the provider does not want it.
     fn open_code_page(&self, sink: &mut IntentSink) {
-        let (Some(code), Some(url)) = (self.code(), self.url()) else {
+        let (Some((code, actions)), Some(url)) = (self.code(), self.url()) else {
             return;
         };
-        sink.send(Intent::CopyText(code.to_owned()));
-        if is_web(url) {
+        if actions.copy_code {
+            sink.send(Intent::CopyText(code.to_owned()));
+        }
+        if actions.open_browser && is_web(url) {
             sink.send(Intent::OpenUrl(url.to_owned()));
         }
     }
@@ -342,8 +345,16 @@ impl SignInView {
         let mut hints = Vec::new();
         if !matches!(self.question, SignInQuestion::Nothing) {
             hints.push(Hint::key(action::SELECT_CONFIRM, "send"));
-        } else if self.code().is_some() && self.failed.is_none() {
-            hints.push(Hint::key(action::SELECT_CONFIRM, "copy code and open page"));
+        } else if let Some((_, actions)) = self.code()
+            && self.failed.is_none()
+        {
+            let label = match (actions.copy_code, actions.open_browser) {
+                (true, true) => Some("copy code and open page"),
+                (true, false) => Some("copy code"),
+                (false, true) => Some("open page"),
+                (false, false) => None,
+            };
+            hints.extend(label.map(|label| Hint::key(action::SELECT_CONFIRM, label)));
         }
         if self.url().is_some() {
             hints.push(Hint::key(keys::MESSAGE_COPY, "copy URL"));
@@ -389,7 +400,7 @@ impl SignInView {
 fn paint_message(message: &SignInMessage, canvas: &mut DialogCanvas) {
     match message {
         SignInMessage::Note(token, text) => canvas.text(RowPriority::Content, *token, text),
-        SignInMessage::Code(code) => {
+        SignInMessage::Code(code, _) => {
             let code = canvas.bold(ColorToken::Warning, code);
             canvas.row(RowPriority::Focus, &format!("   {code}"));
         }

@@ -1,4 +1,6 @@
-use pi_protocol::{AuthSource, AuthStatus, LoginEvent, LoginOption, LoginPrompt};
+use pi_protocol::{
+    AuthSource, AuthStatus, DeviceCodeActions, LoginEvent, LoginOption, LoginPrompt,
+};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -234,6 +236,7 @@ fn a_code_is_shown_and_questions_are_answered() {
         verification_uri: "https://x.ai/device".to_owned(),
         interval_seconds: None,
         expires_in_seconds: None,
+        on_confirm: DeviceCodeActions::default(),
     }));
     tester.on_update(DialogUpdate::SignInPrompt(LoginPrompt::ManualCode {
         message: "Paste what the page shows, should nothing happen:".to_owned(),
@@ -255,6 +258,7 @@ fn enter_copies_the_code_and_opens_the_page() {
         verification_uri: "https://x.ai/device".to_owned(),
         interval_seconds: None,
         expires_in_seconds: None,
+        on_confirm: DeviceCodeActions::default(),
     }));
     let screen = tester.screen();
     assert!(screen.contains("copy code and open page"), "{screen}");
@@ -266,6 +270,34 @@ fn enter_copies_the_code_and_opens_the_page() {
             Intent::OpenUrl("https://x.ai/device".to_owned()),
         ]
     );
+}
+
+#[test]
+fn a_provider_may_refuse_either_action_of_enter() {
+    let url = Intent::OpenUrl("https://x.ai/device".to_owned());
+    let code = Intent::CopyText("WDJB-MJHT".to_owned());
+    for (open_browser, copy_code, hint, expected) in [
+        (true, false, "open page", vec![url.clone()]),
+        (false, true, "copy code", vec![code.clone()]),
+        (false, false, "", vec![]),
+    ] {
+        let mut tester = signing_in();
+        tester.on_update(DialogUpdate::SignIn(LoginEvent::DeviceCode {
+            user_code: "WDJB-MJHT".to_owned(),
+            verification_uri: "https://x.ai/device".to_owned(),
+            interval_seconds: None,
+            expires_in_seconds: None,
+            on_confirm: DeviceCodeActions {
+                open_browser,
+                copy_code,
+            },
+        }));
+        let screen = tester.screen();
+        assert!(screen.contains(hint), "{screen}");
+        assert!(!screen.contains("copy code and open page"), "{screen}");
+        tester.press("enter");
+        assert_eq!(tester.intents(), expected);
+    }
 }
 
 #[test]

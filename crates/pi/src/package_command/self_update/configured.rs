@@ -50,9 +50,9 @@ impl UpdateCommand {
             .collect()
     }
 
-    /// Runs the command in this terminal.
-    pub(super) async fn run(&self, version: &str) -> Result<String, Failure> {
-        let words = self.words(version);
+    /// Runs the command in this terminal. Without an announced release it must not need one.
+    pub(super) async fn run(&self, announced: Option<&str>) -> Result<String, Failure> {
+        let words = self.words(announced.unwrap_or_default());
         let Some((program, arguments)) = words.split_first() else {
             return Err(Failure::new("the update command is empty"));
         };
@@ -72,7 +72,7 @@ impl UpdateCommand {
                 words.join(" ")
             )));
         }
-        if self.needs_release() {
+        if let Some(version) = announced {
             warn_about_version(version).await;
         }
         Ok("The update command has finished. Restart pi to use the new version.\n".to_owned())

@@ -266,3 +266,39 @@ async fn a_failing_renderer_falls_back_to_the_default() {
     terminal.wait("note:text long");
     terminal.quit();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renderers_know_durations_keys_and_stored_messages() {
+    let replies = [
+        tool_call_reply("dig", &json!({})),
+        text_reply("Dug."),
+        text_reply("More."),
+    ];
+    let (context, terminal) = start("renderers", replies).await;
+    terminal.submit("dig a hole");
+    terminal.wait("dig a hole live-undefined");
+    terminal.wait("Dug. live-undefined");
+    terminal.wait("took-number ctrl+o more");
+    run_command(&terminal, "/messages");
+    terminal.wait("seen-id-time-40");
+    terminal.quit();
+    let path = fixture("renderers");
+    let terminal = Terminal::start(&context, &["--continue", "-e", &path]);
+    terminal.wait("dig a hole from-the-file");
+    terminal.wait("Dug. from-the-file");
+    terminal.wait("took-number");
+    terminal.quit();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_reports_what_it_waits_for() {
+    let (_context, terminal) = start_with("renderers", [], &[("PI_PROGRAM_STATUS", "1")]).await;
+    run_command(&terminal, "/permit");
+    terminal.wait("press-a-key");
+    // "Dig here?" in Base64.
+    terminal.wait_written("state=blocked:app=pi:kind=permission:msg=RGlnIGhlcmU/");
+    terminal.send("x");
+    terminal.wait("answer-permitted");
+    terminal.wait_written("state=idle:app=pi");
+    terminal.quit();
+}
