@@ -2,7 +2,6 @@
 
 mod client;
 mod convert;
-mod toml_tables;
 
 use std::path::{Path, PathBuf};
 

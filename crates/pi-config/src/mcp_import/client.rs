@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pi_protocol::json::JsonObject;
 use serde_json::Value;
 
-use super::{convert, toml_tables};
+use super::convert;
 
 /// Another client of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,10 +81,13 @@ impl McpClient {
         let key = match self {
             Self::Claude | Self::Cursor => "mcpServers",
             Self::VsCode => "servers",
-            Self::Codex => return toml_tables::tables_below(text, "mcp_servers"),
+            Self::Codex => "mcp_servers",
             Self::OpenCode => "mcp",
         };
-        let mut object = convert::parse_json(text)?;
+        let mut object = match self {
+            Self::Codex => toml::from_str(text).map_err(|error| error.to_string())?,
+            _ => convert::parse_json(text)?,
+        };
         let mut entries = match object.shift_remove(key) {
             None => JsonObject::default(),
             Some(Value::Object(entries)) => entries,

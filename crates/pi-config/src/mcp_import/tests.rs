@@ -116,11 +116,11 @@ command = "npx"
 args = ["-y", 'C:\files',
   "last", # trailing
 ]
-env = { "LEVEL" = "info", A.B = "nested" }
 tool_timeout_sec = 90.5
 startup_timeout_sec = 20
 
 [mcp_servers.files.env]
+LEVEL = "info"
 MORE = "a\tb\u00e9"
 
 [tui]
@@ -133,9 +133,7 @@ http_headers = { X = "1" }
 env_http_headers = { Y = "Y_VALUE" }
 enabled = false
 "#;
-    let text = text.replace(", A.B = \"nested\"", "");
-    let text = text.replace("notes = \"\"\"\n[mcp_servers.fake]\n\"\"\"\n", "");
-    let (servers, problems) = import(McpClient::Codex, ".codex/config.toml", &text);
+    let (servers, problems) = import(McpClient::Codex, ".codex/config.toml", text);
     let expected = r#"{
   "mcpServers": {
     "files": {
@@ -224,17 +222,7 @@ fn malformed_files_are_reported() {
         (
             McpClient::Codex,
             ".codex/config.toml",
-            "[mcp_servers.a]\ncommand = \"\"\"x\"\"\"",
-        ),
-        (
-            McpClient::Codex,
-            ".codex/config.toml",
             "[mcp_servers.a]\nargs = [1",
-        ),
-        (
-            McpClient::Codex,
-            ".codex/config.toml",
-            "[mcp_servers.a]\nx = 1979-05-27",
         ),
     ] {
         let (servers, problems) = import(client, file, text);
