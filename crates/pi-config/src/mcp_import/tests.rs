@@ -12,7 +12,7 @@ fn import(client: McpClient, file: &str, text: &str) -> (String, Vec<String>) {
     let files = client.user_files(home.path());
     assert!(files.contains(&path), "{files:?}");
     let import = read_mcp_servers_of(client, &files, Path::new("/work/garden"));
-    assert_eq!(import.files, [path.clone()]);
+    assert_eq!(import.files, std::slice::from_ref(&path));
     let target = home.path().join("mcp.json");
     for (name, entry) in import.servers {
         crate::add_mcp_server(&target, &name, entry).unwrap();
