@@ -75,8 +75,8 @@ fn main() {
     for (name, source) in &sources {
         match compile(name, source, &sources) {
             Ok(bytecode) => {
-                let file = format!("{}.bin", name.replace([':', '/'], "_"));
-                if let Err(error) = write(&output.join(&file), &bytecode) {
+                let file = format!("{}.deflate", name.replace([':', '/'], "_"));
+                if let Err(error) = pi_packed::pack(&bytecode, &output.join(&file)) {
                     println!("cargo::error=cannot write {file}: {error}");
                 }
                 let exports = exported_names(source);
@@ -84,7 +84,7 @@ fn main() {
                 writeln!(
                     table,
                     "EmbeddedModule {{ name: {name:?}, exports: &{exports:?}, origins: &{origins:?}, \
-                     bytecode: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
+                     packed: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\")) }},"
                 )
                 .unwrap_or_default();
             }

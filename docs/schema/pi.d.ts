@@ -357,6 +357,10 @@ export type Command = {
 } | {
   type: "get_commands";
 } | {
+  type: "hello";
+  /** Whether its user answers questions of MCP servers, which arrive as dialogs. */
+  elicitation?: boolean;
+} | {
   type: "get_mcp_servers";
 } | {
   type: "mcp_action";
@@ -642,7 +646,7 @@ export type LabelEntry = {
 };
 
 /** What a client does with a server, for this session only. */
-export type McpAction = "disconnect" | "connect" | "login" | "logout";
+export type McpAction = "disconnect" | "connect" | "login" | "logout" | "accept";
 
 /** How the tools of a server are reached. */
 export type McpExposure = "codemode" | "deferred" | "direct" | "hidden";
@@ -667,6 +671,10 @@ export type McpServerStatus = {
   tools: Array<string>;
   /** Exposures of tools that differ from that of the server. */
   toolExposure?: Record<string, unknown> | null;
+  /** What changed since it was accepted: tools, and `instructions` of the server. */
+  changed?: Array<string>;
+  /** The names of its prompts, once they are known. */
+  prompts?: Array<string>;
   /** Set if the server offers resources. */
   resources?: boolean | null;
   error?: string | null;
@@ -977,6 +985,9 @@ export type SessionEvent = {
   type: "mcp_status";
   /** All servers. */
   servers: Array<McpServerStatus>;
+} | {
+  type: "session_warning";
+  message: string;
 } | {
   type: "session_replaced";
   /** The ID of the new session; the same one if the session was reloaded. */

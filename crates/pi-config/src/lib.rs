@@ -28,6 +28,8 @@ mod keybindings_file;
 mod locked_file;
 mod mcp_auth_file;
 mod mcp_file;
+mod mcp_import;
+mod mcp_records;
 mod models_file;
 mod models_store;
 mod object_file;
@@ -47,10 +49,13 @@ pub use keybindings_file::{KeybindingConflict, UserKeybindings, read_keybindings
 pub use locked_file::acquire_lock;
 pub use mcp_auth_file::{McpAuthEntry, McpAuthFileError};
 pub use mcp_file::{
-    ConfiguredMcpServer, McpConfig, McpFileError, McpServerPatch, PatchedEntry, add_mcp_server,
-    is_loopback_host, load_mcp_config, parse_mcp_server, project_mcp_file, remove_mcp_server,
-    update_mcp_server,
+    ConfiguredMcpServer, McpApproval, McpConfig, McpConfigFiles, McpFileError, McpServerPatch,
+    PatchedEntry, accept_mcp_server, add_mcp_server, dot_mcp_json_file, is_loopback_host,
+    load_mcp_config, parse_mcp_server, project_mcp_file, remove_mcp_server, update_mcp_server,
+    withdraw_mcp_server,
 };
+pub use mcp_import::{McpClient, McpImport, read_mcp_servers_of};
+pub use mcp_records::{McpRecords, McpRecordsError};
 pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, read_models_file};
 pub use models_store::ModelsStoreFile;
 pub use packages::{
@@ -63,7 +68,7 @@ pub use resources::{
     BuiltinExtension, BuiltinExtensions, ContextFile, ExtensionFile, ListedResource,
     ProjectOverride, PromptTemplate, ResourceFlags, ResourceKind, ResourceRequest, ResourceToggles,
     Resources, Skill, SkillError, SkillListing, expand_prompt_template, expand_skill_command,
-    list_skills_for_model, load_resources,
+    list_skills_for_model, load_resources, split_template_arguments,
 };
 pub use session_directory::session_directory;
 pub use settings::{SettingsError, SettingsOverrides, SettingsStore, extension_engine, shell_path};

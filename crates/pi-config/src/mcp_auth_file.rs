@@ -1,6 +1,5 @@
 //! `mcp-auth.json`: the OAuth state of MCP servers, shared with other processes and the TypeScript pi.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use pi_fs::{LockDir, LockError, LockTiming, NewFileMode, atomic_file, private};
 use pi_protocol::json::JsonObject;
-use pi_protocol::mcp_namespace;
+use pi_protocol::{hex, mcp_namespace};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -103,11 +102,7 @@ impl McpAuthEntry {
     pub async fn lock_refresh(&self) -> Result<LockDir, McpAuthFileError> {
         self.create_directory().await?;
         let hash = Sha256::digest(self.key.as_bytes());
-        let mut name = "mcp-auth-refresh-".to_owned();
-        for byte in hash.iter().take(8) {
-            // Writing to a string never fails.
-            write!(name, "{byte:02x}").ok();
-        }
+        let name = format!("mcp-auth-refresh-{}", hex(hash.get(..8).unwrap_or(&hash)));
         let file = self.file.with_file_name(name);
         self.lock(&file, REFRESH_LOCK).await
     }

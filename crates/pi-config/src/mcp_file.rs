@@ -3,15 +3,18 @@
 //! An invalid entry is reported and skipped; the others apply. An entry of the project replaces the user's entry with the same
 //! name. One without `command`, `url` and `type` overrides a few of its options instead.
 
+mod approval;
 mod edit;
 mod spec;
 
 use std::path::{Path, PathBuf};
 
 use pi_protocol::json::JsonObject;
+use pi_protocol::settings::DotMcpJson;
 use pi_protocol::{McpScope, McpServerSpec, ProjectAccess};
 use serde_json::Value;
 
+pub use approval::{McpApproval, accept_mcp_server, withdraw_mcp_server};
 pub use edit::{
     McpFileError, McpServerPatch, PatchedEntry, add_mcp_server, remove_mcp_server,
     update_mcp_server,
@@ -20,6 +23,7 @@ pub use spec::{is_loopback_host, parse_mcp_server};
 
 use crate::AgentDir;
 use crate::json_text;
+use crate::mcp_records::McpRecords;
 use crate::regular_file;
 
 /// Options that a project may override.
@@ -34,7 +38,12 @@ pub fn project_mcp_file(cwd: &Path) -> PathBuf {
     cwd.join(".pi").join("mcp.json")
 }
 
-/// The servers of both files.
+/// Returns the file of a project that other clients use, too.
+pub fn dot_mcp_json_file(cwd: &Path) -> PathBuf {
+    cwd.join(".mcp.json")
+}
+
+/// The servers of all files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct McpConfig {
     pub servers: Vec<ConfiguredMcpServer>,
@@ -55,18 +64,63 @@ pub struct ConfiguredMcpServer {
     pub scope: McpScope,
     /// The project's file that overrides options.
     pub override_file: Option<PathBuf>,
+    pub approval: McpApproval,
 }
 
-/// Reads the user's file and, if the project is trusted, that of the project.
-pub fn load_mcp_config(agent_dir: &AgentDir, cwd: &Path, project: ProjectAccess) -> McpConfig {
+/// Where servers are configured.
+#[derive(Debug, Clone, Copy)]
+pub struct McpConfigFiles<'a> {
+    pub agent_dir: &'a AgentDir,
+    pub cwd: &'a Path,
+    pub project: ProjectAccess,
+    /// Whether the project's `.mcp.json` is read.
+    pub dot_mcp_json: DotMcpJson,
+    /// Files for this run, whose servers replace others.
+    pub more: &'a [PathBuf],
+}
+
+/// Reads the user's file, those of a trusted project, and further ones.
+pub fn load_mcp_config(files: McpConfigFiles<'_>) -> McpConfig {
     let mut config = McpConfig::default();
-    config.read(&agent_dir.mcp_file(), McpScope::Global);
-    if project.is_trusted() {
-        let file = project_mcp_file(cwd);
-        config.read(&file, McpScope::Project);
+    config.read(&files.agent_dir.mcp_file(), EntrySource::User);
+    if files.project.is_trusted() {
+        if files.dot_mcp_json == DotMcpJson::Ask {
+            let approvals = McpRecords::new(files.agent_dir.mcp_approvals_file());
+            let file = dot_mcp_json_file(files.cwd);
+            config.read(&file, EntrySource::Shared(&approvals));
+        }
+        let file = project_mcp_file(files.cwd);
+        config.read(&file, EntrySource::Project);
         config.project_file = Some(file);
     }
+    for file in files.more {
+        if file.exists() {
+            config.read(file, EntrySource::User);
+        } else {
+            config
+                .errors
+                .push(format!("{}: the file does not exist", file.display()));
+        }
+    }
     config
+}
+
+/// Where an entry comes from.
+#[derive(Clone, Copy)]
+enum EntrySource<'a> {
+    User,
+    Project,
+    /// A file that other clients use, too. Its servers need the user's approval.
+    Shared(&'a McpRecords),
+}
+
+impl EntrySource<'_> {
+    fn scope(self) -> McpScope {
+        match self {
+            Self::User => McpScope::Global,
+            Self::Project | Self::Shared(_) => McpScope::Project,
+        }
+    }
 }
 
 impl McpConfig {
@@ -76,7 +130,7 @@ impl McpConfig {
         servers.find(|server| server.spec.name == name)
     }
 
-    fn read(&mut self, path: &Path, scope: McpScope) {
+    fn read(&mut self, path: &Path, source: EntrySource<'_>) {
         let text = match regular_file::read_text(path) {
             Ok(Some(text)) => text,
             Ok(None) => return,
@@ -95,7 +149,7 @@ impl McpConfig {
         match entries {
             Ok(entries) => {
                 for (name, entry) in entries {
-                    if let Err(problem) = self.add(&name, &entry, path, scope) {
+                    if let Err(problem) = self.add(&name, &entry, path, source) {
                         self.errors.push(format!("{}: {problem}", path.display()));
                     }
                 }
@@ -120,14 +174,20 @@ impl McpConfig {
         name: &str,
         entry: &Value,
         path: &Path,
-        scope: McpScope,
+        source: EntrySource<'_>,
     ) -> Result<(), String> {
-        if let (McpScope::Project, Value::Object(entry)) = (scope, entry)
+        if let (EntrySource::Project, Value::Object(entry)) = (source, entry)
             && is_override(entry)
         {
             return self.override_options(name, entry, path);
         }
-        let spec = parse_mcp_server(name, entry)?;
+        let mut spec = parse_mcp_server(name, entry)?;
+        if let EntrySource::Shared(_) = source
+            && self.position(name).is_some()
+        {
+            // The user's server with this name stays.
+            return Ok(());
+        }
         let clash = self.servers.iter().map(|server| &server.spec);
         let mut clash =
             clash.filter(|other| other.name != spec.name && other.namespace() == spec.namespace());
@@ -137,16 +197,24 @@ impl McpConfig {
                 other.name
             ));
         }
-        if scope == McpScope::Project && spec.config.contains_key("auth") {
+        if source.scope() == McpScope::Project && spec.config.contains_key("auth") {
             return Err(format!(
                 "server \"{name}\": auth is allowed only in the user's mcp.json"
             ));
         }
+        let approval = match source {
+            EntrySource::Shared(approvals) => approval::find(approvals, path, &spec)?,
+            EntrySource::User | EntrySource::Project => McpApproval::NotNeeded,
+        };
+        if approval == McpApproval::Missing {
+            spec.enabled = false;
+        }
         let server = ConfiguredMcpServer {
             spec,
             source: path.to_owned(),
-            scope,
+            scope: source.scope(),
             override_file: None,
+            approval,
         };
         match self.position(name) {
             Some(known) => *known = server,
@@ -177,6 +245,9 @@ impl McpConfig {
             merged.insert(key.clone(), value.clone());
         }
         known.spec = parse_mcp_server(name, &Value::Object(merged))?;
+        if known.approval == McpApproval::Missing {
+            known.spec.enabled = false;
+        }
         known.override_file = Some(path.to_owned());
         Ok(())
     }

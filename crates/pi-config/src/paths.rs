@@ -52,6 +52,16 @@ impl AgentDir {
         self.0.join("mcp-auth.json")
     }
 
+    /// Returns what the tools of MCP servers were when they were accepted.
+    pub fn mcp_pins_file(&self) -> PathBuf {
+        self.0.join("mcp-pins.json")
+    }
+
+    /// Returns which MCP servers of `.mcp.json` files the user has accepted.
+    pub fn mcp_approvals_file(&self) -> PathBuf {
+        self.0.join("mcp-approvals.json")
+    }
+
     /// Returns the messages that MCP servers log.
     pub fn mcp_log_file(&self) -> PathBuf {
         self.0.join("mcp.log")
@@ -72,6 +82,11 @@ impl AgentDir {
     /// Returns the directory of executables that pi manages.
     pub fn bin(&self) -> PathBuf {
         self.0.join("bin")
+    }
+
+    /// Returns the directory of commands that pi provides in the model's shell.
+    pub fn fallback_commands(&self) -> PathBuf {
+        self.0.join("fallback-commands")
     }
 
     /// Returns the directory with fingerprints of trusted projects' files.

@@ -35,6 +35,7 @@ pub(crate) use path_glob::GlobSegment;
 pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
+pub use template_arguments::split_arguments as split_template_arguments;
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
 use builtin_extensions::builtin_name;
@@ -92,6 +93,8 @@ pub struct ResourceFlags {
     pub no_extensions: bool,
     /// `--no-mcp`: leaves out the built-in MCP servers, whatever else asks for them.
     pub no_mcp: bool,
+    /// `--mcp-config`: files with MCP servers for this run.
+    pub mcp_config: Vec<String>,
     pub no_skills: bool,
     pub no_prompt_templates: bool,
     pub no_themes: bool,
@@ -121,6 +124,8 @@ pub struct Resources {
     /// Unique by file.
     pub extensions: Vec<ExtensionFile>,
     pub builtin_extensions: BuiltinExtensions,
+    /// Files with MCP servers for this run.
+    pub mcp_config_files: Vec<PathBuf>,
     /// Most general first.
     pub context_files: Vec<ContextFile>,
     /// Replaces the default system prompt.
@@ -278,6 +283,11 @@ impl ResourceLoader<'_> {
             builtin.remove(BuiltinExtension::Mcp);
         }
         resources.builtin_extensions = builtin;
+        let files = flags
+            .mcp_config
+            .iter()
+            .map(|file| self.request.cwd.join(file));
+        resources.mcp_config_files = files.collect();
     }
 
     fn load_skills(

@@ -6,15 +6,17 @@
 
 mod coerce;
 mod faults;
+mod validator;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use jsonschema::{Draft, Validator};
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde_json::Value;
 use thiserror::Error;
+
+use validator::Validator;
 
 /// Arguments that do not match the schema, with a message for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -56,7 +58,7 @@ impl Validators {
         {
             return Ok(Arc::clone(&compiled.validator));
         }
-        let validator = Arc::new(compile(&tool.parameters)?);
+        let validator = Arc::new(Validator::new(&tool.parameters)?);
         let compiled = CompiledSchema {
             schema: tool.parameters.clone(),
             validator: Arc::clone(&validator),
@@ -94,17 +96,6 @@ fn check_with(
     }
 }
 
-/// Compiles a schema that also checks formats. Lists of `items` are valid only in older drafts.
-fn compile(schema: &Value) -> Result<Validator, String> {
-    let options = || jsonschema::options().should_validate_formats(true);
-    let current = options().build(schema);
-    let compiled = current.or_else(|error| {
-        let older = options().with_draft(Draft::Draft7).build(schema);
-        older.map_err(|_older_error| error)
-    });
-    compiled.map_err(|error| error.to_string())
-}
-
 /// Returns a line for each fault.
 fn violations(value: &Value, schema: &Value, validator: &Validator) -> Vec<String> {
     if validator.is_valid(value) {
@@ -113,7 +104,7 @@ fn violations(value: &Value, schema: &Value, validator: &Validator) -> Vec<Strin
     let faults = faults::faults(schema, value);
     if faults.is_empty() {
         // Keywords that the walk does not know.
-        let errors = validator.iter_errors(value);
+        let errors = validator.errors(value).into_iter();
         return errors.map(|error| format!("  - root: {error}")).collect();
     }
     faults.iter().map(faults::Fault::line).collect()
@@ -344,6 +335,58 @@ mod tests {
             "required": ["b"]});
         let error = check(schema, json!({"a": 1})).unwrap_err();
         assert!(error.contains("  - b: missing"), "{error}");
+    }
+
+    #[test]
+    fn patterns_with_lookaround_are_checked() {
+        let schema = json!({"type": "object", "properties": {
+            "path": {"type": "string", "pattern": r"^(?!/)\S+$"},
+            "either": {"anyOf": [{"type": "string", "pattern": r"^(a)\1$"}, {"type": "integer"}]},
+            "notes": {"type": "object", "additionalProperties": false,
+                "patternProperties": {"^(?!_)": {"type": "integer"}}}}});
+        for (arguments, fault) in [
+            (
+                json!({"path": "/etc"}),
+                r"path: expected to match ^(?!/)\S+$",
+            ),
+            (
+                json!({"either": "ab"}),
+                r"either: expected to match ^(a)\1$",
+            ),
+            (json!({"notes": {"_a": 1}}), "notes._a: unknown field"),
+        ] {
+            let error = check(schema.clone(), arguments).unwrap_err();
+            assert!(error.contains(fault), "{error}");
+        }
+        for arguments in [
+            json!({"path": "etc"}),
+            json!({"either": "aa"}),
+            json!({"notes": {"a": 1}}),
+        ] {
+            assert_eq!(check(schema.clone(), arguments.clone()), Ok(arguments));
+        }
+    }
+
+    #[test]
+    fn keywords_that_the_walk_does_not_know_are_checked() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string"}},
+            "dependentRequired": {"a": ["b"]}, "not": {"required": ["c"]}});
+        for arguments in [json!({"a": "x"}), json!({"c": "x"})] {
+            let error = check(schema.clone(), arguments).unwrap_err();
+            assert!(error.contains("  - root: "), "{error}");
+        }
+        assert!(check(schema, json!({"a": "x", "b": 1})).is_ok());
+    }
+
+    #[test]
+    fn references_to_files_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("never.json");
+        std::fs::File::create(&file)
+            .and_then(|mut file| std::io::Write::write_all(&mut file, b"false"))
+            .unwrap();
+        let schema = json!({"$ref": format!("file://{}", file.display())});
+        assert_eq!(check(schema, json!({"a": 1})), Ok(json!({"a": 1})));
     }
 
     #[test]

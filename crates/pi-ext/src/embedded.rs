@@ -10,7 +10,8 @@ pub(crate) struct EmbeddedModule {
     pub(crate) exports: &'static [&'static str],
     /// Re-exports of a package: exported name, source module, name in that module.
     pub(crate) origins: &'static [(&'static str, &'static str, &'static str)],
-    bytecode: &'static [u8],
+    /// Its bytecode, compressed.
+    packed: &'static [u8],
 }
 
 /// All embedded modules, sorted by name.
@@ -29,8 +30,9 @@ impl EmbeddedModule {
         reason = "bytecode can only be read by an unsafe function"
     )]
     pub(crate) fn declare<'js>(&self, ctx: &Ctx<'js>) -> Result<Module<'js>> {
+        let bytecode = pi_packed::unpack_bytes(self.packed)?;
         // SAFETY: the bytecode was written by the same engine version in this crate's build script.
-        unsafe { Module::load(ctx.clone(), self.bytecode) }
+        unsafe { Module::load(ctx.clone(), &bytecode) }
     }
 }
 

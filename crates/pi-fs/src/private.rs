@@ -51,6 +51,25 @@ pub fn open_for_append(path: &Path) -> io::Result<File> {
     file_options().append(true).create(true).open(path)
 }
 
+/// Opens a file for reading and writing, and creates it if necessary; an existing file keeps its mode. A link, a pipe or
+/// a device is an error: the file is in a directory that others may have prepared.
+pub fn open_or_create(path: &Path) -> io::Result<File> {
+    let mut options = file_options();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    Ok(file)
+}
+
 /// Creates a file with this content, without syncing it; fails if it exists.
 pub fn write_new_file(path: &Path, content: &[u8]) -> io::Result<()> {
     create_file(path)?.write_all(content)

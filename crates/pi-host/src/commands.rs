@@ -172,6 +172,7 @@ impl CommandExecutor<'_> {
             | Command::GetLastAssistantText
             | Command::GetCommands => queries::execute(self.runtime, session, command),
             Command::GetMcpServers => mcp::list(self.runtime),
+            Command::Hello { elicitation } => Ok(mcp::greet(self.runtime, elicitation)),
             Command::McpAction { server, action } => mcp::act(self.runtime, &server, action).await,
         }
     }

@@ -10,13 +10,10 @@ mod trust;
 use std::sync::Arc;
 
 use pi_core::{RegisteredTool, ToolOrigin};
-use pi_extensions::{
-    ExtensionEnvironment, ExtensionFailure, ExtensionUi, SessionExtensions, ToolRegistration,
-};
+use pi_extensions::{ExtensionEnvironment, SessionExtensions, ToolRegistration};
 
 use crate::native_extensions::RegisteredNames;
-use crate::participants::{FailureReporter, HookFailure, Participants};
-use crate::session::CONFIGURATION_EVENT;
+use crate::participants::Participants;
 use crate::workspace::Workspace;
 
 pub(crate) use trust::ExtensionTrustResolver;
@@ -57,30 +54,6 @@ pub(crate) fn registered_names(extensions: &SessionExtensions) -> RegisteredName
 /// Returns the extensions as participants of a session.
 pub(crate) fn participants(extensions: &SessionExtensions) -> Participants {
     participant::register(extensions.clone())
-}
-
-/// Returns the participant that shows changes of the configuration if a session has no extensions, whose reports include
-/// them.
-pub(crate) fn configuration_reporter(ui: Arc<dyn ExtensionUi>) -> Participants {
-    let reporter = Arc::new(ConfigurationReporter(ui));
-    Participants::builder().failures(reporter).build()
-}
-
-struct ConfigurationReporter(Arc<dyn ExtensionUi>);
-
-impl FailureReporter for ConfigurationReporter {
-    fn report(&self, failure: HookFailure) {
-        if failure.event != CONFIGURATION_EVENT {
-            tracing::warn!(event = failure.event, "{}", failure.message);
-            return;
-        }
-        tokio::spawn(self.0.report_failure(ExtensionFailure {
-            extension: None,
-            event: failure.event.to_owned(),
-            error: failure.message,
-            stack: None,
-        }));
-    }
 }
 
 fn registered(tool: ToolRegistration, origin: ToolOrigin) -> RegisteredTool {

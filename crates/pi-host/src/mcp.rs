@@ -5,24 +5,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_auth::{AuthOverrides, CommandCache};
-use pi_core::{HookError, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource};
+use pi_core::{
+    HookError, InputSource, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource,
+};
 use pi_env::Env;
 use pi_extensions::{
-    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionMode, ExtensionNotice, ExtensionUi,
-    SessionExtensions,
+    DialogPrompt, ExtensionDialog, ExtensionMode, ExtensionNotice, ExtensionUi, SessionExtensions,
 };
 use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SessionToolInfo,
 };
-use pi_protocol::{AgentEvent, AgentMessage, McpServerStatus, SessionEvent};
+use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::native_extensions::{NativeCommand, NativeContext, NativeParts};
 use crate::participants::{
-    AgentStart, AgentStartChanges, EventHook, InputHook, LifecycleHook, Participants, PromptHook,
-    SessionShutdown, SessionStart, ToolPolicy,
+    AgentStart, AgentStartChanges, EventHook, InputHook, InputVerdict, LifecycleHook, Participants,
+    PromptHook, SessionShutdown, SessionStart, ToolPolicy, UserInput,
 };
 use crate::session::AgentSession;
 
@@ -82,6 +83,9 @@ impl SessionMcp {
             http: host.http().client_for(settings.http_proxy()),
             pool: shared.pool.clone(),
             commands: shared.commands.clone(),
+            pinning: settings.mcp.pin,
+            dot_mcp_json: settings.mcp.dot_mcp_json.unwrap_or_default(),
+            config_files: workspace.resources.mcp_config_files.clone(),
         });
         Self(Arc::new(SessionMcpState {
             servers,
@@ -132,6 +136,40 @@ impl SessionMcp {
 
     fn session(&self) -> Option<AgentSession> {
         self.session_slot().clone()
+    }
+
+    /// Replaces the command of a prompt, and attaches the resources that a prompt mentions.
+    async fn expand_input(&self, input: UserInput) -> InputVerdict {
+        let servers = &self.0.servers;
+        let notify = |level: &str, message: String| {
+            self.0.ui.notify(ExtensionNotice::Notify {
+                message,
+                notify_type: Some(level.to_owned()),
+            })
+        };
+        let expanded = match servers.expand_prompt(&input.text).await {
+            Some(Ok(expanded)) => expanded,
+            Some(Err(problem)) => {
+                notify("error", problem).await;
+                return InputVerdict::Handled;
+            }
+            None => match servers.attach_resources(&input.text).await {
+                Some((expanded, problems)) => {
+                    if !problems.is_empty() {
+                        let message = format!("Not attached:\n{}", problems.join("\n"));
+                        notify("warning", message).await;
+                    }
+                    expanded
+                }
+                None => return InputVerdict::Continue,
+            },
+        };
+        let mut images = input.images;
+        images.extend(expanded.images);
+        InputVerdict::Replace {
+            text: expanded.text,
+            images: Some(images),
+        }
     }
 
     /// Returns what a call may reach through other tools; `None` if its tool reaches none.
@@ -217,6 +255,16 @@ impl InputHook for SessionMcp {
         name == COMMAND
     }
 
+    fn input(&self, input: UserInput) -> BoxFuture<'_, InputVerdict> {
+        async move {
+            if input.source == InputSource::Extension {
+                return InputVerdict::Continue;
+            }
+            self.expand_input(input).await
+        }
+        .boxed()
+    }
+
     fn run_command<'a>(&'a self, _name: &'a str, arguments: &'a str) -> BoxFuture<'a, ()> {
         self.0.servers.run_command(arguments).boxed()
     }
@@ -260,11 +308,14 @@ impl BoundSession {
             prompt,
             timeout: None,
         };
-        let shown = self.ui.show_dialog(dialog);
+        // A request of the session, so that any client can answer.
+        let (request, ui) = (dialog.to_request(), Arc::clone(&self.ui));
+        let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
+        let answer = self.session.requests().ask(request, show);
         async move {
-            match shown.await {
-                DialogResponse::Text(text) => Some(text),
-                DialogResponse::Confirmed(_) | DialogResponse::Cancelled => None,
+            match answer.await {
+                Answer::Value { value } => Some(value),
+                _ => None,
             }
         }
         .boxed()

@@ -9,7 +9,7 @@ use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
 use pi_extensions::{ExtensionUi, SessionExtensions};
-use pi_mcp::McpServers;
+use pi_mcp::{McpPrompt, McpServers};
 use pi_protocol::{
     CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
@@ -161,8 +161,25 @@ impl NativeExtensions {
                 source_info: source_info(*extension),
             })
         });
-        commands.collect()
+        let prompts = self
+            .mcp()
+            .map_or_else(Vec::new, |servers| servers.prompts());
+        let prompts = prompts.into_iter().map(|prompt| CommandInfo {
+            name: prompt.command(),
+            description: Some(prompt_description(&prompt)),
+            source: CommandSource::Prompt,
+            source_info: source_info(BuiltinExtension::Mcp),
+        });
+        commands.chain(prompts).collect()
     }
+}
+
+/// Describes a prompt of a server, with its arguments.
+fn prompt_description(prompt: &McpPrompt) -> String {
+    let description = prompt.description.as_deref().unwrap_or_default();
+    let words = [prompt.argument_hint(), description.to_owned()];
+    let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    words.join(" · ")
 }
 
 impl NativeParts {

@@ -63,7 +63,6 @@ use writer::WriteLock;
 
 pub use bash::{BashError, BashRequest, UserCommands};
 pub use compaction::{CompactError, Compaction};
-pub(crate) use config_watch::CONFIGURATION_EVENT;
 pub use expansion::{NoExpansion, PromptExpansion};
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};

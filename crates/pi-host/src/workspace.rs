@@ -27,7 +27,7 @@ use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
-use pi_tools::{LocalShell, local_environment};
+use pi_tools::{FallbackCommands, LocalShell, local_environment};
 
 use crate::host::{Host, TrustResolver, resolve_trust};
 use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
@@ -84,6 +84,8 @@ pub struct Workspace {
     pub agent_dir: AgentDir,
     pub cwd: PathBuf,
     pub env: Env,
+    /// Commands for the model's shell, on machines that do not have them.
+    pub(crate) fallback_commands: Option<Arc<FallbackCommands>>,
     /// Whether the project's files are used.
     pub project: ProjectAccess,
     /// The state of a trusted project before its code was loaded, which is what was trusted.
@@ -156,6 +158,7 @@ impl Workspace {
             agent_dir: options.agent_dir.clone(),
             cwd,
             env: options.env.clone(),
+            fallback_commands: options.fallback_commands.clone(),
             project,
             project_state: state,
             settings,
@@ -174,7 +177,9 @@ impl Workspace {
     ) -> Toolset {
         let settings = self.settings.settings();
         let shell = shell_path(&settings, &self.env);
-        let shell = shell.map_or_else(LocalShell::default, LocalShell::at);
+        let shell = shell
+            .map_or_else(LocalShell::default, LocalShell::at)
+            .with_fallbacks(self.fallback_commands.clone());
         let environment = Environment {
             processes: Arc::new(shell),
             vars: command_variables(std::env::vars_os(), variables, &self.agent_dir.bin()),

@@ -1,27 +1,27 @@
 //! One connection to a server: the handshake, requests with their timeouts, and what the server asks.
 
+mod handshake;
+mod lists;
+
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::error::{METHOD_NOT_FOUND, McpError};
+use crate::error::{INTERNAL_ERROR, METHOD_NOT_FOUND, McpError};
 use crate::json_rpc::{self, ServerMessage};
 use crate::transport::{Inbox, Transport};
+pub(crate) use lists::{ListKind, ListPage};
 
-/// The version of the protocol that is requested.
-const LATEST_VERSION: &str = "2025-11-25";
-
-const SUPPORTED_VERSIONS: [&str; 4] = [LATEST_VERSION, "2025-06-18", "2025-03-26", "2024-11-05"];
-
-/// Limit for the pages of a list.
-const MAX_PAGES: usize = 1_000;
+/// How many replies may wait until the server reads them; further requests of the server are not answered.
+const MAX_WAITING_REPLIES: usize = 256;
 
 /// Receives what the server sends without being asked.
 pub(crate) trait ClientObserver: Send + Sync {
@@ -29,7 +29,16 @@ pub(crate) trait ClientObserver: Send + Sync {
 
     /// The server has ended the connection.
     fn connection_lost(&self);
+
+    /// Returns the answer to a request of the server; `None` if the request is not supported.
+    fn requested(&self, method: &str, params: Value) -> Option<ServerRequestAnswer> {
+        let _ = (method, params);
+        None
+    }
 }
+
+/// The answer to a request of the server. An [`McpError::Rpc`] is sent as it is.
+pub(crate) type ServerRequestAnswer = BoxFuture<'static, Result<Value, McpError>>;
 
 /// Reports the progress of a request.
 pub(crate) type ProgressReporter = Arc<dyn Fn(&Map<String, Value>) + Send + Sync>;
@@ -53,25 +62,22 @@ impl RequestOptions {
     }
 }
 
-/// What the server states about itself.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct ServerInfo {
-    pub(crate) has_tools: bool,
-    pub(crate) has_resources: bool,
-    pub(crate) instructions: Option<String>,
-}
-
 /// A connection to a server. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Client(Arc<ClientState>);
 
 struct ClientState {
+    own: std::sync::Weak<Self>,
     transport: OnceLock<Box<dyn Transport>>,
     observer: Box<dyn ClientObserver>,
     /// What `roots/list` returns.
     roots: Value,
     pending: Mutex<HashMap<u64, PendingRequest>>,
+    /// Requests of the server that wait for an answer, by the JSON of their IDs.
+    asked: Mutex<HashMap<String, CancellationToken>>,
     next_id: AtomicU64,
+    /// Messages that have no caller and that the server has not read yet.
+    waiting_replies: Arc<AtomicUsize>,
     is_closed: AtomicBool,
 }
 
@@ -89,39 +95,21 @@ impl Client {
         observer: Box<dyn ClientObserver>,
         connect: impl FnOnce(std::sync::Weak<dyn Inbox>) -> Result<Box<dyn Transport>, McpError>,
     ) -> Result<Self, McpError> {
-        let state = Arc::new(ClientState {
+        let state = Arc::new_cyclic(|own| ClientState {
+            own: own.clone(),
             transport: OnceLock::new(),
             observer,
             roots: roots(cwd),
             pending: Mutex::default(),
+            asked: Mutex::default(),
             next_id: AtomicU64::new(1),
+            waiting_replies: Arc::default(),
             is_closed: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&state);
         let transport = connect(weak)?;
         state.transport.get_or_init(|| transport);
         Ok(Self(state))
-    }
-
-    /// Makes the handshake.
-    pub(crate) async fn initialize(&self, timeout: Duration) -> Result<ServerInfo, McpError> {
-        let params = json!({
-            "protocolVersion": LATEST_VERSION,
-            "capabilities": {"roots": {}},
-            "clientInfo": {"name": "pi", "version": pi_env::VERSION},
-        });
-        let options = RequestOptions::new(timeout);
-        let result = self.request("initialize", Some(params), options).await?;
-        let (version, info) = parse_server_info(&result)?;
-        if !SUPPORTED_VERSIONS.contains(&version) {
-            return Err(McpError::protocol(format!(
-                "the MCP server uses version {version} of the protocol, which is not supported"
-            )));
-        }
-        self.0.transport().set_protocol_version(version);
-        let initialized = json_rpc::notification("notifications/initialized", None);
-        self.0.transport().send(initialized).await?;
-        Ok(info)
     }
 
     /// Returns whether two handles are the same connection.
@@ -138,8 +126,18 @@ impl Client {
         self.0.transport().error_output()
     }
 
-    /// Sends a request and returns its result.
+    /// Sends a request and returns its result. Errors contain no credentials of the server, which may repeat them.
     pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Option<Value>,
+        options: RequestOptions,
+    ) -> Result<Value, McpError> {
+        let result = self.exchange(method, params, options).await;
+        result.map_err(|error| error.map_text(|text| self.0.transport().redact(text)))
+    }
+
+    async fn exchange(
         &self,
         method: &str,
         params: Option<Value>,
@@ -182,7 +180,12 @@ impl Client {
                 result = &mut answer => return result.unwrap_or(Err(McpError::Closed)),
                 () = renewed.notified() => {}
                 () = cancel.cancelled() => break McpError::Canceled,
-                () = tokio::time::sleep(timeout) => break McpError::TimedOut(timeout),
+                () = tokio::time::sleep(timeout) => {
+                    // While the server waits for the user, it does not respond.
+                    if !self.0.is_asked() {
+                        break McpError::TimedOut(timeout);
+                    }
+                }
             }
         };
         self.0.pending().remove(&id);
@@ -196,47 +199,6 @@ impl Client {
             ));
         }
         Err(interruption)
-    }
-
-    /// Returns all items of a list.
-    pub(crate) async fn list_all(
-        &self,
-        list: ListKind,
-        options: &RequestOptions,
-    ) -> Result<Vec<Map<String, Value>>, McpError> {
-        let mut items = Vec::new();
-        let mut cursors: Vec<String> = Vec::new();
-        for _ in 0..MAX_PAGES {
-            let page = self
-                .list_page(list, cursors.last().cloned(), options.clone())
-                .await?;
-            items.extend(page.items);
-            match page.next_cursor {
-                None => return Ok(items),
-                Some(cursor) if cursors.contains(&cursor) => {
-                    return Err(McpError::protocol(format!(
-                        "{} returned the same page twice",
-                        list.method()
-                    )));
-                }
-                Some(cursor) => cursors.push(cursor),
-            }
-        }
-        Err(McpError::protocol(format!(
-            "{} returned more than {MAX_PAGES} pages",
-            list.method()
-        )))
-    }
-
-    pub(crate) async fn list_page(
-        &self,
-        list: ListKind,
-        cursor: Option<String>,
-        options: RequestOptions,
-    ) -> Result<ListPage, McpError> {
-        let params = cursor.map(|cursor| json!({ "cursor": cursor }));
-        let result = self.request(list.method(), params, options).await?;
-        list.parse(result)
     }
 
     /// Ends the connection and returns when nothing of it is left.
@@ -279,18 +241,75 @@ impl ClientState {
         });
     }
 
+    /// Sends a message that has no caller. A server that reads none of them receives no more.
     fn notify(&self, message: Value) {
+        let waiting = Arc::clone(&self.waiting_replies);
+        if waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING_REPLIES {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            tracing::debug!("an MCP server does not read its messages");
+            return;
+        }
         let sending = self.transport().send(message);
         tokio::spawn(async move {
             if let Err(error) = sending.await {
                 tracing::debug!(%error, "cannot send a message to an MCP server");
             }
+            waiting.fetch_sub(1, Ordering::Relaxed);
         });
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_asked(&self) -> bool {
+        !self.asked().is_empty()
+    }
+
+    /// Answers a request of the server when its answer is known, unless the server withdraws it.
+    fn answer_later(&self, id: &Value, answer: ServerRequestAnswer) {
+        let (key, id) = (id.to_string(), id.clone());
+        let withdrawn = CancellationToken::new();
+        self.asked().insert(key.clone(), withdrawn.clone());
+        let state = self.own.clone();
+        tokio::spawn(async move {
+            let answered = withdrawn.run_until_cancelled(answer).await;
+            let Some(state) = state.upgrade() else {
+                return;
+            };
+            state.asked().remove(&key);
+            // The timeouts of what waited for the answer start again.
+            for request in state.pending().values() {
+                request.renewed.notify_one();
+            }
+            match answered {
+                Some(Ok(result)) => state.notify(json_rpc::response(&id, &result)),
+                Some(Err(McpError::Rpc { code, message })) => {
+                    state.notify(json_rpc::error_response(&id, code, &message));
+                }
+                Some(Err(error)) => {
+                    let text = error.to_string();
+                    state.notify(json_rpc::error_response(&id, INTERNAL_ERROR, &text));
+                }
+                None => {}
+            }
+        });
+    }
+
+    /// The server no longer waits for the answer to a request.
+    fn withdraw(&self, params: &Value) {
+        let id = params.get("requestId").map(Value::to_string);
+        if let Some(asked) = id.and_then(|id| self.asked().remove(&id)) {
+            asked.cancel();
+        }
     }
 
     /// Fails the pending requests; returns whether the connection was open.
     fn end(&self) -> bool {
         let was_open = !self.is_closed.swap(true, Ordering::AcqRel);
+        for asked in std::mem::take(&mut *self.asked()).into_values() {
+            asked.cancel();
+        }
         let pending = std::mem::take(&mut *self.pending());
         for request in pending.into_values() {
             request.answer.send(Err(McpError::Closed)).ok();
@@ -323,19 +342,25 @@ impl Inbox for ClientState {
                 id: Some(id),
                 outcome,
             }) => self.answer(id, outcome),
-            Some(ServerMessage::Request { id, method, .. }) => {
+            Some(ServerMessage::Request { id, method, params }) => {
                 let reply = match method.as_str() {
                     "ping" => json_rpc::response(&id, &json!({})),
                     "roots/list" => json_rpc::response(&id, &self.roots),
-                    other => json_rpc::error_response(
-                        &id,
-                        METHOD_NOT_FOUND,
-                        &format!("unknown method: {other}"),
-                    ),
+                    other => match self.observer.requested(other, params) {
+                        Some(answer) => return self.answer_later(&id, answer),
+                        None => json_rpc::error_response(
+                            &id,
+                            METHOD_NOT_FOUND,
+                            &format!("unknown method: {other}"),
+                        ),
+                    },
                 };
                 self.notify(reply);
             }
             Some(ServerMessage::Notification { method, params }) => {
+                if method == "notifications/cancelled" {
+                    self.withdraw(&params);
+                }
                 if method == "notifications/progress" {
                     self.report_progress(&params);
                 }
@@ -385,129 +410,6 @@ fn roots(cwd: &Path) -> Value {
     let uri = Url::from_file_path(cwd).map_or_else(|()| String::new(), String::from);
     let name = cwd.file_name().unwrap_or_default().to_string_lossy();
     json!({"roots": [{"uri": uri, "name": name}]})
-}
-
-/// Returns the version of the protocol and what else the handshake states.
-fn parse_server_info(result: &Value) -> Result<(&str, ServerInfo), McpError> {
-    let server = result.get("serverInfo");
-    let named = |key| {
-        server
-            .and_then(|server| server.get(key))
-            .and_then(Value::as_str)
-    };
-    let capabilities = result.get("capabilities").and_then(Value::as_object);
-    let version = result.get("protocolVersion").and_then(Value::as_str);
-    let instructions = match result.get("instructions") {
-        None => Some(None),
-        Some(Value::String(text)) => Some(Some(text.trim().to_owned())),
-        Some(_) => None,
-    };
-    match (
-        version,
-        capabilities,
-        instructions,
-        named("name"),
-        named("version"),
-    ) {
-        (Some(version), Some(capabilities), Some(instructions), Some(_), Some(_)) => {
-            let info = ServerInfo {
-                has_tools: capabilities.get("tools").is_some_and(is_present),
-                has_resources: capabilities.contains_key("resources"),
-                instructions: instructions.filter(|text| !text.is_empty()),
-            };
-            Ok((version, info))
-        }
-        _ => Err(McpError::protocol(
-            "the MCP server sent an invalid result of initialize",
-        )),
-    }
-}
-
-/// Whether a capability is not turned off.
-fn is_present(value: &Value) -> bool {
-    !matches!(value, Value::Null | Value::Bool(false))
-}
-
-/// A list that a server has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListKind {
-    Tools,
-    Resources,
-    ResourceTemplates,
-}
-
-/// A part of a list.
-#[derive(Debug, Default)]
-pub(crate) struct ListPage {
-    pub(crate) items: Vec<Map<String, Value>>,
-    pub(crate) next_cursor: Option<String>,
-}
-
-impl ListKind {
-    pub(crate) fn method(self) -> &'static str {
-        match self {
-            Self::Tools => "tools/list",
-            Self::Resources => "resources/list",
-            Self::ResourceTemplates => "resources/templates/list",
-        }
-    }
-
-    /// Returns the key of the list in results.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::ResourceTemplates => "resourceTemplates",
-        }
-    }
-
-    fn parse(self, result: Value) -> Result<ListPage, McpError> {
-        let invalid = || {
-            McpError::protocol(format!(
-                "the MCP server sent an invalid result of {}",
-                self.method()
-            ))
-        };
-        let Value::Object(mut result) = result else {
-            return Err(invalid());
-        };
-        let Some(Value::Array(items)) = result.shift_remove(self.key()) else {
-            return Err(invalid());
-        };
-        let items = items.into_iter().map(|item| match item {
-            Value::Object(item) => self.complete(item).ok_or_else(invalid),
-            _ => Err(invalid()),
-        });
-        let items = items.collect::<Result<_, _>>()?;
-        let next_cursor = match result.shift_remove("nextCursor") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(cursor)) => Some(cursor).filter(|cursor| !cursor.is_empty()),
-            Some(_) => return Err(invalid()),
-        };
-        Ok(ListPage { items, next_cursor })
-    }
-
-    /// Returns an item with a name; `None` if it is invalid.
-    fn complete(self, mut item: Map<String, Value>) -> Option<Map<String, Value>> {
-        let address = match self {
-            Self::Tools => {
-                let is_valid =
-                    item.get("name")?.is_string() && item.get("inputSchema")?.is_object();
-                return is_valid.then_some(item);
-            }
-            Self::Resources => "uri",
-            Self::ResourceTemplates => "uriTemplate",
-        };
-        let address = item.get(address)?.as_str()?.to_owned();
-        match item.get("name") {
-            None => {
-                item.insert("name".to_owned(), address.into());
-            }
-            Some(Value::String(_)) => {}
-            Some(_) => return None,
-        }
-        Some(item)
-    }
 }
 
 #[cfg(test)]

@@ -1,38 +1,38 @@
 //! A configured server: connects on demand, connects again when a call finds the connection gone, and keeps what is known
 //! about the server.
 
+mod active_calls;
+mod opening;
+mod resolution;
+
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
-use http::{HeaderMap, HeaderName, HeaderValue};
-use pi_auth::{CommandCache, CommandReuse, ValueTemplate};
+use pi_auth::CommandCache;
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::{McpCommand, McpEndpoint, McpServerSpec, McpState, McpTransport};
-use secrecy::ExposeSecret as _;
+use pi_protocol::{McpEndpoint, McpServerSpec, McpState, McpTransport};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use url::Url;
 
 use crate::auth::{AuthChallenge, McpAuth};
-use crate::client::{Client, ClientObserver, ListKind, ListPage, RequestOptions};
+use crate::client::{
+    Client, ClientObserver, ListKind, ListPage, RequestOptions, ServerRequestAnswer,
+};
 use crate::error::{METHOD_NOT_FOUND, McpError};
-use crate::http::{HttpTarget, HttpTransport};
 use crate::log::McpLog;
-use crate::stdio::{ServerCommand, StdioTransport, expand_home};
-use crate::transport::{Transport, WeakInbox};
+use active_calls::ActiveCalls;
+
+/// How long to wait before tools are read again that changed while they were read.
+const CHANGE_PAUSE: Duration = Duration::from_millis(250);
 
 /// Delays before an HTTP server is tried again.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
-
-/// Variables that servers of a project inherit.
-const PROJECT_VARIABLES: [&str; 8] = [
-    "PATH", "HOME", "USER", "LANG", "TERM", "TMPDIR", "SHELL", "LOGNAME",
-];
 
 /// Where a connection comes from and what it uses.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ pub struct ConnectionOptions {
     /// Outputs of commands in the configuration.
     pub commands: CommandCache,
     pub variables: InheritedVariables,
+    /// Whether a user can answer questions of the server.
+    pub has_elicitation: bool,
 }
 
 /// The environment of a child process.
@@ -68,6 +70,9 @@ pub struct ConnectionStatus {
     pub error: Option<String>,
     pub tools: Arc<Vec<DeclaredTool>>,
     pub has_resources: bool,
+    pub has_prompts: bool,
+    /// Counts changes of the prompts.
+    pub prompts_version: u64,
     pub instructions: Option<String>,
 }
 
@@ -79,7 +84,10 @@ struct ConnectionState {
     options: ConnectionOptions,
     status: watch::Sender<ConnectionStatus>,
     live: Mutex<LiveClient>,
+    /// Announced changes of the tools that were not read yet.
+    tool_changes: AtomicUsize,
     closing: CancellationToken,
+    active: ActiveCalls,
 }
 
 #[derive(Default)]
@@ -106,13 +114,17 @@ impl McpConnection {
             error: None,
             tools: Arc::default(),
             has_resources: false,
+            has_prompts: false,
+            prompts_version: 0,
             instructions: None,
         };
         Self(Arc::new(ConnectionState {
             options,
             status: watch::Sender::new(status),
             live: Mutex::default(),
+            tool_changes: AtomicUsize::new(0),
             closing: CancellationToken::new(),
+            active: ActiveCalls::default(),
         }))
     }
 
@@ -141,6 +153,15 @@ impl McpConnection {
     /// Returns whether two handles are the same connection.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Writes a warning about the server to the log.
+    pub(crate) fn log_warning(&self, text: &str) {
+        let ConnectionOptions { spec, log, .. } = &self.0.options;
+        log.write(
+            &spec.name,
+            &json!({"level": "warning", "logger": "pi", "data": text}),
+        );
     }
 
     /// Connects unless there is a connection. Its outcome is in the status, too.
@@ -344,170 +365,31 @@ impl ConnectionState {
         ))
     }
 
-    /// Connects; an HTTP server is tried again after transient errors.
-    async fn open(self: Arc<Self>) -> Result<Client, McpError> {
-        self.set_state(McpState::Connecting, None);
-        let mut delays = match &self.options.spec.transport {
-            McpTransport::Http(_) => RETRY_DELAYS.iter(),
-            McpTransport::Stdio(_) => [].iter(),
-        };
-        let result = loop {
-            let failure = match self.connect_once().await {
-                Ok(client) => break Ok(client),
-                Err(failure) => failure,
-            };
-            let Some(delay) = delays.next().filter(|_| failure.error.is_transient()) else {
-                break Err(failure);
-            };
-            let slept = self.closing.run_until_cancelled(tokio::time::sleep(*delay));
-            if slept.await.is_none() {
-                break Err(failure);
+    /// Reads the tools again after the server changed them. Changes that are announced meanwhile are read together, so
+    /// that a server that announces them without end causes one request at a time.
+    async fn follow_tools(self: Arc<Self>, generation: u64) {
+        let is_current = self.live().generation == generation;
+        if !is_current || self.tool_changes.fetch_add(1, Ordering::AcqRel) > 0 {
+            return;
+        }
+        loop {
+            let known = self.tool_changes.load(Ordering::Acquire);
+            self.refresh_tools().await;
+            let changes = &self.tool_changes;
+            if changes
+                .compare_exchange(known, 0, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
+            {
+                return;
             }
-        };
-        self.live().opening = None;
-        result.map_err(|failure| self.connect_failed(failure))
-    }
-
-    fn connect_failed(&self, failure: ConnectFailure) -> McpError {
-        let is_closed = self.closing.is_cancelled();
-        if failure.error == McpError::Unauthorized && self.options.auth.is_some() && !is_closed {
-            self.set_state(McpState::NeedsAuth, None);
-            return self.sign_in_needed();
-        }
-        let mut text = failure.error.to_string();
-        if let Some(output) = failure.error_output {
-            text.push('\n');
-            text.push_str(&output);
-        }
-        if !is_closed {
-            self.set_state(McpState::Failed, Some(text.clone()));
-        }
-        let name = &self.options.spec.name;
-        McpError::Reported(format!("MCP server \"{name}\" failed to connect: {text}"))
-    }
-
-    async fn connect_once(self: &Arc<Self>) -> Result<Client, ConnectFailure> {
-        let generation = {
-            let mut live = self.live();
-            live.generation += 1;
-            live.generation
-        };
-        let options = &self.options;
-        let observer = ConnectionObserver {
-            connection: Arc::downgrade(self),
-            generation,
-        };
-        let timeout = options.spec.timeout;
-        let client = match &options.spec.transport {
-            McpTransport::Stdio(command) => {
-                let command = self.resolve_command(command).await?;
-                Client::start(&options.cwd, Box::new(observer), |inbox: WeakInbox| {
-                    let transport = StdioTransport::start(command, inbox)?;
-                    Ok(Box::new(transport) as Box<dyn Transport>)
-                })?
-            }
-            McpTransport::Http(endpoint) => {
-                let target = self.resolve_endpoint(endpoint).await?;
-                Client::start(&options.cwd, Box::new(observer), |inbox: WeakInbox| {
-                    Ok(Box::new(HttpTransport::new(target, inbox)) as Box<dyn Transport>)
-                })?
-            }
-        };
-        let setup = async {
-            let info = client.initialize(timeout).await?;
-            let tools = if info.has_tools {
-                let options = RequestOptions::new(timeout);
-                client.list_all(ListKind::Tools, &options).await?
-            } else {
-                Vec::new()
-            };
-            Ok::<_, McpError>((info, tools))
-        };
-        let outcome = self.closing.run_until_cancelled(setup).await;
-        match outcome.unwrap_or(Err(McpError::Closed)) {
-            Ok((info, tools)) if client.is_connected() && !self.closing.is_cancelled() => {
-                self.live().client = Some(client.clone());
-                self.status.send_modify(|status| {
-                    *status = ConnectionStatus {
-                        state: McpState::Connected,
-                        error: None,
-                        tools: Arc::new(tools),
-                        has_resources: info.has_resources,
-                        instructions: info.instructions,
-                    };
-                });
-                Ok(client)
-            }
-            Ok(_) => Err(close_failed(&client, McpError::Closed).await),
-            Err(error) => Err(close_failed(&client, error).await),
+            tokio::time::sleep(CHANGE_PAUSE).await;
         }
     }
 
-    async fn resolve_command(&self, command: &McpCommand) -> Result<ServerCommand, McpError> {
-        let ConnectionOptions { env, cwd, .. } = &self.options;
-        let home = env.home_dir();
-        let expand = |word: &str| expand_home(word, home.as_deref());
-        let mut variables = Vec::new();
-        for (name, value) in &command.env {
-            let value = self.resolve(value, &format!("variable {name}")).await?;
-            variables.push((name.clone(), value));
-        }
-        Ok(ServerCommand {
-            program: expand(&command.command).into(),
-            args: command.args.iter().map(|arg| expand(arg)).collect(),
-            cwd: cwd.join(expand(command.cwd.as_deref().unwrap_or("."))),
-            variables,
-            base: match self.options.variables {
-                InheritedVariables::All => None,
-                InheritedVariables::Basic => Some(basic_variables()),
-            },
-        })
-    }
-
-    async fn resolve_endpoint(&self, endpoint: &McpEndpoint) -> Result<HttpTarget, McpError> {
-        let ConnectionOptions {
-            env, http, auth, ..
-        } = &self.options;
-        let mut headers = HeaderMap::new();
-        for (name, value) in &endpoint.headers {
-            let subject = format!("header {name}");
-            let value = self.resolve(value, &subject).await?;
-            let invalid = || McpError::Setup(format!("the {subject} is not valid"));
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_invalid| invalid())?;
-            let mut value = HeaderValue::from_str(&value).map_err(|_invalid| invalid())?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
-        let url = Url::parse(&endpoint.url)
-            .map_err(|error| McpError::Setup(format!("the URL is not valid: {error}")))?;
-        Ok(HttpTarget {
-            url,
-            headers,
-            client: http.clone(),
-            env: env.clone(),
-            auth: auth.clone(),
-        })
-    }
-
-    async fn resolve(&self, value: &str, subject: &str) -> Result<String, McpError> {
-        if value.is_empty() {
-            return Ok(String::new());
-        }
-        let ConnectionOptions { env, commands, .. } = &self.options;
-        let template = ValueTemplate::from(value);
-        let resolved = template.resolve(env, CommandReuse::Cached(commands)).await;
-        let resolved = resolved
-            .map_err(|error| McpError::Setup(format!("cannot resolve the {subject}: {error}")))?;
-        Ok(resolved.expose_secret().to_owned())
-    }
-
-    /// Reads the tools again after the server changed them.
-    async fn refresh_tools(self: Arc<Self>, generation: u64) {
-        let client = {
+    async fn refresh_tools(&self) {
+        let (client, generation) = {
             let live = self.live();
-            live.client
-                .clone()
-                .filter(|_| live.generation == generation)
+            (live.client.clone(), live.generation)
         };
         let Some(client) = client else {
             return;
@@ -550,30 +432,6 @@ impl ConnectionState {
     }
 }
 
-/// Why no connection was made.
-struct ConnectFailure {
-    error: McpError,
-    /// What a child process wrote to its standard error.
-    error_output: Option<String>,
-}
-
-impl From<McpError> for ConnectFailure {
-    fn from(error: McpError) -> Self {
-        Self {
-            error,
-            error_output: None,
-        }
-    }
-}
-
-async fn close_failed(client: &Client, error: McpError) -> ConnectFailure {
-    client.close().await;
-    ConnectFailure {
-        error,
-        error_output: client.error_output(),
-    }
-}
-
 struct ConnectionObserver {
     connection: Weak<ConnectionState>,
     generation: u64,
@@ -589,11 +447,20 @@ impl ClientObserver for ConnectionObserver {
                 let ConnectionOptions { spec, log, .. } = &connection.options;
                 log.write(&spec.name, params);
             }
+            "notifications/prompts/list_changed" => {
+                let change = |status: &mut ConnectionStatus| status.prompts_version += 1;
+                connection.status.send_modify(change);
+            }
             "notifications/tools/list_changed" => {
-                tokio::spawn(connection.refresh_tools(self.generation));
+                tokio::spawn(connection.follow_tools(self.generation));
             }
             _ => {}
         }
+    }
+
+    fn requested(&self, method: &str, params: Value) -> Option<ServerRequestAnswer> {
+        let connection = self.connection.upgrade()?;
+        connection.answer_request(method, params)
     }
 
     fn connection_lost(&self) {
@@ -601,13 +468,6 @@ impl ClientObserver for ConnectionObserver {
             connection.connection_lost(self.generation);
         }
     }
-}
-
-fn basic_variables() -> Vec<(String, String)> {
-    let is_basic = |name: &str| PROJECT_VARIABLES.contains(&name) || name.starts_with("LC_");
-    let variables = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    variables.filter(|(name, _)| is_basic(name)).collect()
 }
 
 /// Returns the parameters of a tool call.

@@ -68,6 +68,7 @@ impl McpConnector {
                 McpScope::Project => InheritedVariables::Basic,
                 McpScope::Global | McpScope::Extension => InheritedVariables::All,
             },
+            has_elicitation: false,
         }
     }
 

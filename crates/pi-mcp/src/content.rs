@@ -91,6 +91,30 @@ pub(crate) fn resource_blocks(contents: &[Map<String, Value>]) -> Vec<InputBlock
     blocks
 }
 
+/// Converts the messages of a prompt. Those of the assistant are labeled.
+pub(crate) fn prompt_blocks(server: &str, messages: &[Value]) -> Vec<InputBlock> {
+    let mut blocks = Vec::new();
+    for message in messages {
+        let Some(content) = message.get("content") else {
+            continue;
+        };
+        let is_users = message.get("role").and_then(Value::as_str) != Some("assistant");
+        let contents = content
+            .as_array()
+            .map_or(std::slice::from_ref(content), Vec::as_slice);
+        for content in contents {
+            let block = to_block(server, content, LinkedResources::Readable);
+            blocks.push(match block {
+                InputBlock::Text(text) if !is_users => {
+                    InputBlock::text(format!("Assistant: {}", text.text))
+                }
+                other => other,
+            });
+        }
+    }
+    blocks
+}
+
 fn to_block(server: &str, block: &Value, links: LinkedResources) -> InputBlock {
     let empty = Map::new();
     let block = block.as_object().unwrap_or(&empty);
@@ -99,7 +123,10 @@ fn to_block(server: &str, block: &Value, links: LinkedResources) -> InputBlock {
         "image" => image(text_of(block, "data"), text_of(block, "mimeType")),
         "audio" => {
             let kind = text_of(block, "mimeType");
-            let extension = format!(".{}", kind.rsplit('/').next().unwrap_or("bin"));
+            let subtype = kind.rsplit('/').next().unwrap_or("bin").chars();
+            let subtype = subtype.filter(char::is_ascii_alphanumeric);
+            let subtype: String = subtype.take(MAX_EXTENSION_LENGTH).collect();
+            let extension = format!(".{subtype}");
             InputBlock::text(saved("Audio", text_of(block, "data"), kind, &extension))
         }
         "resource_link" => InputBlock::text(resource_link(server, block, links)),

@@ -52,6 +52,23 @@ impl McpError {
         }
     }
 
+    /// Changes the text of the server that an error contains.
+    pub(crate) fn map_text(self, change: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Rpc { code, message } => Self::Rpc {
+                code,
+                message: change(message),
+            },
+            Self::Http { status, message } => Self::Http {
+                status,
+                message: change(message),
+            },
+            Self::Network(text) => Self::Network(change(text)),
+            Self::Protocol(text) => Self::Protocol(change(text)),
+            other => other,
+        }
+    }
+
     pub(crate) fn protocol(text: impl Into<String>) -> Self {
         Self::Protocol(text.into())
     }

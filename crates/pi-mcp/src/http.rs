@@ -1,6 +1,8 @@
 //! Servers with streamable HTTP: every message is a request; responses and messages of the server arrive as JSON or as
 //! event streams, which are resumed if they break.
 
+mod stream;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pi_env::Env;
-use pi_http::{HttpClient, Route, send_error, user_agent};
+use pi_http::{HttpClient, KnownSecrets, Route, send_error, user_agent};
 use reqwest::Response;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -18,9 +20,8 @@ use tokio_util::task::TaskTracker;
 use url::Url;
 
 use crate::auth::{AuthChallenge, McpAuth, RejectedToken};
-use crate::error::{INTERNAL_ERROR, McpError, is_transient_status};
-use crate::event_stream::{EventDecoder, StreamPosition};
-use crate::json_rpc::error_response;
+use crate::error::McpError;
+use crate::secrets::secret_in;
 use crate::transport::{MAX_MESSAGE_BYTES, Transport, WeakInbox};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -28,14 +29,6 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 const EVENT_STREAM: &str = "text/event-stream";
-
-/// How often a broken stream is opened again without a new event.
-const MAX_REOPENS: u32 = 5;
-
-/// Delay before a stream is opened again; doubled every time.
-const FIRST_REOPEN_DELAY: Duration = Duration::from_secs(1);
-
-const MAX_REOPEN_DELAY: Duration = Duration::from_secs(30);
 
 /// Limit for the end of a session.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
@@ -98,6 +91,10 @@ impl Transport for HttpTransport {
         .boxed()
     }
 
+    fn redact(&self, text: String) -> String {
+        self.0.redact(text)
+    }
+
     fn set_protocol_version(&self, version: &str) {
         self.0.session().version = HeaderValue::from_str(version).ok();
     }
@@ -125,6 +122,23 @@ impl Drop for HttpTransport {
 impl HttpState {
     fn session(&self) -> MutexGuard<'_, HttpSession> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the credentials of the server.
+    fn redact(&self, text: String) -> String {
+        let HttpTarget { url, headers, .. } = &self.target;
+        let headers = headers.iter().filter_map(|(name, value)| {
+            let secret = secret_in(name.as_str(), value.to_str().ok()?)?;
+            Some(secret.to_owned())
+        });
+        let parameters = url
+            .query_pairs()
+            .filter_map(|(name, value)| secret_in(&name, &value).map(str::to_owned));
+        let mut secrets = KnownSecrets::new(headers.chain(parameters));
+        secrets.extend(url.password().map(str::to_owned));
+        let token = self.session().token.clone();
+        secrets.extend(token.map(|token| token.expose_secret().to_owned()));
+        secrets.redact(text)
     }
 
     /// Sends a message and receives the response to a request.
@@ -188,158 +202,6 @@ impl HttpState {
     fn receive(&self, message: Value) {
         if let Some(inbox) = self.inbox.upgrade() {
             inbox.receive(message);
-        }
-    }
-
-    /// Reads the stream of a response until it has arrived; a stream that breaks is resumed.
-    async fn read_response(&self, response: Response, request_id: Value) {
-        let mut position = StreamPosition::default();
-        let mut stream = Some(response);
-        let mut reopens = 0;
-        let failure = loop {
-            let mut failure = None;
-            if let Some(stream) = stream.take() {
-                match self
-                    .read_stream(stream, &mut position, Some(&request_id))
-                    .await
-                {
-                    Ok(StreamEnd::Answered) => return,
-                    Ok(StreamEnd::Closed) => {}
-                    Err(error) if error.is_transient() => failure = Some(error),
-                    Err(error) => break Some(error),
-                }
-            }
-            let Some(id) = position.last_event_id.clone() else {
-                break failure;
-            };
-            if std::mem::take(&mut position.has_events) {
-                reopens = 0;
-            }
-            if reopens >= MAX_REOPENS {
-                break failure;
-            }
-            tokio::time::sleep(reopen_delay(reopens, position.retry)).await;
-            reopens += 1;
-            match self.open_stream(Some(&id)).await {
-                Ok(opened) => stream = opened,
-                Err(error) if is_reopenable(&error) => {}
-                Err(error) => break Some(error),
-            }
-        };
-        let reason = failure.map_or_else(
-            || "it ended without a response".to_owned(),
-            |error| error.to_string(),
-        );
-        let text = format!("the response stream of the MCP server failed: {reason}");
-        self.receive(error_response(&request_id, INTERNAL_ERROR, &text));
-    }
-
-    /// Opens the stream of messages that belong to no request, once.
-    fn start_stream(self: &Arc<Self>) {
-        if std::mem::replace(&mut self.session().has_stream, true) {
-            return;
-        }
-        let state = Arc::clone(self);
-        self.spawn(async move {
-            if let Err(error) = state.follow_stream().await {
-                tracing::debug!(%error, "the message stream of an MCP server ended");
-            }
-        });
-    }
-
-    async fn follow_stream(&self) -> Result<(), McpError> {
-        let mut position = StreamPosition::default();
-        let mut reopens = 0;
-        loop {
-            let id = position.last_event_id.clone();
-            match self.open_stream(id.as_deref()).await {
-                Ok(None) => return Ok(()),
-                Ok(Some(stream)) => {
-                    let opened = tokio::time::Instant::now();
-                    match self.read_stream(stream, &mut position, None).await {
-                        Ok(_) => {}
-                        Err(error) if error.is_transient() => {}
-                        Err(error) => return Err(error),
-                    }
-                    if position.has_events || opened.elapsed() > MAX_REOPEN_DELAY {
-                        reopens = 0;
-                    }
-                }
-                Err(error) if is_reopenable(&error) => {}
-                Err(error) => return Err(error),
-            }
-            position.has_events = false;
-            if reopens >= MAX_REOPENS {
-                return Err(McpError::Closed);
-            }
-            tokio::time::sleep(reopen_delay(reopens, position.retry)).await;
-            reopens += 1;
-        }
-    }
-
-    /// Opens an event stream; `None` if the server has none.
-    async fn open_stream(&self, last_event_id: Option<&str>) -> Result<Option<Response>, McpError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
-        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-            headers.insert(LAST_EVENT_ID, id);
-        }
-        let response = self.authorized(Method::GET, headers, None).await?;
-        if response.status().as_u16() == 405 {
-            return Ok(None);
-        }
-        let response = self.checked(response).await?;
-        let kind = content_type(&response);
-        if kind != EVENT_STREAM {
-            return Err(McpError::Http {
-                status: response.status().as_u16(),
-                message: format!("the MCP server sent an unknown type of content: \"{kind}\""),
-            });
-        }
-        Ok(Some(response))
-    }
-
-    /// Reads a stream to its end; messages may follow the response to a request.
-    async fn read_stream(
-        &self,
-        mut stream: Response,
-        position: &mut StreamPosition,
-        request_id: Option<&Value>,
-    ) -> Result<StreamEnd, McpError> {
-        let mut decoder = EventDecoder::default();
-        let mut is_answered = false;
-        loop {
-            let chunk = match stream.chunk().await {
-                Ok(chunk) => chunk,
-                Err(_) if is_answered => None,
-                Err(error) => {
-                    let error = pi_http::read_error(error, &self.route());
-                    return Err(McpError::Network(error.message));
-                }
-            };
-            let messages = match &chunk {
-                Some(chunk) => decoder.push(chunk, position).map_err(|_too_long| {
-                    McpError::protocol("the MCP server sent a message that is too long")
-                })?,
-                None => decoder.finish(position).into_iter().collect(),
-            };
-            for message in messages {
-                let Ok(message) = serde_json::from_slice::<Value>(&message) else {
-                    tracing::debug!("skipped an event of an MCP server that is no message");
-                    continue;
-                };
-                is_answered |= request_id.is_some()
-                    && message.get("id") == request_id
-                    && message.get("method").is_none();
-                self.receive(message);
-            }
-            if chunk.is_none() {
-                return Ok(if is_answered {
-                    StreamEnd::Answered
-                } else {
-                    StreamEnd::Closed
-                });
-            }
         }
     }
 
@@ -445,7 +307,8 @@ impl HttpState {
             401 => Err(McpError::Unauthorized),
             404 if has_session => Err(McpError::SessionExpired),
             _ => {
-                let body = read_start(response).await;
+                // Before it is cut, which could leave a part of a credential.
+                let body = self.redact(read_start(response).await);
                 Err(McpError::Http {
                     status,
                     message: failure_text(status, &body),
@@ -462,24 +325,6 @@ impl HttpState {
         if let Err(error) = ended {
             tracing::debug!(%error, "cannot end the session of an MCP server");
         }
-    }
-}
-
-enum StreamEnd {
-    /// The response to the request has arrived.
-    Answered,
-    Closed,
-}
-
-fn reopen_delay(reopens: u32, requested: Option<Duration>) -> Duration {
-    let delay = requested.unwrap_or_else(|| FIRST_REOPEN_DELAY.saturating_mul(1 << reopens.min(8)));
-    delay.min(MAX_REOPEN_DELAY)
-}
-
-fn is_reopenable(error: &McpError) -> bool {
-    match error {
-        McpError::Http { status, .. } => is_transient_status(*status),
-        other => other.is_transient(),
     }
 }
 
@@ -558,15 +403,6 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-
-    #[test]
-    fn delays_double_up_to_a_limit() {
-        assert_eq!(reopen_delay(0, None), Duration::from_secs(1));
-        assert_eq!(reopen_delay(3, None), Duration::from_secs(8));
-        assert_eq!(reopen_delay(9, None), MAX_REOPEN_DELAY);
-        let requested = Some(Duration::from_millis(10));
-        assert_eq!(reopen_delay(3, requested), Duration::from_millis(10));
-    }
 
     #[test]
     fn error_responses_are_shortened() {

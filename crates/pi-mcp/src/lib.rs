@@ -21,18 +21,25 @@ mod client;
 mod connection;
 mod connector;
 mod content;
+mod elicitation;
 mod error;
 mod event_stream;
 mod http;
 mod json_rpc;
 mod log;
+mod mentions;
 mod names;
 mod oauth;
+mod pins;
 mod pool;
+mod prompts;
 mod resources;
+mod secrets;
 mod servers;
 mod sign_in;
 mod stdio;
+#[cfg(test)]
+mod test_session;
 mod tool;
 mod transport;
 
@@ -44,7 +51,9 @@ pub use connector::McpConnector;
 pub use error::McpError;
 pub use log::McpLog;
 pub use oauth::{OAuthSession, SignInError, SignInPrompt};
+pub use pins::{McpPins, PinChange, describe_changes};
 pub use pool::McpPool;
+pub use prompts::{McpInput, McpPrompt, McpPromptArgument};
 pub use servers::{
     ExtensionServer, MCP_SERVERS_SECTION, McpChange, McpCompletion, McpNoticeLevel, McpServers,
     McpServersOptions, McpSession, SessionToolInfo, server_status,

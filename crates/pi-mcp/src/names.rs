@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pi_protocol::hex;
 use sha2::{Digest as _, Sha256};
 
 /// Limit of the providers.
@@ -81,8 +82,7 @@ fn hashed_name(server: &str, tool: &str) -> String {
     name.truncate(MAX_NAME_LENGTH - HASH_LENGTH - 1);
     name.push('_');
     let hash = Sha256::digest(format!("{server}\0{tool}"));
-    let digits = hash.iter().map(|byte| format!("{byte:02x}"));
-    name.extend(digits.take(HASH_LENGTH / 2));
+    name.extend(hex(&hash).chars().take(HASH_LENGTH));
     name
 }
 

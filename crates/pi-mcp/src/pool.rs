@@ -17,6 +17,7 @@ struct PoolKey {
     config: String,
     cwd: PathBuf,
     has_all_variables: bool,
+    has_elicitation: bool,
 }
 
 struct SharedConnection {
@@ -39,6 +40,7 @@ impl McpPool {
             config: transport_config(&options),
             cwd: options.cwd.clone(),
             has_all_variables: options.variables == InheritedVariables::All,
+            has_elicitation: options.has_elicitation,
         };
         let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = connections

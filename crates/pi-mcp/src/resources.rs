@@ -351,7 +351,7 @@ fn is_user_interface(item: &Map<String, Value>) -> bool {
 }
 
 /// Returns the contents of a resource without what only programs need; `None` if they are invalid.
-fn contents_of(result: Value) -> Option<Vec<Map<String, Value>>> {
+pub(crate) fn contents_of(result: Value) -> Option<Vec<Map<String, Value>>> {
     let Value::Object(mut result) = result else {
         return None;
     };

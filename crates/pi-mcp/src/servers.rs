@@ -1,10 +1,13 @@
 //! The servers of a session: starts and stops them with the session, and provides their tools.
 
 mod command;
+mod connecting;
 mod held_changes;
 mod manage;
 mod manager;
+mod pinning;
 mod reach;
+mod registered;
 mod report;
 mod section;
 mod tools;
@@ -14,19 +17,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, join_all};
 use pi_auth::CommandCache;
-use pi_config::{AgentDir, ConfiguredMcpServer, McpConfig, load_mcp_config};
+use pi_config::{AgentDir, ConfiguredMcpServer, McpConfig, McpConfigFiles, load_mcp_config};
 use pi_core::{ReachedTools, ToolRegistry};
 use pi_env::Env;
 use pi_http::HttpClient;
-use pi_protocol::{McpScope, McpServerSpec, McpServerStatus, McpState, ProjectAccess};
+use pi_protocol::settings::{DotMcpJson, McpPinning};
+use pi_protocol::{McpServerSpec, McpServerStatus, ProjectAccess};
 use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::McpConnection;
 use crate::connector::McpConnector;
+use crate::pins::McpPins;
 use crate::pool::{McpPool, PooledConnection};
+use crate::prompts::McpPrompt;
 use held_changes::HeldChanges;
+use pinning::PinReview;
 use tools::ToolState;
 
 pub use manage::McpChange;
@@ -42,6 +49,12 @@ pub struct McpServersOptions {
     pub http: HttpClient,
     pub pool: McpPool,
     pub commands: CommandCache,
+    /// What happens when a known tool changes, if the user has decided.
+    pub pinning: Option<McpPinning>,
+    /// Whether the project's `.mcp.json` is read.
+    pub dot_mcp_json: DotMcpJson,
+    /// Files with servers for this run.
+    pub config_files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +120,7 @@ pub(crate) struct ServersState {
     options: McpServersOptions,
     pub(crate) connector: McpConnector,
     registry: Arc<ToolRegistry>,
+    pins: McpPins,
     inner: Mutex<ServersInner>,
     /// Changes with everything that is shown about the servers.
     changes: watch::Sender<u64>,
@@ -123,6 +137,8 @@ pub(crate) struct ServersInner {
     overridden: Vec<String>,
     project_file: Option<PathBuf>,
     is_codemode_enabled: bool,
+    /// Whether a user can answer questions of servers.
+    has_elicitation: bool,
     has_warned: bool,
     has_waited: bool,
     /// Whether the problems of the last attempts have been reported.
@@ -149,6 +165,10 @@ pub(crate) struct ManagedServer {
     message: Option<String>,
     /// Set while a sign-in is needed.
     pub(crate) needed_sign_in: Option<NeededSignIn>,
+    pins: PinReview,
+    pub(crate) prompts: Vec<McpPrompt>,
+    /// The version of the prompts that were read last.
+    prompts_version: u64,
 }
 
 impl ManagedServer {
@@ -160,10 +180,13 @@ impl ManagedServer {
             attempt: 0,
             message: None,
             needed_sign_in: None,
+            pins: PinReview::default(),
+            prompts: Vec::new(),
+            prompts_version: 0,
         }
     }
 
-    fn spec(&self) -> &McpServerSpec {
+    pub(crate) fn spec(&self) -> &McpServerSpec {
         &self.configured.spec
     }
 
@@ -181,7 +204,7 @@ impl ServersInner {
         self.servers.iter().find(|server| server.name() == name)
     }
 
-    fn find_mut(&mut self, name: &str) -> Option<&mut ManagedServer> {
+    pub(crate) fn find_mut(&mut self, name: &str) -> Option<&mut ManagedServer> {
         self.servers.iter_mut().find(|server| server.name() == name)
     }
 }
@@ -197,10 +220,12 @@ impl McpServers {
                 options.env.clone(),
             )
         };
+        let pins = McpPins::new(&options.agent_dir);
         Self(Arc::new(ServersState {
             options,
             connector,
             registry: Arc::default(),
+            pins,
             inner: Mutex::default(),
             changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),
@@ -220,7 +245,13 @@ impl McpServers {
     /// Reads the configuration and starts to connect. Returns at once; problems are reported when all attempts have ended.
     pub async fn start(&self, session: Arc<dyn McpSession>) {
         let options = &self.0.options;
-        let config = load_mcp_config(&options.agent_dir, &options.cwd, options.project);
+        let config = load_mcp_config(McpConfigFiles {
+            agent_dir: &options.agent_dir,
+            cwd: &options.cwd,
+            project: options.project,
+            dot_mcp_json: options.dot_mcp_json,
+            more: &options.config_files,
+        });
         let enabled = self.0.configure(config, Arc::clone(&session));
         self.0.publish_statuses();
         self.0.ensure_discovery().await;
@@ -254,6 +285,24 @@ impl McpServers {
         join_all(connections.map(PooledConnection::release)).await;
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// Lets servers ask the user, who answers through a client. Connects again where servers did not know about it.
+    pub fn offer_elicitation(&self) {
+        let connected: Vec<String> = {
+            let mut inner = self.0.inner();
+            if std::mem::replace(&mut inner.has_elicitation, true) {
+                return;
+            }
+            let connected = inner
+                .servers
+                .iter()
+                .filter(|server| server.live().is_some());
+            connected.map(|server| server.name().to_owned()).collect()
+        };
+        for name in connected {
+            self.0.start_connection(&name);
+        }
     }
 
     /// Waits until every attempt to connect has ended.
@@ -317,7 +366,7 @@ impl ServersState {
         self.inner().session.clone()
     }
 
-    fn changed(&self) {
+    pub(crate) fn changed(&self) {
         self.changes.send_modify(|version| *version += 1);
     }
 
@@ -332,6 +381,7 @@ impl ServersState {
     fn configure(&self, config: McpConfig, session: Arc<dyn McpSession>) -> Vec<String> {
         let registered = session.extension_servers();
         let mut inner = self.inner();
+        inner.has_elicitation |= session.has_screen();
         inner.session = Some(session);
         inner.config_errors = config.errors;
         inner.project_file = config.project_file;
@@ -350,42 +400,6 @@ impl ServersState {
         drop(inner);
         self.changed();
         enabled
-    }
-
-    /// Applies what extensions have registered; returns the connections to end and the names of servers to connect to.
-    fn apply_extension_servers(self: &Arc<Self>) -> (Vec<PooledConnection>, Vec<String>) {
-        let Some(session) = self.session() else {
-            return (Vec::new(), Vec::new());
-        };
-        let registered = session.extension_servers();
-        let mut inner = self.inner();
-        let (wanted, overridden) = inner.extension_servers(registered);
-        inner.overridden = overridden;
-        let is_wanted = |server: &ManagedServer| {
-            server.configured.scope != McpScope::Extension
-                || wanted.iter().any(|wanted| {
-                    wanted.spec.name == server.name() && wanted.spec.config == server.spec().config
-                })
-        };
-        let servers = std::mem::take(&mut inner.servers);
-        let (kept, dropped): (Vec<_>, Vec<_>) = servers.into_iter().partition(is_wanted);
-        inner.servers = kept;
-        let mut added = Vec::new();
-        for server in wanted {
-            if inner.find(&server.spec.name).is_none() {
-                if server.spec.enabled {
-                    added.push(server.spec.name.clone());
-                }
-                inner.servers.push(ManagedServer::new(server));
-            }
-        }
-        drop(inner);
-        for server in &dropped {
-            self.hide_tools(server.name());
-        }
-        self.changed();
-        let connections = dropped.into_iter().filter_map(|server| server.connection);
-        (connections.collect(), added)
     }
 
     /// Publishes the state of the servers with every change, until the session ends.
@@ -414,129 +428,7 @@ impl ServersState {
             }
         });
     }
-
-    /// Connects to servers in the background, then reports problems.
-    fn connect_all(self: &Arc<Self>, names: &[String], scope: ReportScope) {
-        let attempts: Vec<_> = names
-            .iter()
-            .map(|name| self.start_connection(name))
-            .collect();
-        let (done, reported) = watch::channel(false);
-        self.inner().reported = Some(reported);
-        let state = Arc::clone(self);
-        self.tasks.spawn(async move {
-            for mut ready in attempts {
-                ready.wait_for(|ready| *ready).await.ok();
-            }
-            let only = match &scope {
-                ReportScope::Everything => None,
-                ReportScope::Servers(names) => Some(names.as_slice()),
-            };
-            state.report_problems(only).await;
-            done.send_replace(true);
-        });
-    }
-
-    /// Starts to connect to a server; the result becomes true when the attempt has ended.
-    fn start_connection(self: &Arc<Self>, name: &str) -> watch::Receiver<bool> {
-        let (done, ready) = watch::channel(false);
-        let mut inner = self.inner();
-        inner.next_attempt += 1;
-        let attempt = inner.next_attempt;
-        let session = inner.session.clone();
-        let Some(server) = inner.find_mut(name) else {
-            done.send_replace(true);
-            return ready;
-        };
-        server.attempt = attempt;
-        server.ready = Some(ready.clone());
-        let options = self.connector.options(&server.configured, session);
-        let pooled = self.options.pool.acquire(options);
-        let connection = pooled.connection().clone();
-        let replaced = server.connection.replace(pooled);
-        drop(inner);
-        self.changed();
-        let (state, name) = (Arc::clone(self), name.to_owned());
-        self.tasks.spawn(async move {
-            if let Some(replaced) = replaced {
-                replaced.release().await;
-            }
-            // The outcome is in the status of the connection.
-            let outcome = connection.connect().await;
-            state.connection_changed(&name, &connection);
-            if let Err(error) = outcome {
-                tracing::debug!(%error, server = name, "cannot connect to an MCP server");
-            }
-            done.send_replace(true);
-            state.follow(&name, &connection).await;
-        });
-        ready
-    }
-
-    /// Applies changes of a connection until another one replaces it.
-    async fn follow(self: &Arc<Self>, name: &str, connection: &McpConnection) {
-        let mut status = connection.watch();
-        let mut known = status.borrow().clone();
-        let mut others = self.changes.subscribe();
-        loop {
-            // Checked before waiting: the session may have ended while the server connected.
-            let is_current = {
-                let inner = self.inner();
-                let live = inner.find(name).and_then(ManagedServer::live);
-                live.is_some_and(|live| live.is_same(connection))
-            };
-            if !is_current {
-                return;
-            }
-            tokio::select! {
-                changed = status.changed() => {
-                    if changed.is_err() {
-                        return;
-                    }
-                    let current = status.borrow_and_update().clone();
-                    let is_list = known.state == McpState::Connected
-                        && current.state == McpState::Connected
-                        && !Arc::ptr_eq(&known.tools, &current.tools);
-                    known = current;
-                    if is_list {
-                        self.list_changed(name, connection);
-                    } else {
-                        self.connection_changed(name, connection);
-                    }
-                }
-                _ = others.changed() => {}
-            }
-        }
-    }
 }
 
-impl ServersInner {
-    /// Returns the servers of extensions that no file configures, and what files override.
-    fn extension_servers(
-        &self,
-        registered: Vec<ExtensionServer>,
-    ) -> (Vec<ConfiguredMcpServer>, Vec<String>) {
-        let (mut servers, mut overridden) = (Vec::new(), Vec::new());
-        for ExtensionServer { spec, extension } in registered {
-            let mut files = self.servers.iter().map(|server| &server.configured);
-            let file = files.find(|server| {
-                server.scope != McpScope::Extension && server.spec.namespace() == spec.namespace()
-            });
-            match file {
-                Some(file) => overridden.push(format!(
-                    "\"{}\" of {extension} is overridden by \"{}\" in {}",
-                    spec.name,
-                    file.spec.name,
-                    file.source.display()
-                )),
-                None => servers.push(ConfiguredMcpServer {
-                    spec,
-                    source: extension.into(),
-                    scope: McpScope::Extension,
-                    override_file: None,
-                }),
-            }
-        }
-        (servers, overridden)
-    }
-}
+#[cfg(test)]
+mod tests;

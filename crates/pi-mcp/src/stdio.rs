@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_http::KnownSecrets;
 use pi_tools::{ServerProcess, ServerStreams};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -15,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::McpError;
+use crate::secrets::secret_in;
 use crate::transport::{MAX_MESSAGE_BYTES, Transport, WeakInbox};
 
 /// How long a server may take to exit after its input was closed.
@@ -52,6 +54,8 @@ pub(crate) struct StdioTransport {
     /// Set when the process and its tasks have ended.
     ended: watch::Receiver<bool>,
     closing: CancellationToken,
+    /// The configured variables that are credentials.
+    secrets: KnownSecrets,
 }
 
 struct OutgoingLine {
@@ -64,6 +68,9 @@ impl StdioTransport {
     pub(crate) fn start(command: ServerCommand, inbox: WeakInbox) -> Result<Self, McpError> {
         let name = command.program.display().to_string();
         let cwd = command.cwd.clone();
+        let variables = command.variables.iter();
+        let secrets = variables.filter_map(|(name, value)| secret_in(name, value));
+        let secrets = KnownSecrets::new(secrets.map(str::to_owned));
         let (process, streams) = ServerProcess::spawn(to_command(command)).map_err(|error| {
             if cwd.is_dir() {
                 McpError::Setup(format!("cannot start {name}: {error}"))
@@ -129,6 +136,7 @@ impl StdioTransport {
             errors: kept,
             ended,
             closing,
+            secrets,
         })
     }
 }
@@ -161,9 +169,14 @@ impl Transport for StdioTransport {
 
     fn set_protocol_version(&self, _version: &str) {}
 
+    fn redact(&self, text: String) -> String {
+        self.secrets.redact(text)
+    }
+
     fn error_output(&self) -> Option<String> {
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&errors);
+        // Before it is cut, which could leave a part of a credential.
+        let text = self.redact(String::from_utf8_lossy(&errors).into_owned());
         let text = text.trim();
         let start = text.char_indices().rev().nth(SHOWN_ERROR_CHARS - 1);
         let text = text.get(start.map_or(0, |(index, _)| index)..)?;

@@ -40,6 +40,8 @@ pub(crate) struct ServerTool {
     tool: String,
     label: String,
     declaration: ToolDeclaration,
+    /// What the server declares about the structured content of results.
+    output_schema: Option<Value>,
 }
 
 /// What a tool is registered with.
@@ -77,7 +79,9 @@ pub(crate) fn registered(tool: &DeclaredTool, options: ServerToolOptions<'_>) ->
         output_schema: Some(result_schema(tool.get("outputSchema"))),
         ..ToolMetadata::default()
     };
+    let output_schema = tool.get("outputSchema").cloned();
     let tool = ServerTool {
+        output_schema,
         servers: options.servers,
         server: server.to_owned(),
         tool: name.to_owned(),
@@ -248,14 +252,61 @@ impl ServerTool {
             progress: Some(std::sync::Arc::new(progress)),
         };
         let params = call_params(tool, &arguments);
+        let _active = match servers.session() {
+            Some(session) => Some(connection.begin_call(session).await),
+            None => None,
+        };
         let result = connection
             .request("tools/call", params, options, Repetition::Never)
             .await
             .map_err(|error| ToolError::new(error.to_string()))?;
         let links = servers.linked_resources(server);
-        content::tool_output(server, tool, result, links)
-            .ok_or_else(|| ToolError::new("the MCP server sent an invalid result of tools/call"))
+        let warning = self.schema_warning(&result);
+        if let Some(warning) = &warning {
+            connection.log_warning(warning);
+        }
+        let output = content::tool_output(server, tool, result, links);
+        let mut output = output
+            .ok_or_else(|| ToolError::new("the MCP server sent an invalid result of tools/call"))?;
+        if let (Some(warning), Some(Value::Object(details))) = (warning, &mut output.details) {
+            details.insert("warning".to_owned(), warning.into());
+        }
+        Ok(output)
     }
+}
+
+impl ServerTool {
+    /// Describes how a result violates the schema that the server declares for it. The result is used all the same.
+    fn schema_warning(&self, result: &Value) -> Option<String> {
+        let schema = self.output_schema.as_ref()?;
+        if result.get("isError").and_then(Value::as_bool) == Some(true) {
+            return None;
+        }
+        let violation = violation(schema, result.get("structuredContent")?)?;
+        Some(format!(
+            "the result of {} does not match its outputSchema: {violation}",
+            self.label
+        ))
+    }
+}
+
+/// Returns the first violation of a schema. Values that only have another type for the same meaning are accepted, as in
+/// arguments.
+fn violation(schema: &Value, value: &Value) -> Option<String> {
+    let Value::Object(value) = value else {
+        return Some("structuredContent is not an object".to_owned());
+    };
+    let declaration = ToolDeclaration {
+        name: "result".to_owned(),
+        description: String::new(),
+        parameters: schema.clone(),
+        constrained_sampling: None,
+        extra: JsonObject::new(),
+    };
+    let error = pi_core::validate_arguments(&declaration, value.clone()).err()?;
+    let text = error.to_string();
+    let line = text.lines().nth(1).unwrap_or_default();
+    Some(line.trim().trim_start_matches("- ").to_owned())
 }
 
 fn progress_text(params: &Map<String, Value>) -> String {
@@ -354,6 +405,55 @@ mod tests {
             schema = json!({ "items": schema });
         }
         assert!(result_schema(Some(&schema)).to_string().len() < 2_000);
+    }
+
+    #[test]
+    fn structured_content_is_checked() {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]});
+        let tool = |schema: Option<Value>| ServerTool {
+            servers: Weak::new(),
+            server: "s".to_owned(),
+            tool: "t".to_owned(),
+            label: "s/t".to_owned(),
+            declaration: register(json!({"name": "t"}), McpExposure::Direct)
+                .tool
+                .declaration()
+                .clone(),
+            output_schema: schema,
+        };
+        for (schema, result, is_valid) in [
+            (
+                Some(schema.clone()),
+                json!({"structuredContent": {"a": 1}}),
+                true,
+            ),
+            (
+                Some(schema.clone()),
+                json!({"structuredContent": {"a": "x"}}),
+                false,
+            ),
+            (Some(schema.clone()), json!({"content": []}), true),
+            (Some(schema), json!({"isError": true, "content": []}), true),
+            (None, json!({"structuredContent": {"a": "x"}}), true),
+            (
+                Some(json!({"$ref": "#"})),
+                json!({"structuredContent": {}}),
+                true,
+            ),
+            (
+                Some(json!({"type": 7})),
+                json!({"structuredContent": {}}),
+                true,
+            ),
+        ] {
+            let warning = tool(schema.clone()).schema_warning(&result);
+            assert_eq!(
+                warning.is_none(),
+                is_valid,
+                "{schema:?} {result} {warning:?}"
+            );
+        }
     }
 
     #[test]

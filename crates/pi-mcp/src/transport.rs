@@ -19,6 +19,11 @@ pub(crate) trait Transport: Send + Sync {
     /// Called when the version of the protocol is known.
     fn set_protocol_version(&self, version: &str);
 
+    /// Removes the credentials of the server from what it reports.
+    fn redact(&self, text: String) -> String {
+        text
+    }
+
     /// Returns the end of what the server wrote to its standard error.
     fn error_output(&self) -> Option<String> {
         None

@@ -5,7 +5,6 @@
 //! contains the checksum of every archive, so one signature covers everything.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -18,6 +17,7 @@ use flate2::read::GzDecoder;
 use pi_config::NpmVersion;
 use pi_env::Env;
 use pi_http::{HttpClient, HttpSettings};
+use pi_protocol::hex;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -166,12 +166,7 @@ impl ReleaseFeed {
         let bytes = self
             .fetch(&released.url, MAX_PROGRAM_BYTES, PROGRAM_TIMEOUT)
             .await?;
-        let digest = Sha256::digest(&bytes);
-        let digest = digest.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            write!(text, "{byte:02x}").ok();
-            text
-        });
+        let digest = hex(&Sha256::digest(&bytes));
         if !digest.eq_ignore_ascii_case(released.sha256.trim()) {
             return Err(PackageError::Integrity(format!("pi {}", release.version)));
         }

@@ -1,8 +1,8 @@
-//! Compressed text assets embedded in the binary. Build scripts pack them into files for
+//! Compressed assets embedded in the binary. Build scripts pack them into files for
 //! `include_bytes!`, and the program unpacks them on first use.
 //!
-//! Intended for texts that are not needed at startup; packing shrinks them to between a third and a
-//! fourteenth of their size.
+//! Intended for what is not needed at startup; packing shrinks texts to between a third and a
+//! fourteenth of their size, and bytecode to three fifths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -14,10 +14,10 @@ use flate2::Compression;
 use flate2::bufread::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 
-/// Compresses a text into a file.
-pub fn pack(text: &[u8], file: &Path) -> io::Result<()> {
+/// Compresses content into a file.
+pub fn pack(content: &[u8], file: &Path) -> io::Result<()> {
     let mut encoder = DeflateEncoder::new(File::create(file)?, Compression::best());
-    encoder.write_all(text)?;
+    encoder.write_all(content)?;
     encoder.finish().map(drop)
 }
 
@@ -31,6 +31,13 @@ pub fn unpack(packed: &[u8]) -> io::Result<String> {
     let mut text = String::new();
     DeflateDecoder::new(packed).read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Decompresses content packed by [`pack`].
+pub fn unpack_bytes(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    DeflateDecoder::new(packed).read_to_end(&mut content)?;
+    Ok(content)
 }
 
 /// Named texts, decompressed together on first access.

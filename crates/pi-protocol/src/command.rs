@@ -133,6 +133,12 @@ pub enum Command {
     },
     /// Returns the available slash commands.
     GetCommands,
+    /// States what the client can do.
+    Hello {
+        /// Whether its user answers questions of MCP servers, which arrive as dialogs.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        elicitation: bool,
+    },
     /// Returns the MCP servers. From then on the client receives `mcp_status` events.
     GetMcpServers,
     McpAction {

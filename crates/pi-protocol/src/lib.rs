@@ -32,6 +32,7 @@ mod entry;
 mod envelope;
 mod error;
 pub mod estimate;
+mod hex;
 mod id;
 mod interaction;
 pub mod json;
@@ -93,6 +94,7 @@ pub use entry::{
 };
 pub use envelope::{Cursor, Envelope};
 pub use error::{ErrorClass, ProviderError};
+pub use hex::hex;
 pub use id::{EntryId, SessionId};
 pub use interaction::{Answer, Request, RequestId, RequestKind};
 pub use live_message::{LiveMessage, MessageBuilder};

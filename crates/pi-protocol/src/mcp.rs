@@ -270,6 +270,8 @@ pub enum McpAction {
     Login,
     /// Removes the credentials.
     Logout,
+    /// Accepts tools that changed since they were accepted last.
+    Accept,
 }
 
 /// A configured server and its connection.
@@ -294,6 +296,12 @@ pub struct McpServerStatus {
     /// Exposures of tools that differ from that of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_exposure: Option<serde_json::Map<String, serde_json::Value>>,
+    /// What changed since it was accepted: tools, and `instructions` of the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The names of its prompts, once they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<String>,
     /// Set if the server offers resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<bool>,

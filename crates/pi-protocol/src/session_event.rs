@@ -200,6 +200,10 @@ pub enum SessionEvent {
         /// All servers.
         servers: Vec<McpServerStatus>,
     },
+    /// Something that the user should know and that fails nothing, such as changed configuration files.
+    SessionWarning {
+        message: String,
+    },
     /// Another session replaced this one; it accepts no more commands.
     SessionReplaced {
         /// The ID of the new session; the same one if the session was reloaded.

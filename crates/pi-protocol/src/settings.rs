@@ -18,8 +18,8 @@ pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
 pub use reference::{SETTING_REFERENCE, SettingReference, SettingScope, SettingTopic};
 pub use values::{
-    AutoDetect, BoolOrAuto, CacheWarming, CodeMode, CommandSetting, DoubleEscapeAction,
-    FullscreenExitOutput, FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting,
+    AutoDetect, BoolOrAuto, CacheWarming, CodeMode, CommandSetting, DotMcpJson, DoubleEscapeAction,
+    FullscreenExitOutput, FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, McpPinning,
     MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, ShareDestination,
     TreeFilterMode, TuiMode, WheelScrollLines,
 };
@@ -69,6 +69,9 @@ pub struct Settings {
     pub default_tools: Option<Vec<String>>,
     #[serde(deserialize_with = "group::group")]
     pub codemode: CodemodeSettings,
+    /// User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub mcp: McpSettings,
 
     pub session_dir: Option<String>,
     pub session_share_destination: Option<ShareDestination>,
@@ -190,6 +193,15 @@ pub struct CodemodeSettings {
     /// Maximum tokens of tool descriptions in the prompt.
     #[serde(deserialize_with = "number::token_count")]
     pub inline_budget: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct McpSettings {
+    /// What happens when a known tool of a server changes.
+    pub pin: Option<McpPinning>,
+    /// Whether the `.mcp.json` of a trusted project is read.
+    pub dot_mcp_json: Option<DotMcpJson>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

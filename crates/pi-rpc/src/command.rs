@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::extension_ui::ExtensionUiResponse;
 
 /// The commands of the wire format.
-const COMMANDS: [&str; 37] = [
+const COMMANDS: [&str; 38] = [
     "prompt",
     "steer",
     "follow_up",
@@ -45,6 +45,7 @@ const COMMANDS: [&str; 37] = [
     "get_last_assistant_text",
     "set_session_name",
     "get_commands",
+    "hello",
     "get_mcp_servers",
     "mcp_action",
     "extension_ui_response",

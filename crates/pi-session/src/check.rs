@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pi_fs::file_lock::LockState;
 
+use crate::checksums;
 use crate::directory;
 use crate::error::SessionError;
 use crate::storage::{AccessMode, DiskStorage, LogFile, LogStorage};
@@ -27,6 +28,8 @@ pub struct SessionCheck {
     pub path: PathBuf,
     /// Number of readable entries.
     pub entries: usize,
+    /// Number of readable entries that are as pi wrote them, according to their checksums. For others there is none.
+    pub verified: usize,
     /// Problems in file order; capped for files with very many problems.
     pub problems: Vec<SessionProblem>,
     /// Number of problems with [`Severity::Damage`].
@@ -79,6 +82,8 @@ pub(crate) struct FileInspection {
     pub(crate) link_repairs: LinkRepairs,
     /// Length of the file when it was scanned.
     pub(crate) length: u64,
+    /// Number of entries that match their checksum.
+    pub(crate) verified: usize,
 }
 
 impl FileInspection {
@@ -86,11 +91,14 @@ impl FileInspection {
         let length = file.length()?;
         let mut scan = FileScan::of(file, length)?;
         let link_repairs = links::check(&scan.segments, &mut scan.findings);
+        let checksums = checksums::verify(file)?;
+        let verified = scan.add_checksums(&checksums).min(scan.entry_count());
         scan.findings.sort();
         Ok(Self {
             scan,
             link_repairs,
             length,
+            verified,
         })
     }
 
@@ -99,6 +107,7 @@ impl FileInspection {
         SessionCheck {
             path,
             entries: self.scan.entry_count(),
+            verified: self.verified,
             problems: findings.problems.clone(),
             damage: findings.damage,
             notes: findings.notes,

@@ -32,8 +32,9 @@ pub use settings::{ContextModel, PathSettings};
 pub use source::{EntryMetadata, EntrySource, PathEntries, PathStep};
 
 /// Maximum number of messages in a context since its last compaction; earlier ones are left out. It bounds what is read
-/// to send a conversation of millions of messages, which exceeds context windows anyway.
-pub const MAX_CONTEXT_MESSAGES: usize = 100_000;
+/// and held to send a conversation of millions of messages. This many messages of 40 tokens each exceed a context window of
+/// a million tokens.
+pub const MAX_CONTEXT_MESSAGES: usize = 25_000;
 
 #[derive(Debug, Clone, PartialEq)]
 /// What the model sees at a leaf of the session, entry by entry.

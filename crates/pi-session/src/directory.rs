@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Subdirectory of the agent directory with one directory per working directory.
-const SESSIONS_DIR: &str = "sessions";
+pub(crate) const SESSIONS_DIR: &str = "sessions";
 
 pub(crate) const EXTENSION: &str = "jsonl";
 

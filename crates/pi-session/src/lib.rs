@@ -31,6 +31,7 @@
 
 mod cache;
 mod check;
+mod checksums;
 mod context;
 mod directory;
 mod error;

@@ -11,7 +11,8 @@ use memchr::memmem;
 use pi_fs::file_lock::LockState;
 use thiserror::Error;
 
-use crate::storage::{AccessMode, LogFile, PathState};
+use crate::checksums::Checksums;
+use crate::storage::{AccessMode, FileStamp, LogFile, PathState};
 
 /// How often locking is attempted when a session is opened.
 const LOCK_ATTEMPTS: usize = 20;
@@ -53,6 +54,7 @@ pub(crate) struct AppendLog {
     unterminated: bool,
     /// A record that a failed write may have left partially in the file.
     torn: Option<Box<[u8]>>,
+    checksums: Checksums,
 }
 
 impl AppendLog {
@@ -71,6 +73,7 @@ impl AppendLog {
             length,
             unterminated: false,
             torn: None,
+            checksums: Checksums::Off,
         };
         if access == AccessMode::Write {
             log.lock_with_retry();
@@ -79,6 +82,12 @@ impl AppendLog {
             log.length = log.file.length()?;
         }
         Ok(log)
+    }
+
+    /// Keeps checksums of what is appended.
+    pub(crate) fn with_checksums(mut self) -> Self {
+        self.checksums = Checksums::Deferred;
+        self
     }
 
     /// Returns whether another process holds the lock.
@@ -100,23 +109,23 @@ impl AppendLog {
 
     /// Appends a record, including its line feed, and returns its offset.
     pub(crate) fn append(&mut self, record: &[u8]) -> Result<u64, AppendError> {
-        self.check_writable()?;
+        let before = self.check_writable()?;
         if self.unterminated {
             let mut terminated = Vec::with_capacity(record.len() + 1);
             terminated.push(b'\n');
             terminated.extend_from_slice(record);
-            let start = self.write(&terminated)?;
+            let start = self.write(&terminated, before)?;
             self.unterminated = false;
             return Ok(start + 1);
         }
-        self.write(record)
+        self.write(record, before)
     }
 
     /// Adds the missing line feed to the last line. If that fails, the next append adds it.
     pub(crate) fn terminate(&mut self) -> Result<(), AppendError> {
         self.unterminated = true;
-        self.check_writable()?;
-        self.write(b"\n")?;
+        let before = self.check_writable()?;
+        self.write(b"\n", before)?;
         self.unterminated = false;
         Ok(())
     }
@@ -148,8 +157,8 @@ impl AppendLog {
         }
     }
 
-    /// Checks that this log may write and that the file is in the expected state.
-    fn check_writable(&mut self) -> Result<(), AppendError> {
+    /// Checks that this log may write and that the file is in the expected state, and returns that state.
+    fn check_writable(&mut self) -> Result<FileStamp, AppendError> {
         if self.access == AccessMode::Read {
             return Err(AppendError::ReadOnly);
         }
@@ -164,20 +173,20 @@ impl AppendLog {
         if let Some(record) = self.torn.take() {
             self.roll_back(&record)?;
         }
-        let found = self.file.length().map_err(AppendError::Write)?;
-        if found > self.length {
-            let bytes = found - self.length;
+        let found = self.file.stamp().map_err(AppendError::Write)?;
+        if found.length > self.length {
+            let bytes = found.length - self.length;
             return Err(AppendError::ConcurrentWrite { bytes });
         }
-        if found < self.length {
+        if found.length < self.length {
             return Err(AppendError::Replaced);
         }
-        Ok(())
+        Ok(found)
     }
 
-    fn write(&mut self, record: &[u8]) -> Result<u64, AppendError> {
+    fn write(&mut self, record: &[u8], before: FileStamp) -> Result<u64, AppendError> {
         let error = match self.file.append(record) {
-            Ok(taken) if taken == record.len() => return self.locate(record),
+            Ok(taken) if taken == record.len() => return self.locate(record, before),
             Ok(_) => io::ErrorKind::StorageFull.into(),
             Err(error) => error,
         };
@@ -188,15 +197,21 @@ impl AppendLog {
     /// Returns the offset of the record just written. It directly follows the previous record
     /// unless another process wrote at the same time; then the record stays and the next append is
     /// rejected.
-    fn locate(&mut self, record: &[u8]) -> Result<u64, AppendError> {
+    fn locate(&mut self, record: &[u8], before: FileStamp) -> Result<u64, AppendError> {
         let start = self.length;
         let end = start + record.len() as u64;
         // The record is written even if the length cannot be determined.
-        let found = self.file.length().unwrap_or(end);
-        if found == end {
+        let found = self.file.stamp().unwrap_or(FileStamp {
+            length: end,
+            modified_ns: 0,
+        });
+        if found.length == end {
             self.length = end;
+            let file = &*self.file;
+            self.checksums.record(file, before, record, found);
             return Ok(start);
         }
+        let found = found.length;
         tracing::warn!(path = ?self.path, "another process wrote to the session at the same time");
         let tail = read_range(&*self.file, start, found).map_err(AppendError::Write)?;
         match memmem::rfind(&tail, record) {

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
+use crate::checksums::remove_checksums;
 use crate::pending::remove_journal;
 
 /// Command that moves files to the trash.
@@ -40,6 +41,7 @@ fn trash_hint(stderr: Option<&str>) -> String {
 pub fn delete_session(path: &Path) -> Result<Removal, RemovalError> {
     let removal = delete_with(OsStr::new(TRASH), path)?;
     remove_journal(path);
+    remove_checksums(path);
     Ok(removal)
 }
 

@@ -13,6 +13,7 @@ use pi_fs::private;
 use thiserror::Error;
 
 use crate::check::{FileInspection, SessionCheck};
+use crate::checksums::remove_checksums;
 use crate::directory;
 use crate::error::SessionError;
 use crate::log::AppendLog;
@@ -142,6 +143,8 @@ fn write(
         },
     )?;
     cleanup.0.clear();
+    // They cover the replaced content.
+    remove_checksums(path);
     Ok(SessionRepair {
         found: inspection.report(path.to_owned()),
         backup,

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pi_fs::file_lock::LockState;
 
@@ -42,11 +42,30 @@ pub(crate) trait LogFile: fmt::Debug + Send + Sync {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn truncate(&mut self, length: u64) -> io::Result<()>;
     fn length(&self) -> io::Result<u64>;
+    /// Returns the state of the file, to detect writes of other programs.
+    fn stamp(&self) -> io::Result<FileStamp> {
+        Ok(FileStamp {
+            length: self.length()?,
+            modified_ns: 0,
+        })
+    }
+    /// Returns where the checksums of this file are kept; `None` for files that are not on disk.
+    fn checksum_path(&self) -> Option<PathBuf> {
+        None
+    }
     /// Returns whether the path still refers to this file.
     fn path_state(&self) -> io::Result<PathState>;
     /// Tries to take the advisory lock; see [`LockState`].
     fn try_lock(&self) -> LockState;
     fn sync(&self) -> io::Result<()>;
+}
+
+/// The state of a file according to the file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FileStamp {
+    pub(crate) length: u64,
+    /// Modification time in nanoseconds since 1970.
+    pub(crate) modified_ns: u64,
 }
 
 /// What the path that a file was opened by refers to now.

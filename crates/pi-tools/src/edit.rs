@@ -26,6 +26,7 @@ use crate::line_endings::{PlainText, replace_ranges};
 use crate::mutation_queue::MutationQueue;
 use crate::paths::PathResolver;
 use diff::LineDiff;
+pub use diff::line_diff;
 use matcher::{Edit, find_replacements};
 
 /// System prompt text of the edit tool.

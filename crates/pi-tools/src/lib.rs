@@ -24,6 +24,7 @@ mod bash;
 mod builtin;
 mod context;
 mod edit;
+mod fallback_commands;
 mod find;
 mod grep;
 mod images;
@@ -54,6 +55,7 @@ pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use builtin::BuiltinTools;
 pub use context::{SharedImagePolicy, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool, TextChange};
+pub use fallback_commands::FallbackCommands;
 pub use find::{FIND_PROMPT, FindTool};
 pub use grep::{GREP_PROMPT, GrepTool};
 pub use images::{
@@ -81,3 +83,5 @@ pub use truncate::{
 };
 pub use user_shell::{ShellResult, UserShell};
 pub use write::{WRITE_PROMPT, WriteTool};
+
+pub use edit::line_diff;

@@ -8,6 +8,7 @@ mod program;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::fallback_commands::FallbackCommands;
 use crate::process_tree::{KILL_TIMEOUT, OutputPipe, ProcessTree};
 use program::ShellProgram;
 
@@ -32,6 +34,8 @@ const READ_BYTES: usize = 64 * 1024;
 pub struct LocalShell {
     /// The bash to use; a default one if absent.
     bash: Option<PathBuf>,
+    /// Commands for machines that do not have them.
+    fallbacks: Option<Arc<FallbackCommands>>,
     /// Pipes that daemons still write to after their command has completed.
     drained_pipes: TaskTracker,
 }
@@ -45,9 +49,16 @@ impl LocalShell {
         }
     }
 
+    /// Provides commands that the machine does not have.
+    #[must_use]
+    pub fn with_fallbacks(mut self, commands: Option<Arc<FallbackCommands>>) -> Self {
+        self.fallbacks = commands;
+        self
+    }
+
     async fn run(
         &self,
-        command: ShellCommand,
+        mut command: ShellCommand,
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ExitCode, ProcessError> {
@@ -59,6 +70,9 @@ impl LocalShell {
             ShellLanguage::PowerShell => ShellProgram::power_shell()?,
         };
         check_directory(&command.cwd).await?;
+        if let Some(fallbacks) = &self.fallbacks {
+            fallbacks.provide(&mut command.environment);
+        }
         let mut running = match RunningCommand::start(&program, &command, output) {
             Ok(running) => running,
             Err(error) => {

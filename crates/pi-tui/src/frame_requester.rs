@@ -1,4 +1,4 @@
-//! Frame scheduling: coalesces requests into at most about 60 frames per second.
+//! Frame scheduling: coalesces requests into at most about 60 frames per second, and 40 for content.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +9,9 @@ use crate::tui::FrameUrgency;
 
 /// Minimum time between two frames that are not urgent.
 pub const FRAME_INTERVAL: Duration = Duration::from_millis(16);
+
+/// Minimum time between two frames for new content, such as a streamed response.
+const CONTENT_INTERVAL: Duration = Duration::from_millis(25);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FrameScheduler {
@@ -21,10 +24,15 @@ impl FrameScheduler {
     pub fn request(&mut self, urgency: FrameUrgency, now: Instant) {
         let due = match urgency {
             FrameUrgency::None => return,
-            FrameUrgency::Soon => self.last.map_or(now, |last| now.max(last + FRAME_INTERVAL)),
+            FrameUrgency::Content => self.after(CONTENT_INTERVAL, now),
+            FrameUrgency::Soon => self.after(FRAME_INTERVAL, now),
             FrameUrgency::Now => now,
         };
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    fn after(&self, interval: Duration, now: Instant) -> Instant {
+        self.last.map_or(now, |last| now.max(last + interval))
     }
 
     /// Returns when a frame is due, if one was requested.
@@ -93,16 +101,18 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_requests_a_second_make_sixty_frames() {
-        let start = Instant::now();
-        let mut scheduler = FrameScheduler::default();
-        let frames = (0..1000)
-            .filter(|millisecond| {
-                let now = start + Duration::from_millis(*millisecond);
-                scheduler.request(FrameUrgency::Soon, now);
-                scheduler.take(now)
-            })
-            .count();
-        assert_eq!(frames, 63);
+    fn a_thousand_requests_a_second_make_a_limited_number_of_frames() {
+        for (urgency, expected) in [(FrameUrgency::Soon, 63), (FrameUrgency::Content, 40)] {
+            let start = Instant::now();
+            let mut scheduler = FrameScheduler::default();
+            let frames = (0..1000)
+                .filter(|millisecond| {
+                    let now = start + Duration::from_millis(*millisecond);
+                    scheduler.request(urgency, now);
+                    scheduler.take(now)
+                })
+                .count();
+            assert_eq!(frames, expected, "{urgency:?}");
+        }
     }
 }

@@ -83,7 +83,8 @@ impl Runner {
 
     /// Returns the UI for modification and schedules a frame.
     pub fn tui_mut(&mut self) -> &mut Tui {
-        self.scheduler.request(FrameUrgency::Soon, Instant::now());
+        self.scheduler
+            .request(FrameUrgency::Content, Instant::now());
         &mut self.tui
     }
 
@@ -153,7 +154,10 @@ impl Runner {
             };
             match reason {
                 WakeReason::Terminal(event) => self.handle_terminal_event(event)?,
-                WakeReason::Requested => self.scheduler.request(FrameUrgency::Soon, Instant::now()),
+                WakeReason::Requested => {
+                    self.scheduler
+                        .request(FrameUrgency::Content, Instant::now());
+                }
                 WakeReason::Timer => {}
             }
         }

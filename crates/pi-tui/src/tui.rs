@@ -48,6 +48,8 @@ pub struct TuiOptions {
 pub enum FrameUrgency {
     #[default]
     None,
+    /// With the next frame for content, which may change faster than anyone reads.
+    Content,
     /// With the next scheduled frame.
     Soon,
     /// Immediately, because the user is typing.

@@ -297,6 +297,7 @@ impl Args {
             Flag::Extension => resources.extensions.push(value),
             Flag::NoExtensions => resources.no_extensions = true,
             Flag::NoMcp => resources.no_mcp = true,
+            Flag::McpConfig => resources.mcp_config.push(value),
             Flag::ExtensionHost => match ExtensionEngine::from_name(&value) {
                 Some(engine) => self.extension_host = Some(engine),
                 None => self.error(format!(

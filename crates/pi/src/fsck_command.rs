@@ -24,8 +24,8 @@ const HELP: &str = "\
 Usage:
   pi fsck [SESSION…] [--all] [--repair] [--json] [--session-dir DIR]
 
-Check session files for torn and garbled lines, null bytes, missing or duplicate headers, and
-disconnected entries. SESSION is a file, an ID or an ID prefix; the default is all sessions of this
+Check session files for torn and garbled lines, null bytes, missing or duplicate headers,
+disconnected entries, and text that is not what pi wrote. SESSION is a file, an ID or an ID prefix; the default is all sessions of this
 project.
 
   --all              Check the sessions of every project

@@ -5,6 +5,7 @@
 
 mod args;
 mod auth_command;
+mod confirm;
 mod conversation;
 mod demo;
 mod docs_command;
@@ -20,6 +21,7 @@ mod list_models;
 mod log;
 mod manual;
 mod mcp_command;
+mod mcp_serve;
 mod mode;
 mod output;
 mod own_stdio;
@@ -59,7 +61,12 @@ const SUPERVISE_COMMANDS: &str = "__supervise-commands";
 
 fn main() -> ExitCode {
     hardening::disable_ptrace_and_core_dumps();
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<OsString> = words.collect();
+    if let Some(command) = pi_search_commands::command_of(program.as_ref()) {
+        return pi_search_commands::run(command, words).into();
+    }
     #[cfg(target_os = "linux")]
     {
         if words == [SUPERVISE_COMMANDS] {
@@ -82,6 +89,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return run_command(auth_command::run(words, Env::process()));
+        }
+        Some("mcp") if mcp_serve::is_command(&words) => {
+            log::start();
+            let words = words.into_iter().skip(2).collect();
+            return run_sessions(mcp_serve::run(words, Env::process()));
         }
         Some("mcp") => {
             log::start();

@@ -2,8 +2,11 @@
 //!
 //! Loads no extensions and starts no session, so that scripts and the agent can use it.
 
+mod accept;
 mod add;
 mod connector;
+mod find;
+mod import;
 mod list;
 mod login;
 mod options;
@@ -12,10 +15,13 @@ mod remove;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pi_config::{AgentDir, TrustInputs, decide_trust, project_mcp_file};
+use pi_config::{
+    AgentDir, McpConfig, McpConfigFiles, TrustInputs, decide_trust, load_mcp_config,
+    project_mcp_file,
+};
 use pi_env::Env;
 use pi_protocol::ProjectAccess;
-use pi_protocol::settings::ProjectTrustDefault;
+use pi_protocol::settings::{DotMcpJson, ProjectTrustDefault};
 
 use crate::output::{Exit, Failure, print};
 use crate::startup::working_directory;
@@ -28,6 +34,9 @@ Usage:
   pi mcp list [--json]
   pi mcp login <server> [-l] [--timeout <seconds>]
   pi mcp logout <server> [-l]
+  pi mcp accept <server> [-y]
+  pi mcp serve
+  pi mcp import [claude|cursor|vscode|codex|opencode] [-l] [-y]
 
 Manages the MCP servers in ~/.pi/agent/mcp.json and, in trusted projects, .pi/mcp.json.
 
@@ -37,10 +46,14 @@ Commands:
   list                     Connect to the servers and show their state and tools
   login                    Sign in to a server in the browser
   logout                   Remove the credentials of a server
+  accept                   Accept a server of .mcp.json, or what a server changed in known tools
+  serve                    Offer pi as an MCP server on stdin and stdout
+  import                   Add the servers that another client has configured
 
 Options:
   -l, --local              Use the project's .pi/mcp.json
   --json                   Print the list as JSON
+  -y, --yes                Accept without asking
   --timeout <seconds>      Limit for the complete sign-in (default 300)
 
 Options of add:
@@ -94,6 +107,8 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
     let outcome = match command.as_str() {
         "add" => add::run(&files, rest),
         "remove" => remove::run(&files, rest),
+        "accept" => accept::run(&files, rest).await,
+        "import" => import::run(&files, rest),
         "list" => list::run(&files, rest).await,
         "login" => login::log_in(&files, rest).await,
         "logout" => login::log_out(&files, rest).await,
@@ -116,6 +131,17 @@ impl McpFiles {
 
     fn project_file(&self) -> PathBuf {
         project_mcp_file(&self.cwd)
+    }
+
+    /// Reads the servers that the user and, if it is trusted, the project configure.
+    fn config(&self, project: ProjectAccess) -> McpConfig {
+        load_mcp_config(McpConfigFiles {
+            agent_dir: &self.agent_dir,
+            cwd: &self.cwd,
+            project,
+            dot_mcp_json: DotMcpJson::default(),
+            more: &[],
+        })
     }
 
     fn file(&self, scope: FileScope) -> PathBuf {

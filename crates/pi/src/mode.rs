@@ -29,6 +29,11 @@ impl Terminals {
             stdout: std::io::stdout().is_terminal(),
         }
     }
+
+    /// Whether a user can be asked.
+    pub(crate) fn are_interactive(self) -> bool {
+        self.stdin && self.stdout
+    }
 }
 
 impl Mode {

@@ -96,6 +96,7 @@ impl SessionListener for LastAnswer {
                     .unwrap_or_else(PoisonError::into_inner)
                     .clone_from(live);
             }
+            SessionEvent::SessionWarning { message } => warn(message),
             _ => {}
         }
         std::future::ready(()).boxed()

@@ -1,6 +1,5 @@
 //! Starts a session from a command line.
 
-use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,8 +12,10 @@ use pi_host::{
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
+use pi_tools::FallbackCommands;
 
 use crate::args::{Args, ModelArgs, SessionArgs};
+use crate::confirm::{Confirmation, confirm};
 use crate::extension_failures::PrintedFailures;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
@@ -203,7 +204,7 @@ fn is_broken_extension(diagnostic: &ConfigDiagnostic) -> bool {
 }
 
 /// Returns the options for the process and for its session.
-fn split_options(
+pub(crate) fn split_options(
     args: Args,
     cwd: &Path,
     env: &Env,
@@ -228,6 +229,7 @@ fn split_options(
             .map(|is_approved| TrustFlag::new(is_approved, cwd)),
         packages: Some(Arc::new(installer)),
         offline: args.offline,
+        fallback_commands: fallback_commands(&agent_dir),
         ..HostOptions::new(agent_dir, env.clone())
     };
     let options = SessionOptions {
@@ -288,21 +290,19 @@ fn start_failure(error: &StartError) -> Failure {
 
 /// Asks whether to copy a session of another project; without a terminal the answer is no.
 fn confirm_copy(project: &str) -> bool {
-    if Terminals::of_process()
-        != (Terminals {
-            stdin: true,
-            stdout: true,
-        })
-    {
+    if !Terminals::of_process().are_interactive() {
         return false;
     }
     notice(&format!(
         "The session belongs to another project, {project}."
     ));
-    let mut stderr = std::io::stderr().lock();
-    let asked = write!(stderr, "Copy it into this project? [y/N] ").and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let answered = asked.and_then(|()| std::io::stdin().lock().read_line(&mut answer));
-    let answer = answer.trim().to_ascii_lowercase();
-    answered.is_ok() && matches!(answer.as_str(), "y" | "yes")
+    confirm("Copy it into this project?") == Confirmation::Yes
+}
+
+/// Returns the commands that this program is in the model's shell, on machines that do not have them.
+fn fallback_commands(agent_dir: &AgentDir) -> Option<Arc<FallbackCommands>> {
+    let program = std::env::current_exe().ok()?;
+    let names = &pi_search_commands::NAMES;
+    let commands = FallbackCommands::new(names, program, agent_dir.fallback_commands());
+    Some(Arc::new(commands))
 }

@@ -1,12 +1,13 @@
 //! `cargo xtask dist`: builds the binary that people download.
 //!
 //! The `dist` profile optimizes across all crates. On top of it, relocations are packed, functions with equal code share
-//! it, the functions a start runs are placed next to each other, in an order recorded from this build, and symbols and
-//! line tables move to a separate file.
+//! it, the functions a start runs are placed next to each other, in an order recorded from this build, paths of
+//! dependencies do not name directories of this machine, and symbols and line tables move to a separate file.
 
 mod function_order;
 mod starts;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,24 +27,24 @@ const LLD_COMMENT: &[u8] = b"Linker: LLD";
 
 pub(crate) fn run() -> Result<String> {
     let mut report = Vec::new();
-    let packing: &[&str] = if loads_packed_relocations() {
-        &["-Clink-arg=-Wl,-z,pack-relative-relocs"]
-    } else {
-        &[]
-    };
-    let mut binary = build(packing)?;
+    let flags = flags_for_all_crates()?;
+    let mut arguments = Vec::new();
+    if loads_packed_relocations() {
+        arguments.push("-Clink-arg=-Wl,-z,pack-relative-relocs");
+    }
+    let mut binary = build(&flags, &arguments)?;
     match missing_tool(&binary)? {
         Some(reason) => report.push(format!("skipped the function order: {reason}")),
         None => {
             let (order, count) = record_order(&binary)?;
             let file = format!("-Clink-arg=-Wl,--symbol-ordering-file={}", order.display());
             // Functions that are not in the link under this name are listed as well.
-            let linking = [
+            arguments.extend([
                 file.as_str(),
                 "-Clink-arg=-Wl,--no-warn-symbol-ordering",
                 "-Clink-arg=-Wl,--icf=all",
-            ];
-            binary = build(&[packing, &linking].concat())?;
+            ]);
+            binary = build(&flags, &arguments)?;
             report.push(format!("placed the {count} functions of a start together"));
         }
     }
@@ -61,14 +62,38 @@ pub(crate) fn run() -> Result<String> {
     Ok(report.join("\n"))
 }
 
+/// Returns compiler flags for all crates: those of the environment, and some that shorten the paths of dependencies, of
+/// which panic messages contain more than a thousand.
+fn flags_for_all_crates() -> Result<String> {
+    // Unpacks the dependencies.
+    let status = Command::new(cargo()).args(["fetch", "--locked"]).status()?;
+    ensure!(status.success(), "cannot fetch the dependencies");
+    let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let mut flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let registries = home.map(|home| home.join("registry/src"));
+    for registry in registries.iter().flat_map(fs::read_dir).flatten() {
+        flags.push(format!(
+            "--remap-path-prefix={}=",
+            registry?.path().display()
+        ));
+    }
+    Ok(flags.join("\u{1f}"))
+}
+
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 /// Builds the binary with additional compiler arguments, and returns its path.
 ///
 /// Arguments given this way do not change the names of functions, so that an order recorded from one build applies to
 /// the next.
-fn build(arguments: &[&str]) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+fn build(flags: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let mut command = Command::new(cargo());
     command
+        .env("CARGO_ENCODED_RUSTFLAGS", flags)
         .args(["rustc", "--profile", "dist", "--locked"])
         .args(["--package", "pi", "--bin", "pi"])
         .arg("--message-format=json-render-diagnostics")

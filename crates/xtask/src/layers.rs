@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 32] = [
+const LAYERS: [(&str, &[&str]); 33] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -165,6 +165,8 @@ const LAYERS: [(&str, &[&str]); 32] = [
             "pi-packed",
             "pi-rpc",
             "pi-host",
+            // The other commands that the program is.
+            "pi-search-commands",
             // Ends commands with the process.
             "pi-tools",
             // Lists servers and signs in without a session.
@@ -182,6 +184,8 @@ const LAYERS: [(&str, &[&str]); 32] = [
             "pi-protocol",
         ],
     ),
+    // Commands of their own, which know nothing of pi.
+    ("pi-search-commands", &[]),
     // Depends on no crate of ours, so that the tests of every crate can use it.
     ("pi-test-support", &[]),
     // Used by tests only.

@@ -35,7 +35,13 @@ impl Files {
 
     fn load(&self, access: ProjectAccess) -> McpConfig {
         let agent_dir = AgentDir::at(self.root.path());
-        load_mcp_config(&agent_dir, &self.root.path().join("project"), access)
+        load_mcp_config(McpConfigFiles {
+            agent_dir: &agent_dir,
+            cwd: &self.root.path().join("project"),
+            project: access,
+            dot_mcp_json: DotMcpJson::Ask,
+            more: &[],
+        })
     }
 }
 

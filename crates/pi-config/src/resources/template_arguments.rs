@@ -8,7 +8,7 @@ const MAX_EXPANDED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Splits arguments at whitespace. Single and double quotes group words and are removed; there
 /// are no escapes. An empty argument must be quoted.
-pub(crate) fn split_arguments(text: &str) -> Vec<String> {
+pub fn split_arguments(text: &str) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut current = String::new();
     let mut quote = None;

@@ -22,12 +22,13 @@ use crate::regular_file::ReadFileError;
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
-const USER_ONLY: [&str; 6] = [
+const USER_ONLY: [&str; 7] = [
     "cacheWarming",
     "defaultProjectTrust",
     "deviceId",
     "extensionHost",
     "httpProxy",
+    "mcp",
     "selfUpdateCommand",
 ];
 

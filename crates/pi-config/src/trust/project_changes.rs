@@ -2,12 +2,12 @@
 //!
 //! One file per project below the agent directory, which is read and compared before any code of the project is loaded.
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pi_fs::{NewFileMode, atomic_file, private};
+use pi_protocol::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -132,12 +132,5 @@ impl ProjectChanges {
 
 /// Formats the first 128 bits of a digest, which is enough to rule out collisions.
 pub(super) fn short_hex(digest: &[u8]) -> String {
-    digest
-        .iter()
-        .take(16)
-        .fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
-            write!(text, "{byte:02x}").ok();
-            text
-        })
+    hex(digest.get(..16).unwrap_or(digest))
 }

@@ -6,6 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::faults::pattern_schemas;
+use super::validator::Validator;
 
 pub(super) fn coerce(value: Value, schema: &Value) -> Value {
     let mut value = value;
@@ -172,7 +173,7 @@ fn coerce_to_one_of(value: Value, schemas: &[Value]) -> Value {
 }
 
 fn accepts(schema: &Value, value: &Value) -> bool {
-    super::compile(schema).is_ok_and(|validator| validator.is_valid(value))
+    Validator::new(schema).is_ok_and(|validator| validator.is_valid(value))
 }
 
 fn coerce_fields(fields: Map<String, Value>, schema: &Value) -> Map<String, Value> {

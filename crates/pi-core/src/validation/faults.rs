@@ -11,6 +11,7 @@ use std::cell::Cell;
 use serde_json::{Map, Value};
 
 use super::coerce::{has_type, type_names};
+use super::validator::is_met;
 
 /// Nested schemas that are followed; a reference may lead back to itself.
 const MAX_DEPTH: usize = 64;
@@ -247,7 +248,7 @@ pub(super) fn pattern_schemas<'schema>(
 ) -> Vec<&'schema Value> {
     let patterns = node.get("patternProperties").and_then(Value::as_object);
     let matching = patterns.into_iter().flatten();
-    let matching = matching.filter(|(pattern, _)| scalars::is_met("pattern", pattern, name));
+    let matching = matching.filter(|(pattern, _)| is_met("pattern", pattern, name));
     matching.map(|(_, schema)| schema).collect()
 }
 

@@ -1,5 +1,7 @@
 //! Runs one `node` process on a dedicated thread, from spawn to exit.
 
+mod frames;
+
 use std::collections::{HashMap, VecDeque};
 use std::process::ExitStatus;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::NodeHostError;
-use super::frame::{self, CallTarget, FromNode, HostCall, ToNode};
+use super::frame::{self, FromNode, ToNode};
 use super::module_server::ModuleServer;
 use super::output::{OutputLine, forward_frames, forward_text};
 use super::spawn::{kill_children, spawn};
@@ -22,7 +24,7 @@ use super::terminal_service::TerminalService;
 use crate::child_guard::ChildUse;
 use crate::engine::EngineOptions;
 use crate::error::EngineError;
-use crate::host::{ConsoleLevel, ConsoleLine, ExtensionFault, FaultKind, HostError};
+use crate::host::{ConsoleLevel, ExtensionFault, FaultKind, HostError};
 
 /// How long Node may take to become ready.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -268,102 +270,6 @@ impl<'a> NodeProcess<'a> {
             None => {}
         }
         Ok(false)
-    }
-
-    async fn handle_frame(&mut self, frame: FromNode) -> Result<(), ExitReason> {
-        match frame {
-            FromNode::Ready | FromNode::Pong => {}
-            FromNode::Unsupported { version } => {
-                return Err(ExitReason::Failed(NodeHostError::TooOld(version)));
-            }
-            FromNode::Call(call) => {
-                let id = call.id;
-                let result = self.handle_call(call);
-                self.send(&ToNode::response(id, result)).await?;
-            }
-            FromNode::Request(call) => self.start_request(call),
-            FromNode::Cancel { id } => {
-                if let Some(task) = self.in_flight.remove(&id) {
-                    task.abort();
-                }
-            }
-            FromNode::Settled { id, value } => self.settle(id, Ok(value)),
-            FromNode::Failed { id, error } => {
-                self.settle(id, Err(EngineError::Exception(error.into())));
-            }
-            FromNode::Unserializable { id, message } => {
-                self.settle(id, Err(EngineError::InvalidValue(message)));
-            }
-            FromNode::Handler {
-                dispatch,
-                extension,
-            } => self.options.running_hooks.enter(dispatch, extension),
-            FromNode::Print {
-                level,
-                text,
-                extension,
-            } => self.print(extension, frame::console_level(&level), text),
-            FromNode::Fault {
-                fault,
-                message,
-                stack,
-                extension,
-            } => self.options.host.0.fault(ExtensionFault {
-                extension,
-                kind: frame::fault_kind(&fault),
-                message,
-                stack,
-            }),
-        }
-        Ok(())
-    }
-
-    fn handle_call(&mut self, call: HostCall) -> Result<Value, HostError> {
-        let HostCall {
-            target,
-            method,
-            arguments,
-            extension,
-            ..
-        } = call;
-        match target {
-            CallTarget::Host => self
-                .options
-                .host
-                .0
-                .call(extension.as_deref(), &method, arguments),
-            CallTarget::Modules => self.module_server.handle(&method, arguments),
-            CallTarget::Terminal => self.terminal_service.handle(&method, arguments),
-        }
-    }
-
-    fn start_request(&mut self, call: HostCall) {
-        let HostCall {
-            id,
-            method,
-            arguments,
-            extension,
-            ..
-        } = call;
-        let host = &self.options.host.0;
-        let work = host.request(extension.as_deref(), &method, arguments);
-        let task = self.requests.spawn(async move { (id, work.await) });
-        self.in_flight.insert(id, task);
-    }
-
-    fn settle(&mut self, id: u64, result: NodeCallResult) {
-        if let Some(reply) = self.calls.remove(&id) {
-            // Sending fails only if the caller has dropped its receiver.
-            drop(reply.send(result));
-        }
-    }
-
-    fn print(&self, extension: Option<String>, level: ConsoleLevel, text: String) {
-        self.options.host.0.console(ConsoleLine {
-            extension,
-            level,
-            text,
-        });
     }
 
     /// Shuts Node down. If it was still needed, reports a fault and fails all pending calls.

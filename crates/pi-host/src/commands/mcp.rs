@@ -25,3 +25,11 @@ pub(super) async fn act(
     acting.await.map_err(reject)?;
     Ok(AcceptedCommand::done())
 }
+
+/// Applies what a client can do.
+pub(super) fn greet(runtime: &SessionRuntime, elicitation: bool) -> AcceptedCommand {
+    if elicitation && let Some(servers) = mcp_servers(runtime) {
+        servers.offer_elicitation();
+    }
+    AcceptedCommand::done()
+}

@@ -6,6 +6,7 @@ use pi_auth::CredentialStore;
 use pi_config::{AgentDir, SettingsOverrides, SettingsStore};
 use pi_env::Env;
 use pi_providers::Models;
+use pi_tools::FallbackCommands;
 
 use super::trust::{TrustFlag, TrustPrompt};
 use crate::toolset::PROCESS_MARKS;
@@ -26,6 +27,8 @@ pub struct HostOptions {
     pub offline: bool,
     /// Environment variables added for child processes; [`PROCESS_MARKS`] by default.
     pub child_environment: Vec<(String, String)>,
+    /// Commands for the model's shell, on machines that do not have them.
+    pub fallback_commands: Option<Arc<FallbackCommands>>,
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
@@ -47,6 +50,7 @@ impl HostOptions {
             packages: None,
             offline: false,
             child_environment: marks.into(),
+            fallback_commands: None,
             settings: None,
             run_settings: SettingsOverrides::default(),
             credentials: None,

@@ -104,8 +104,6 @@ pub(super) async fn build(
     let participants = extension_participants
         .then(native.participants())
         .then(program);
-    let ui = Arc::clone(&options.extensions.ui);
-    let participants = participants.then(extension_adapter::configuration_reporter(ui));
     let directory = session
         .path()
         .is_some()

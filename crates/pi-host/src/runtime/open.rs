@@ -88,7 +88,7 @@ pub(super) fn open_warnings(session: &Session) -> Vec<ConfigDiagnostic> {
     let warnings = [
         (
             is_context_cut(session),
-            "only the last 100,000 messages of the conversation are sent to the model; run /compact to summarize it",
+            "only the last 25,000 messages of the conversation are sent to the model; run /compact to summarize it",
         ),
         (
             *torn_tail,

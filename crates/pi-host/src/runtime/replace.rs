@@ -2,25 +2,26 @@
 //!
 //! Hooks may veto the switch first. Then the next session is opened or copied, which may fail
 //! without harm. Then the current session ends, with everything bound to its directory, and the
-//! next one is built. If that fails, the ended one is started again (`fallback.rs`). Handles to the
+//! next one is built (`replace/transition.rs`). If that fails, the ended one is started again (`fallback.rs`). Handles to the
 //! old session stay valid and reject prompts.
+
+mod transition;
 
 use std::path::{Path, PathBuf};
 
 use pi_config::expand_home;
-use pi_protocol::{EntryId, ReplacementReason, SessionId};
+use pi_protocol::{EntryId, SessionId};
 use pi_session::{
     AccessMode, ForkPosition, NewSession, OpenSession, Session, SessionError, SessionStore,
 };
 
-use super::build::{InitialModel, build};
+use super::SessionRuntime;
+use super::build::InitialModel;
 use super::fallback::FallbackSession;
-use super::open::open_warnings;
-use super::{CurrentSession, SessionRuntime, StartError, deduplicate};
-use crate::participants::{SessionShutdown, SessionStart, SessionSwitch, StartReason};
+use crate::participants::{SessionStart, SessionSwitch, StartReason};
 use crate::runtime::ReplaceError;
 use crate::session::AgentSession;
-use crate::workspace::ProjectProbe;
+use transition::NextSession;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplaceOutcome {
@@ -28,23 +29,6 @@ pub struct ReplaceOutcome {
     pub cancelled: bool,
     /// The text of the message before which the session was forked, for the editor.
     pub selected_text: Option<String>,
-}
-
-/// The session that replaces the current one.
-struct NextSession {
-    session: Session,
-    /// For a copy of the current session: how many of its entries existed then. Names and models that
-    /// were set since are copied, too.
-    copied: Option<usize>,
-}
-
-impl From<Session> for NextSession {
-    fn from(session: Session) -> Self {
-        Self {
-            session,
-            copied: None,
-        }
-    }
 }
 
 impl ReplaceOutcome {
@@ -299,118 +283,6 @@ impl SessionRuntime {
             previous_session_file: file,
         };
         self.start_built(built, start, fallback).await
-    }
-
-    async fn replace_with(
-        &self,
-        next: impl Into<NextSession>,
-        reason: StartReason,
-        choice: InitialModel,
-    ) -> Result<ReplaceOutcome, ReplaceError> {
-        let NextSession {
-            mut session,
-            copied,
-        } = next.into();
-        let old = self.session();
-        let mut fallback = FallbackSession::new(&old, self.session_store());
-        let start = SessionStart {
-            reason,
-            previous_session_file: old.session_file(),
-        };
-        let target = session.path().map(Path::to_owned);
-        let next = SessionId::from(session.id());
-        self.end(&old, reason, target, next).await;
-        let ended = old.take_session()?;
-        if let Some(copied) = copied {
-            session.copy_choices_since(copied, &ended)?;
-        }
-        fallback.keep(ended);
-        let built = self.build_session(session, choice).await;
-        self.start_built(built, start, fallback).await
-    }
-
-    /// Ends the current session: stores its state and stops its child processes.
-    async fn end(
-        &self,
-        old: &AgentSession,
-        reason: StartReason,
-        target: Option<PathBuf>,
-        next: SessionId,
-    ) {
-        old.abort().await;
-        let shutdown = SessionShutdown {
-            next: Some(reason),
-            target_session_file: target,
-        };
-        old.participants().session_shutdown(shutdown).await;
-        let reason = match reason {
-            StartReason::Startup | StartReason::New => ReplacementReason::New,
-            StartReason::Resume => ReplacementReason::Resume,
-            StartReason::Fork => ReplacementReason::Fork,
-            StartReason::Reload => ReplacementReason::Reload,
-        };
-        old.dispose_replaced(next, reason).await;
-    }
-
-    /// Builds the components of a session in the session's directory.
-    async fn build_session(
-        &self,
-        session: Session,
-        choice: InitialModel,
-    ) -> Result<CurrentSession, StartError> {
-        let shared = &self.0;
-        let warnings = open_warnings(&session);
-        let host = &shared.host;
-        let probe = ProjectProbe::read(host, session.cwd());
-        // The files may have changed since the ended session read them.
-        let workspace = host.workspaces().load(host, &shared.workspace, probe).await;
-        let building = build(host, &shared.options, workspace, session, choice, warnings);
-        // On the heap: every command that replaces a session would be as large.
-        let mut built = Box::pin(building).await?;
-        deduplicate(&mut built.diagnostics);
-        Ok(built)
-    }
-
-    /// Makes the built session the current one. If it could not be built, starts the ended one
-    /// again: a runtime without a live session would reject every prompt.
-    async fn start_built(
-        &self,
-        built: Result<CurrentSession, StartError>,
-        start: SessionStart,
-        fallback: FallbackSession,
-    ) -> Result<ReplaceOutcome, ReplaceError> {
-        let error = match built {
-            Ok(next) => {
-                // Releases the ended session's lock on its file.
-                drop(fallback);
-                self.activate(next, start).await;
-                return Ok(ReplaceOutcome::default());
-            }
-            Err(error) => Box::new(error),
-        };
-        for (session, choice) in fallback.into_candidates(self.0.host.env()) {
-            let start = SessionStart {
-                reason: StartReason::Resume,
-                previous_session_file: session.path().map(Path::to_owned),
-            };
-            match self.build_session(session, choice).await {
-                Ok(restored) => {
-                    self.activate(restored, start).await;
-                    return Err(ReplaceError::NotStarted(error));
-                }
-                Err(error) => tracing::warn!(%error, "cannot start the previous session again"),
-            }
-        }
-        Err(ReplaceError::Closed(error))
-    }
-
-    async fn activate(&self, next: CurrentSession, start: SessionStart) {
-        let session = next.session.clone();
-        *self.current() = next;
-        *self.deferred_start() = None;
-        self.attach_extensions();
-        self.0.sessions.send_replace(session.clone());
-        session.participants().session_start(start).await;
     }
 }
 

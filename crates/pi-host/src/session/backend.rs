@@ -164,8 +164,9 @@ impl Backend for AgentSession {
         call: &'a FinishedToolCall,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<ToolResultUpdate, HookError>> {
-        ConfigReporter(self).report(&call.pending.call.id, "a tool");
         Box::pin(async move {
+            let configuration = ConfigReporter(self);
+            configuration.report(&call.pending.call.id, "a tool").await;
             let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
             if images::has_images(content) {

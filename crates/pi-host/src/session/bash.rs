@@ -162,7 +162,7 @@ impl UserCommands<'_> {
         let configuration = ConfigReporter(self.session);
         configuration.begin(&call);
         let result = self.run_shell(&shell, &request, &running.cancel).await;
-        configuration.report(&call, "a command");
+        configuration.report(&call, "a command").await;
         let recorded = match &result {
             Ok(result) => self.record_result(&request, result).await,
             Err(_) => Ok(()),

@@ -3,27 +3,12 @@
 use std::collections::HashMap;
 
 use pi_config::AgentDirStamp;
-use pi_protocol::{ConfigScope, ToolCall};
-use thiserror::Error;
+use pi_protocol::{ConfigScope, SessionEvent, ToolCall};
 
 use super::AgentSession;
 
 /// Built-in tools that write nothing. Checking the files around each of their calls would cost more than a small read.
 const READING_TOOLS: [&str; 4] = ["read", "grep", "find", "ls"];
-
-/// The event of reports about changes.
-pub(crate) const CONFIGURATION_EVENT: &str = "configuration";
-
-#[derive(Debug, Error)]
-#[error(
-    "{} of the agent directory changed while {cause} ran; this takes effect at the next start or reload\n\
-     hint: check the change if you did not expect it",
-    files.join(", ")
-)]
-struct ConfigurationChanged {
-    files: Vec<String>,
-    cause: &'static str,
-}
 
 /// The files before each call in progress, and when they were last reported.
 #[derive(Debug, Default)]
@@ -75,8 +60,8 @@ impl ConfigReporter<'_> {
         }
     }
 
-    /// Reports what changed during a call.
-    pub(super) fn report(&self, call: &str, cause: &'static str) {
+    /// Warns about what changed during a call.
+    pub(super) async fn report(&self, call: &str, cause: &'static str) {
         if !self.0.0.state().configuration.is_watched(call) {
             return;
         }
@@ -85,8 +70,13 @@ impl ConfigReporter<'_> {
         };
         let files = self.0.0.state().configuration.end(call, stamp);
         if !files.is_empty() {
-            let changed = ConfigurationChanged { files, cause };
-            self.0.0.report(CONFIGURATION_EVENT, None, &changed);
+            let files = files.join(", ");
+            let message = format!(
+                "{files} of the agent directory changed while {cause} ran; this takes effect at the next start or reload\n\
+                 hint: check the change if you did not expect it"
+            );
+            let warning = SessionEvent::SessionWarning { message };
+            self.0.0.publish(warning).await;
         }
     }
 

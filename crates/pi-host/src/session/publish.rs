@@ -2,10 +2,12 @@
 //!
 //! Events are numbered when they are published, and every listener receives them in the order of their numbers. The
 //! publisher awaits the listeners, in order and one at a time: a front end that chose back pressure and cannot keep up
-//! slows the session down instead of filling memory. An event that a listener triggers follows the one it is called with.
+//! slows the session down instead of filling memory. An event that a listener triggers follows the one it is called with,
+//! and one that it triggers in another session follows those that are being delivered there: listeners wait for no
+//! delivery, so that sessions whose listeners use each other cannot block each other.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
@@ -43,13 +45,22 @@ type Subscriber = (u64, u64, Arc<dyn SessionListener>);
 
 type Subscribers = Arc<[Subscriber]>;
 
-/// Source of IDs for publications, unique in the process.
-static NEXT_PUBLICATION: AtomicU64 = AtomicU64::new(1);
+/// Whether a publication is still delivering events.
+type IsDelivering = Arc<AtomicBool>;
 
 tokio::task_local! {
     /// The publications of any sessions whose listeners this task runs, and those that a request of a listener was made
     /// in. A request may outlive them.
-    static PUBLICATIONS: Arc<[u64]>;
+    static PUBLICATIONS: Arc<[IsDelivering]>;
+}
+
+/// Returns whether this task runs a listener of any session, or a request that the listener may be waiting for.
+fn is_within_listener() -> bool {
+    let is_delivering = PUBLICATIONS.try_with(|publications| {
+        let mut publications = publications.iter();
+        publications.any(|publication| publication.load(Ordering::Relaxed))
+    });
+    is_delivering.unwrap_or(false)
 }
 
 /// Events on their way to the listeners.
@@ -58,14 +69,16 @@ struct DeliveryQueue {
     /// Numbered events, oldest first.
     events: VecDeque<Arc<Envelope>>,
     /// The publication that delivers them.
-    current: Option<u64>,
+    current: Option<IsDelivering>,
 }
 
 impl DeliveryQueue {
     /// Returns whether this task is part of the current publication.
     fn is_within_current(&self) -> bool {
-        self.current.is_some_and(|current| {
-            let is_part = PUBLICATIONS.try_with(|publications| publications.contains(&current));
+        self.current.as_ref().is_some_and(|current| {
+            let is_part = PUBLICATIONS.try_with(|publications| {
+                publications.iter().any(|outer| Arc::ptr_eq(outer, current))
+            });
             is_part.unwrap_or(false)
         })
     }
@@ -115,18 +128,20 @@ impl EventPublisher {
         lock(&self.subscribers).1 = Arc::default();
     }
 
-    /// Publishes an event and waits until the listeners have processed it. Within a listener it does not wait: the
-    /// event follows when the current one has reached all listeners.
+    /// Publishes an event and waits until the listeners have processed it. Within a listener of any session it does not
+    /// wait for a delivery in progress, which ends with this event.
     async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
         {
             // Created and numbered under the lock, so that a later event never has an older state.
             let mut queue = lock(&self.queue);
             let envelope = self.log.append(event(), self.env.now_ms());
             queue.events.push_back(envelope);
-            if queue.is_within_current() {
+            if queue.current.is_some() && is_within_listener() {
                 return;
             }
         }
+        // A listener may wait here for a publication that began after the check. Publications that wait for each other
+        // would each have begun before the next one, which is impossible in a cycle.
         let _order = self.order.lock().await;
         if lock(&self.queue).events.is_empty() {
             // The publication before this one has delivered it.
@@ -134,7 +149,10 @@ impl EventPublisher {
         }
         let publication = Publication::begin(&self.queue);
         let outer = PUBLICATIONS.try_with(Arc::clone).unwrap_or_default();
-        let publications = outer.iter().copied().chain([publication.id]).collect();
+        let publications = outer.iter().cloned();
+        let publications = publications
+            .chain([Arc::clone(&publication.mark)])
+            .collect();
         let delivering = self.deliver(&publication);
         PUBLICATIONS.scope(publications, delivering).await;
     }
@@ -158,15 +176,15 @@ impl EventPublisher {
 
 /// Delivers events until there is none; ends when dropped.
 struct Publication<'publisher> {
-    id: u64,
+    mark: IsDelivering,
     queue: &'publisher Mutex<DeliveryQueue>,
 }
 
 impl<'publisher> Publication<'publisher> {
     fn begin(queue: &'publisher Mutex<DeliveryQueue>) -> Self {
-        let id = NEXT_PUBLICATION.fetch_add(1, Ordering::Relaxed);
-        lock(queue).current = Some(id);
-        Self { id, queue }
+        let mark = Arc::new(AtomicBool::new(true));
+        lock(queue).current = Some(Arc::clone(&mark));
+        Self { mark, queue }
     }
 
     /// Returns the next event; if there is none, the publication ends at the same moment, so that no listener relies
@@ -175,15 +193,20 @@ impl<'publisher> Publication<'publisher> {
         let mut queue = lock(self.queue);
         let next = queue.events.pop_front();
         if next.is_none() {
-            queue.current = None;
+            self.end(&mut queue);
         }
         next
+    }
+
+    fn end(&self, queue: &mut DeliveryQueue) {
+        queue.current = None;
+        self.mark.store(false, Ordering::Relaxed);
     }
 }
 
 impl Drop for Publication<'_> {
     fn drop(&mut self) {
-        lock(self.queue).current = None;
+        self.end(&mut lock(self.queue));
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum StatusMsg {
     Settled,
     QueueChanged,
     NameChanged,
+    /// Commands of MCP servers may have changed.
+    CommandsChanged,
     ThinkingChanged,
     CompactionStarted {
         is_automatic: bool,
@@ -77,6 +79,7 @@ impl StatusMsg {
             | SessionEvent::AgentEnd { .. } => Self::Refresh,
             SessionEvent::AgentSettled { .. } => Self::Settled,
             SessionEvent::QueueUpdate { .. } => Self::QueueChanged,
+            SessionEvent::McpStatus { .. } => Self::CommandsChanged,
             SessionEvent::SessionInfoChanged { .. } => Self::NameChanged,
             SessionEvent::ThinkingLevelChanged { .. } => Self::ThinkingChanged,
             SessionEvent::CompactionStart { reason } => Self::CompactionStarted {
@@ -200,6 +203,7 @@ impl StatusController {
                 // The levels of `/thinking` depend on the model.
                 AppCommand::RefreshCompletion,
             ],
+            StatusMsg::CommandsChanged => vec![AppCommand::RefreshCompletion],
             StatusMsg::Providers(providers) => {
                 self.providers = providers;
                 if providers.ready {

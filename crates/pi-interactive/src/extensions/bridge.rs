@@ -4,6 +4,7 @@
 //! extensions are queued here as events for the application, the screen state visible to extensions is stored
 //! here, and input and draw requests for their components are queued for a separate task.
 
+mod completion;
 mod events;
 mod screen;
 mod surfaces;
@@ -22,8 +23,8 @@ use pi_host::{
 use pi_views::dialogs::intent::{Intent, QuestionAnswer};
 use tokio::sync::{Notify, oneshot};
 
+pub(crate) use completion::{question, select_item};
 pub(crate) use events::{DialogId, DrawOutcome, ExtensionEvent};
-pub(crate) use screen::{question, select_item};
 pub(crate) use surfaces::DrawSubject;
 pub(crate) use tasks::ComponentTask;
 

@@ -76,6 +76,9 @@ impl Transcript {
             SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
                 self.push_notice(document, NoticeLevel::Error, error_message.clone());
             }
+            SessionEvent::SessionWarning { message } => {
+                self.push_notice(document, NoticeLevel::Warning, message.clone());
+            }
             _ => {}
         }
     }

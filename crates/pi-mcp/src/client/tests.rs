@@ -68,7 +68,11 @@ fn options() -> RequestOptions {
 async fn the_handshake_requests_the_latest_version() {
     let mut server = TestServer::new();
     let client = server.client.clone();
-    let handshake = tokio::spawn(async move { client.initialize(Duration::from_secs(10)).await });
+    let handshake = tokio::spawn(async move {
+        client
+            .initialize(json!({"roots": {}}), Duration::from_secs(10))
+            .await
+    });
     let result = json!({
         "protocolVersion": "2025-03-26",
         "capabilities": {"tools": {}},
@@ -102,8 +106,11 @@ async fn unsupported_versions_and_invalid_results_are_errors() {
     ] {
         let mut server = TestServer::new();
         let client = server.client.clone();
-        let handshake =
-            tokio::spawn(async move { client.initialize(Duration::from_secs(10)).await });
+        let handshake = tokio::spawn(async move {
+            client
+                .initialize(json!({"roots": {}}), Duration::from_secs(10))
+                .await
+        });
         server.answer(result).await;
         assert!(matches!(
             handshake.await.unwrap(),
@@ -232,4 +239,53 @@ async fn repeated_pages_and_invalid_items_are_errors() {
     ] {
         assert!(ListKind::Tools.parse(page.clone()).is_err(), "{page}");
     }
+}
+
+#[tokio::test]
+async fn lists_without_end_are_errors() {
+    let large = json!({"uri": "a:1", "description": "x".repeat(8 << 20)});
+    let small = json!({"uri": "a:1"});
+    for (item, per_page, pages) in [(large, 1, 8), (small.clone(), 5_000, 5), (small, 1, 1_000)] {
+        let mut server = TestServer::new();
+        let client = server.client.clone();
+        let list = async move { client.list_all(ListKind::Resources, &options()).await };
+        let list = tokio::spawn(list);
+        for page in 0..pages {
+            assert!(!list.is_finished(), "page {page} of {pages}");
+            let items = vec![item.clone(); per_page];
+            let result = json!({"resources": items, "nextCursor": page.to_string()});
+            server.answer(result).await;
+        }
+        assert!(matches!(list.await.unwrap(), Err(McpError::Protocol(_))));
+    }
+}
+
+/// A transport to a server that does not read.
+struct BlockedTransport(Arc<AtomicUsize>);
+
+impl Transport for BlockedTransport {
+    fn send(&self, _message: Value) -> BoxFuture<'static, Result<(), McpError>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::pending())
+    }
+
+    fn set_protocol_version(&self, _version: &str) {}
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn requests_without_end_fill_no_memory() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let transport = BlockedTransport(Arc::clone(&sent));
+    let connect = |_inbox| Ok(Box::new(transport) as Box<dyn Transport>);
+    let client = Client::start(Path::new("/tmp/project"), Box::new(IgnoredNotices), connect);
+    let client = client.unwrap();
+    for id in 0..10_000 {
+        let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        client.0.receive(ping);
+    }
+    assert_eq!(sent.load(Ordering::Relaxed), MAX_WAITING_REPLIES);
 }

@@ -1,5 +1,7 @@
 //! The steps of OAuth: find the server, get a client, refresh the token or send the user to the browser, exchange the code.
 
+mod tokens;
+
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -13,8 +15,9 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::discovery::Discovery;
-use super::endpoint::{OAuthResponse, secure};
+use super::endpoint::secure;
 use super::{OAuthFailure, OAuthState, Tokens};
+use tokens::{parse_tokens, shown};
 
 /// What to get a token with.
 #[derive(Debug, Clone)]
@@ -358,49 +361,6 @@ impl Client {
     }
 }
 
-/// Returns the tokens of a response, or the error that it reports.
-fn parse_tokens(response: OAuthResponse) -> Result<JsonObject, OAuthFailure> {
-    let text = |value: &Value, key: &str| value.get(key)?.as_str().map(str::to_owned);
-    if let Some(code) = response.json.as_ref().and_then(|json| text(json, "error")) {
-        let description = response.json.as_ref();
-        let description = description.and_then(|json| text(json, "error_description"));
-        let message = description.unwrap_or_else(|| code.clone());
-        if code == "server_error" {
-            return Err(OAuthFailure::Other(message));
-        }
-        return Err(OAuthFailure::Rejected { code, message });
-    }
-    if !response.is_success() {
-        return Err(OAuthFailure::Other(format!(
-            "the authorization server responded with status {}",
-            response.status
-        )));
-    }
-    let json = response.json.unwrap_or_default();
-    let (Some(access), Some(kind)) = (text(&json, "access_token"), text(&json, "token_type"))
-    else {
-        return Err(OAuthFailure::Other(
-            "the authorization server sent no valid token".to_owned(),
-        ));
-    };
-    let mut tokens = JsonObject::new();
-    tokens.insert("access_token".to_owned(), access.into());
-    tokens.insert("token_type".to_owned(), kind.into());
-    let lifetime = json.get("expires_in").and_then(|value| match value {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_i64(),
-    });
-    if let Some(seconds) = lifetime {
-        tokens.insert("expires_in".to_owned(), Value::from(seconds));
-    }
-    for key in ["scope", "refresh_token", "id_token"] {
-        if let Some(value) = text(&json, key).filter(|value| !value.is_empty()) {
-            tokens.insert(key.to_owned(), value.into());
-        }
-    }
-    Ok(tokens)
-}
-
 /// Checks who sent the code (RFC 9207).
 fn check_issuer(discovery: &Discovery, received: Option<&str>) -> Result<(), OAuthFailure> {
     let is_expected = discovery.flag("authorization_response_iss_parameter_supported");
@@ -459,94 +419,5 @@ fn authorization_url(
     Ok(url)
 }
 
-/// Returns the start of an error response.
-fn shown(text: &str) -> String {
-    text.trim().chars().take(500).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    fn response(status: u16, json: Value) -> OAuthResponse {
-        OAuthResponse {
-            status,
-            text: json.to_string(),
-            json: Some(json),
-        }
-    }
-
-    #[test]
-    fn tokens_are_parsed() {
-        let json = json!({"access_token": "a", "token_type": "Bearer", "expires_in": "60", "x": 1});
-        let tokens = parse_tokens(response(200, json)).unwrap();
-        assert_eq!(
-            Value::Object(tokens),
-            json!({"access_token": "a", "token_type": "Bearer", "expires_in": 60})
-        );
-        let error = parse_tokens(response(400, json!({"error": "invalid_grant"}))).unwrap_err();
-        assert!(matches!(error, OAuthFailure::Rejected { code, .. } if code == "invalid_grant"));
-        for json in [
-            json!({"access_token": "a"}),
-            json!(null),
-            json!({"error": "server_error"}),
-        ] {
-            let failure = parse_tokens(response(200, json)).unwrap_err();
-            assert!(matches!(failure, OAuthFailure::Other(_)));
-        }
-    }
-
-    #[test]
-    fn the_issuer_of_a_response_is_checked() {
-        let discovery = |supported: bool| Discovery {
-            server: "https://a".to_owned(),
-            metadata: json!({
-                "issuer": "https://a",
-                "authorization_response_iss_parameter_supported": supported,
-            })
-            .as_object()
-            .cloned(),
-            resource: None,
-        };
-        for (supported, received, expected) in [
-            (true, Some("https://a"), true),
-            (true, None, false),
-            (true, Some("https://b"), false),
-            (false, None, true),
-            (false, Some("https://b"), false),
-        ] {
-            let outcome = check_issuer(&discovery(supported), received);
-            assert_eq!(outcome.is_ok(), expected, "{supported} {received:?}");
-        }
-    }
-
-    #[test]
-    fn a_client_authenticates_as_the_server_supports() {
-        let client = |secret: Option<&str>, method: Option<&str>| Client {
-            id: "c".to_owned(),
-            secret: secret.map(str::to_owned),
-            method: method.map(str::to_owned),
-        };
-        for (secret, method, supported, expected) in [
-            (None, None, vec![], AuthMethod::None),
-            (Some("s"), None, vec![], AuthMethod::Basic),
-            (
-                Some("s"),
-                None,
-                vec!["client_secret_post"],
-                AuthMethod::Post,
-            ),
-            (Some("s"), Some("none"), vec!["none"], AuthMethod::None),
-            (
-                Some("s"),
-                Some("none"),
-                vec!["client_secret_basic"],
-                AuthMethod::Basic,
-            ),
-        ] {
-            assert_eq!(client(secret, method).auth_method(&supported), expected);
-        }
-    }
-}
+mod tests;

@@ -1,10 +1,10 @@
 //! Signs in with the browser, or with the URL that it was redirected to.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_auth::{CallbackRoute, CallbackServer};
+use pi_protocol::hex;
 use pi_protocol::json::JsonObject;
 use thiserror::Error;
 use url::Url;
@@ -187,14 +187,6 @@ fn merge_scopes(lists: &[Option<String>]) -> Option<String> {
         }
     }
     (!scopes.is_empty()).then(|| scopes.join(" "))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string never fails.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }
 
 #[cfg(test)]

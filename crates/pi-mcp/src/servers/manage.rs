@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use pi_config::{McpServerPatch, PatchedEntry, parse_mcp_server, update_mcp_server};
+use pi_config::{
+    McpApproval, McpServerPatch, PatchedEntry, accept_mcp_server, parse_mcp_server,
+    update_mcp_server, withdraw_mcp_server,
+};
 use pi_protocol::{McpAction, McpExposure, McpScope, McpState};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -64,11 +67,30 @@ impl McpServers {
                 Ok(())
             }
             McpAction::Logout => self.sign_out(name).await.map(drop),
+            McpAction::Accept => {
+                if self.needs_approval(name) {
+                    self.change(name, McpChange::Enabled(true)).await
+                } else {
+                    self.accept(name)
+                }
+            }
         }
+    }
+
+    /// Whether a server of `.mcp.json` has not been accepted.
+    fn needs_approval(&self, name: &str) -> bool {
+        let inner = self.0.inner();
+        let server = inner.find(name);
+        server.is_some_and(|server| server.configured.approval == McpApproval::Missing)
     }
 
     async fn connect_for_session(&self, name: &str) -> Result<(), String> {
         let state = &self.0;
+        if self.needs_approval(name) {
+            return Err(format!(
+                "MCP server \"{name}\" of .mcp.json has not been accepted. Accept it with /mcp or pi mcp accept {name}."
+            ));
+        }
         let is_connected = {
             let inner = state.inner();
             inner
@@ -127,6 +149,7 @@ impl ServersState {
     fn save(&self, name: &str, change: McpChange) -> Result<(), String> {
         let mut inner = self.inner();
         let project_file = inner.project_file.clone();
+        let shared_override = project_file.clone();
         let server = inner.find_mut(name);
         let server = server.ok_or_else(|| unknown(name))?;
         let configured = &mut server.configured;
@@ -144,7 +167,28 @@ impl ServersState {
             McpChange::EnabledInProject(_) => project_file,
             McpChange::Enabled(_) | McpChange::Exposure(_) => configured.override_file.clone(),
         };
-        if configured.scope != McpScope::Extension {
+        let is_shared = configured.approval != McpApproval::NotNeeded;
+        let override_file = match change {
+            // The file belongs to other clients, too: only an override of the project changes options.
+            McpChange::Exposure(_) if is_shared => override_file.or(shared_override),
+            _ => override_file,
+        };
+        if let (Some(enabled), true) = (update.enabled, is_shared) {
+            let agent_dir = &self.options.agent_dir;
+            let (saved, approval) = if enabled {
+                (
+                    accept_mcp_server(agent_dir, configured),
+                    McpApproval::Accepted,
+                )
+            } else {
+                (
+                    withdraw_mcp_server(agent_dir, configured),
+                    McpApproval::Missing,
+                )
+            };
+            saved.map_err(|error| error.to_string())?;
+            configured.approval = approval;
+        } else if configured.scope != McpScope::Extension {
             let (path, target) = match &override_file {
                 Some(file) => (file, PatchedEntry::Override),
                 None => (&configured.source, PatchedEntry::Existing),
@@ -160,6 +204,9 @@ impl ServersState {
             config.insert("exposure".to_owned(), exposure.name().into());
         }
         configured.spec = parse_mcp_server(name, &Value::Object(config))?;
+        if configured.approval == McpApproval::Missing {
+            configured.spec.enabled = false;
+        }
         Ok(())
     }
 

@@ -1,9 +1,13 @@
 //! `/mcp` on a screen: menus that follow the state of the servers.
 
+use pi_config::McpApproval;
 use pi_protocol::{McpExposure, McpScope, McpState};
 
+use super::pinning::fingerprint;
 use super::report::short_state;
 use super::{ManagedServer, McpChange, McpServers, ServersInner};
+use crate::pins::describe_changes;
+use crate::secrets::shown_address;
 
 /// What a user can choose.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +23,7 @@ enum Action {
     ShowTools,
     Reconnect,
     ChooseExposure,
+    Accept,
     Change(McpChange),
 }
 
@@ -45,9 +50,37 @@ async fn manage(servers: &McpServers, name: &str) {
                     start(servers, name, Action::Change(McpChange::Exposure(exposure)));
                 }
             }
+            Action::Accept => accept(servers, name).await,
             Action::Reconnect | Action::Change(_) => start(servers, name, action),
         }
     }
+}
+
+/// Shows what changed, and accepts it if the user agrees to what was shown.
+async fn accept(servers: &McpServers, name: &str) {
+    let menu = || changes(&servers.0.inner(), name);
+    if let Some(fingerprint) = choose(servers, menu).await.flatten() {
+        let outcome = servers.accept_shown(name, &fingerprint);
+        if let Some(server) = servers.0.inner().find_mut(name) {
+            server.message = outcome.err();
+        }
+        servers.0.changed();
+    }
+}
+
+/// Shows the changes of a server; accepting returns their fingerprint.
+fn changes(inner: &ServersInner, name: &str) -> Option<Menu<Option<String>>> {
+    let changes = inner.find(name)?.changes();
+    if changes.is_empty() {
+        return None;
+    }
+    Some(Menu {
+        title: format!("Changes of {name}\n{}", describe_changes(changes)),
+        options: vec![
+            ("Keep the changed tools withheld".to_owned(), None),
+            ("Accept the changes".to_owned(), Some(fingerprint(changes))),
+        ],
+    })
 }
 
 /// Starts what may take long; the menu shows the state meanwhile.
@@ -131,6 +164,9 @@ fn attention(server: &ManagedServer) -> u8 {
     if !server.spec().enabled {
         return 5;
     }
+    if !server.changes().is_empty() {
+        return 0;
+    }
     match server.live().map(crate::McpConnection::state) {
         Some(McpState::NeedsAuth) => 0,
         Some(McpState::Failed) => 1,
@@ -143,7 +179,9 @@ fn attention(server: &ManagedServer) -> u8 {
 fn server_menu(inner: &ServersInner, name: &str) -> Option<Menu<Action>> {
     let server = inner.find(name)?;
     let (configured, spec) = (&server.configured, server.spec());
+    let is_shared = configured.approval != McpApproval::NotNeeded;
     let saved = match (&configured.override_file, configured.scope) {
+        _ if is_shared => "this entry of .mcp.json",
         (_, McpScope::Extension) => "for this session",
         (Some(_), _) | (None, McpScope::Project) => "saved in the project's mcp.json",
         (None, McpScope::Global) => "saved in the user's mcp.json",
@@ -155,6 +193,10 @@ fn server_menu(inner: &ServersInner, name: &str) -> Option<Menu<Action>> {
         let state = status.as_ref().map(|status| status.state);
         if state == Some(McpState::NeedsAuth) {
             add("Sign in (opens the browser)".to_owned(), Action::SignIn);
+        }
+        if !server.changes().is_empty() {
+            let label = format!("Review changed tools ({})", server.changes().len());
+            add(label, Action::Accept);
         }
         if let Some(status) = status.as_ref().filter(|it| it.state == McpState::Connected) {
             let label = format!("Tools ({} offered)", status.tools.len());
@@ -185,7 +227,7 @@ fn server_menu(inner: &ServersInner, name: &str) -> Option<Menu<Action>> {
         .and_then(|status| status.error);
     let details = [
         Some(format!("MCP server {name}")),
-        Some(spec.address()),
+        Some(shown_address(spec)),
         Some(format!(
             "{}: {}",
             configured.scope.name(),

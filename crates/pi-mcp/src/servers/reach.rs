@@ -32,6 +32,11 @@ impl ServersState {
         }
     }
 
+    /// Waits until the attempt to connect to a server has ended.
+    pub(crate) async fn wait_for_server(&self, name: &str) {
+        self.wait_for(|server| server.name() == name).await;
+    }
+
     /// Whether no attempt to connect is in progress.
     fn is_settled(&self) -> bool {
         let inner = self.inner();

@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
+use pi_config::McpApproval;
 use pi_protocol::{McpServerStatus, McpState};
 use serde_json::{Map, Value};
 
-use super::{ManagedServer, McpNoticeLevel, ServersState};
+use super::{ManagedServer, McpNoticeLevel, ServersInner, ServersState};
 use crate::connection::{ConnectionStatus, DeclaredTool};
+use crate::secrets::shown_address;
 
 /// Returns the state of a server as data.
 pub(super) fn status(server: &ManagedServer) -> McpServerStatus {
     let live = server.live().map(crate::McpConnection::status);
-    server_status(&server.configured, live.as_ref())
+    McpServerStatus {
+        changed: server.withheld_names(),
+        prompts: server.prompts.iter().map(|it| it.name.clone()).collect(),
+        ..server_status(&server.configured, live.as_ref())
+    }
 }
 
 /// Returns the state of a configured server as data; without a connection it is disabled or starting.
@@ -42,10 +48,12 @@ pub fn server_status(
             .map(|file| file.display().to_string()),
         enabled: spec.enabled,
         exposure: spec.exposure,
-        transport: spec.address(),
+        transport: shown_address(spec),
         state,
         tool_exposure: (!different.is_empty()).then_some(different),
         tools,
+        changed: Vec::new(),
+        prompts: Vec::new(),
         resources: live.is_some_and(|live| live.has_resources).then_some(true),
         error: live
             .filter(|live| live.state != McpState::Connected)
@@ -61,6 +69,9 @@ pub(crate) fn tool_names(tools: &Arc<Vec<DeclaredTool>>) -> Vec<String> {
 
 /// Returns the state of a server in a few words.
 pub(super) fn short_state(server: &ManagedServer) -> String {
+    if server.configured.approval == McpApproval::Missing {
+        return "not accepted".to_owned();
+    }
     if !server.spec().enabled {
         return "disabled".to_owned();
     }
@@ -82,7 +93,11 @@ pub(super) fn short_state(server: &ManagedServer) -> String {
             } else {
                 ""
             };
-            format!("connected · {count} tool{plural}{resources}")
+            let changed = match server.withheld_names().len() {
+                0 => String::new(),
+                changed => format!(" · {changed} changed"),
+            };
+            format!("connected · {count} tool{plural}{changed}{resources}")
         }
         McpState::Connecting => "connecting…".to_owned(),
         other => other.name().to_owned(),
@@ -94,10 +109,17 @@ fn line(server: &ManagedServer) -> String {
     let (name, exposure) = (server.name(), server.spec().exposure);
     let status = server.live().map(crate::McpConnection::status);
     let state = match &status {
+        _ if server.configured.approval == McpApproval::Missing => {
+            format!("not accepted, run pi mcp accept {name}")
+        }
         _ if !server.spec().enabled => "disabled".to_owned(),
         None => "starting".to_owned(),
         Some(status) => match status.state {
             McpState::NeedsAuth => format!("needs sign-in, run /mcp login {name}"),
+            McpState::Connected if !server.withheld_names().is_empty() => {
+                let changed = server.withheld_names().join(", ");
+                format!("connected, changed and withheld: {changed}; run pi mcp accept {name}")
+            }
             McpState::Connected => format!("connected, {} tools", status.tools.len()),
             McpState::Disconnected => "disconnected, reconnects on the next call".to_owned(),
             other => other.name().to_owned(),
@@ -155,6 +177,14 @@ impl ServersState {
                 servers.map(|server| format!("  {}: {}", server.name(), short_state(server)));
             errors.chain(servers).collect()
         };
+        let unaccepted = if only.is_none() {
+            unaccepted(&self.inner())
+        } else {
+            None
+        };
+        if let Some(message) = unaccepted {
+            self.notify(McpNoticeLevel::Info, message).await;
+        }
         if !lines.is_empty() {
             let message = format!(
                 "MCP servers need attention:\n{}\nRun /mcp to fix this.",
@@ -163,4 +193,17 @@ impl ServersState {
             self.notify(McpNoticeLevel::Warning, message).await;
         }
     }
+}
+
+/// Lists the servers of `.mcp.json` that wait for the user.
+fn unaccepted(inner: &ServersInner) -> Option<String> {
+    let servers = inner.servers.iter();
+    let servers = servers.filter(|it| it.configured.approval == McpApproval::Missing);
+    let names: Vec<&str> = servers.map(ManagedServer::name).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "MCP servers in .mcp.json are not started until you accept them: {}. Run /mcp to review them.",
+            names.join(", ")
+        )
+    })
 }

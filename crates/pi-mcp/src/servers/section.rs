@@ -3,7 +3,6 @@
 use pi_protocol::{McpExposure, McpServerSpec};
 
 use super::ManagedServer;
-use crate::connection::McpConnection;
 
 /// Name of the section.
 pub const MCP_SERVERS_SECTION: &str = "mcp_servers";
@@ -28,11 +27,7 @@ pub(super) fn render(servers: &[ManagedServer]) -> Option<String> {
         spec.enabled && spec.has_indirect_tools()
     });
     let mut listed: Vec<_> = listed
-        .map(|server| {
-            let status = server.live().map(McpConnection::status);
-            let instructions = status.and_then(|status| status.instructions);
-            (server.spec(), instructions)
-        })
+        .map(|server| (server.spec(), server.instructions()))
         .collect();
     listed.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
     let listed = listed
@@ -161,6 +156,27 @@ mod tests {
             assert!(text.chars().count() <= MAX_SECTION, "{count}");
             let counted = text.lines().last().unwrap().contains("more server");
             assert_eq!(counted, count > 100, "{count}");
+        }
+    }
+
+    /// Tokens are estimated as a quarter of the characters, as everywhere.
+    #[test]
+    fn a_server_costs_few_tokens_and_its_tools_none() {
+        let tokens = |count: usize| {
+            let entry = serde_json::json!({"command": "x", "exposure": "deferred"});
+            let servers = (0..count).map(|index| {
+                let spec = pi_config::parse_mcp_server(&format!("server{index}"), &entry).unwrap();
+                listed_server(&spec, None)
+            });
+            let servers: Vec<_> = servers.collect();
+            render_listed(&servers).map_or(0, |text| text.chars().count().div_ceil(4))
+        };
+        assert_eq!(tokens(0), 0);
+        let intro = tokens(1);
+        assert!(intro <= 60, "{intro}");
+        for count in [10, 100] {
+            assert!(tokens(count) <= intro + (count - 1) * 30, "{count}");
+            assert!(tokens(count) <= MAX_SECTION / 4, "{count}");
         }
     }
 }

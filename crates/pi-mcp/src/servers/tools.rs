@@ -59,6 +59,7 @@ impl ServersState {
 
     /// Registers the tools that a server offers; those it no longer offers are hidden.
     pub(super) fn register_tools(self: &Arc<Self>, name: &str) {
+        self.review_pins(name);
         let mut inner = self.inner();
         let inner = &mut *inner;
         let server = inner.servers.iter().find(|server| server.name() == name);
@@ -75,12 +76,12 @@ impl ServersState {
             description: description
                 .filter(|text| !text.is_empty())
                 .map(str::to_owned),
-            instructions: status.instructions.clone(),
+            instructions: server.instructions(),
         };
         let declared: Vec<_> = status
             .tools
             .iter()
-            .filter(|tool| is_acceptable(&spec.name, tool))
+            .filter(|tool| is_acceptable(&spec.name, tool) && !server.withholds(tool))
             .collect();
         let tool_names: Vec<&str> = declared
             .iter()
@@ -181,6 +182,11 @@ impl ServersState {
         if is_gone {
             return Err(format!(
                 "MCP tool \"{server}/{tool}\" is no longer available"
+            ));
+        }
+        if managed.is_withheld(tool) {
+            return Err(format!(
+                "MCP tool \"{server}/{tool}\" changed since it was accepted. The user can accept it with /mcp or pi mcp accept {server}."
             ));
         }
         Ok(connection.clone())

@@ -43,6 +43,8 @@ fn every_command_round_trips_byte_for_byte() {
         r#"{"type":"get_last_assistant_text"}"#,
         r#"{"type":"set_session_name","name":"n"}"#,
         r#"{"type":"get_commands"}"#,
+        r#"{"type":"hello","elicitation":true}"#,
+        r#"{"type":"hello"}"#,
         r#"{"type":"get_mcp_servers"}"#,
         r#"{"type":"mcp_action","server":"s","action":"connect"}"#,
     ] {

@@ -1,8 +1,9 @@
 //! The compatibility wire: events as clients of the TypeScript pi expect them.
 //!
 //! RPC, JSON mode and extensions use it. It omits events that the TypeScript pi does not have, because its clients
-//! compare complete streams. Approvals are the exception: they only occur if the embedding program has a policy that asks,
-//! and then a client must be able to answer. Everything else serializes events as they are.
+//! compare complete streams. There are two exceptions. Approvals only occur if the embedding program has a policy that
+//! asks, and then a client must be able to answer. Warnings only occur in situations that the TypeScript pi does not
+//! detect, and a client must be able to show them. Everything else serializes events as they are.
 
 use serde::Serialize;
 

@@ -179,6 +179,7 @@ fn event_lines() -> Vec<String> {
         r#"{"type":"bash_execution_update","delta":"x"}"#.to_owned(),
         r#"{"type":"approval_requested","request":{"id":"1","call":"c","method":"approval","toolName":"bash","args":{"command":"ls"},"reason":"r"}}"#.to_owned(),
         r#"{"type":"approval_resolved","request":"1","answer":{"type":"deny","reason":"no"}}"#.to_owned(),
+        r#"{"type":"session_warning","message":"m"}"#.to_owned(),
     ];
     lines.extend(OWN_EVENTS.iter().map(|line| (*line).to_owned()));
     let updates = [

@@ -107,6 +107,8 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Interaction, UserAndProject, "treeFilterMode", "default, no-tools, user-only, labeled-only, all", "default", "Initial filter of the session tree"),
     row(Interaction, UserOnly, "defaultProjectTrust", "ask, always, never", "ask", "Trust for projects without a saved decision"),
     row(Interaction, UserAndProject, "defaultTools", "list of names", "read, bash, edit, write", "Tools enabled at startup; also available: grep, find, ls and, on Windows, powershell. `+name` and `-name` entries change the default list, or that of the user settings"),
+    row(Interaction, UserOnly, "mcp.pin", "ask, warn, off", "warn; ask for a project's servers", "When a known tool of an MCP server changes: withhold it until you accept the change, show the change, or neither"),
+    row(Interaction, UserOnly, "mcp.dotMcpJson", "ask, off", "ask", "Whether the servers in the `.mcp.json` of a trusted project are offered"),
     row(Interaction, UserAndProject, "shellPath", "path", "bash", "Shell for the bash tool and `!` commands"),
     row(Interaction, UserAndProject, "shellCommandPrefix", "shell code", "", "Prepended to every shell command, for example `shopt -s expand_aliases`"),
 

@@ -54,6 +54,27 @@ pub enum CodeMode {
     Only,
 }
 
+/// What happens when a known tool of an MCP server changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum McpPinning {
+    /// The tool is withheld until the user accepts the change.
+    Ask,
+    /// The change is shown and applies.
+    Warn,
+    Off,
+}
+
+/// Whether the `.mcp.json` of a trusted project is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DotMcpJson {
+    /// Its servers start once the user has accepted them.
+    #[default]
+    Ask,
+    Off,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShareDestination {

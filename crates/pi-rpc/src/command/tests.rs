@@ -54,6 +54,7 @@ fn every_command_is_parsed_by_its_type() {
         json!({"type": "get_last_assistant_text"}),
         json!({"type": "set_session_name", "name": "n"}),
         json!({"type": "get_commands"}),
+        json!({"type": "hello", "elicitation": true}),
         json!({"type": "get_mcp_servers"}),
         json!({"type": "mcp_action", "server": "s", "action": "logout"}),
     ];

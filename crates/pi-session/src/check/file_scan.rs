@@ -10,8 +10,9 @@ use pi_protocol::{
     BranchSummaryEntry, Entry, EntryBody, EntryId, EntryKind, MessageRole, SessionHeader,
 };
 
-use super::problem::{Findings, ProblemKind};
+use super::problem::{Findings, ProblemKind, Severity};
 use super::salvage::{self, SalvagedInfo};
+use crate::checksums::ChecksumReport;
 use crate::load::parse;
 use crate::reader::{LineFlow, RawLine, each_line};
 use crate::scan::{LineFields, ScannedLine, Scanner};
@@ -84,13 +85,43 @@ impl FileScan {
     }
 
     pub(crate) fn entry_count(&self) -> usize {
-        let is_entry = |segment: &&Segment| {
-            matches!(
-                segment.kind,
-                SegmentKind::Entry(_) | SegmentKind::EntryWithoutId
-            )
+        let segments = self.segments.iter();
+        segments.filter(|segment| segment.is_entry()).count()
+    }
+
+    /// Adds what checksums reveal, and returns the number of entries that match theirs.
+    pub(crate) fn add_checksums(&mut self, report: &ChecksumReport) -> usize {
+        let segments_in = |start: u64, end: u64| {
+            let first = self.segments.partition_point(|it| it.offset < start);
+            let last = self.segments.partition_point(|it| it.offset < end);
+            self.segments.get(first..last).unwrap_or_default()
         };
-        self.segments.iter().filter(is_entry).count()
+        let intact = report.intact.iter();
+        let intact = intact.flat_map(|(start, end)| segments_in(*start, *end));
+        let verified = intact.filter(|segment| segment.is_entry()).count();
+        for range in &report.altered {
+            let lines = segments_in(range.start, range.end);
+            let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
+                continue;
+            };
+            let (first, last) = (first.line, last.line);
+            // Lines that are damaged in another way differ from their checksum, too.
+            let is_reported = self.findings.problems.iter().any(|problem| {
+                let is_within = problem.line.is_some_and(|it| (first..=last).contains(&it));
+                is_within && problem.kind.severity() == Severity::Damage
+            });
+            if !is_reported {
+                let kind = ProblemKind::ChangedText {
+                    last_line: last,
+                    is_silent: range.is_silent,
+                };
+                self.findings.add(Some(first), kind);
+            }
+        }
+        if report.moved > 0 {
+            self.findings.add(None, ProblemKind::Rewritten);
+        }
+        verified
     }
 
     /// Returns whether the file has the first format, without IDs.
@@ -103,6 +134,15 @@ impl FileScan {
     /// Returns whether the file contains anything to build a session from.
     pub(crate) fn has_records(&self) -> bool {
         self.header.is_some() || self.entry_count() > 0
+    }
+}
+
+impl Segment {
+    fn is_entry(&self) -> bool {
+        matches!(
+            self.kind,
+            SegmentKind::Entry(_) | SegmentKind::EntryWithoutId
+        )
     }
 }
 

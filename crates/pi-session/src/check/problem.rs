@@ -72,10 +72,19 @@ pub enum ProblemKind {
         /// The entry that is detached from its parent to break the cycle.
         id: EntryId,
     },
+    /// Readable records differ from what pi wrote, according to their checksum.
+    ChangedText {
+        /// The last line that the checksum covers.
+        last_line: u64,
+        /// No program has written to the file since pi did.
+        is_silent: bool,
+    },
     /// Nothing in the file can be read.
     NoReadableRecords,
     /// Another process has the damaged session open.
     InUse,
+    /// Another program rewrote the file, so that checksums do not apply.
+    Rewritten,
     Empty,
     OldVersion {
         version: u64,
@@ -135,8 +144,10 @@ impl ProblemKind {
             | Self::VersionMismatch { .. }
             | Self::MissingParent { .. }
             | Self::ParentCycle { .. }
+            | Self::ChangedText { .. }
             | Self::NoReadableRecords => Severity::Damage,
             Self::InUse
+            | Self::Rewritten
             | Self::Empty
             | Self::OldVersion { .. }
             | Self::NewerVersion { .. }
@@ -169,8 +180,10 @@ impl ProblemKind {
             Self::VersionMismatch { .. } => "doubtful-version",
             Self::MissingParent { .. } => "missing-parent",
             Self::ParentCycle { .. } => "circle",
+            Self::ChangedText { .. } => "changed-text",
             Self::NoReadableRecords => "nothing-left",
             Self::InUse => "in-use",
+            Self::Rewritten => "rewritten",
             Self::Empty => "empty",
             Self::OldVersion { .. } => "old-version",
             Self::NewerVersion { .. } => "newer-version",
@@ -213,8 +226,20 @@ impl ProblemKind {
                 format!("the parent {parent} of entry {id} is not in the file")
             }
             Self::ParentCycle { id } => format!("entry {id} is its own ancestor"),
+            Self::ChangedText {
+                last_line,
+                is_silent,
+            } => {
+                let cause = if *is_silent {
+                    "no program has written to the file since, so the storage damaged it"
+                } else {
+                    "another program changed the file, or the storage damaged it"
+                };
+                format!("the text up to line {last_line} is not what pi wrote: {cause}")
+            }
             Self::NoReadableRecords => "no readable session data".to_owned(),
             Self::InUse => "another pi process has the session open".to_owned(),
+            Self::Rewritten => "another program rewrote the file".to_owned(),
             Self::Empty => "the file is empty".to_owned(),
             Self::OldVersion { version } => format!("old format version {version}"),
             Self::NewerVersion { version } => {
@@ -284,10 +309,14 @@ impl ProblemKind {
             Self::ParentCycle { .. } => {
                 "the path to the root never ends; a repair makes the entry a root"
             }
+            Self::ChangedText { .. } => {
+                "the records can be read, but the original text is lost; a repair accepts them as they are"
+            }
             Self::NoReadableRecords => "nothing can be repaired; the file is left unchanged",
             Self::InUse => {
                 "a record being written may be reported as damage; check again after closing the session there"
             }
+            Self::Rewritten => "its text cannot be compared with the checksums of what pi wrote",
             Self::Empty => "it becomes a session when opened",
             Self::OldVersion { .. } => "it is migrated when opened",
             Self::NewerVersion { .. } => "it can be opened; unknown data is kept",

@@ -169,6 +169,7 @@ pub(crate) fn write_new_file(
     };
     let file = storage.create(path).map_err(unwritable)?;
     let appended = AppendLog::new(file, Some(path.to_owned()), AccessMode::Write)
+        .map(AppendLog::with_checksums)
         .map_err(unwritable)
         .and_then(|mut log| match log.append(content) {
             Ok(_) => Ok(log),

@@ -88,6 +88,7 @@ pub(crate) fn open_log(
     storage
         .open(path, access)
         .and_then(|file| AppendLog::new(file, Some(path.to_owned()), access))
+        .map(AppendLog::with_checksums)
         .map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => SessionError::Missing {
                 path: path.to_owned(),

@@ -4,12 +4,14 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use pi_fs::atomic_file::FileReplacement;
 use pi_fs::file_lock::{self, LockState};
 use pi_fs::{NewFileMode, TemporaryNames, private};
 
-use super::{AccessMode, LogFile, LogStorage, PathState};
+use super::{AccessMode, FileStamp, LogFile, LogStorage, PathState};
+use crate::checksums::checksum_path;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DiskStorage;
@@ -108,6 +110,19 @@ impl LogFile for DiskFile {
 
     fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    fn stamp(&self) -> io::Result<FileStamp> {
+        let metadata = self.file.metadata()?;
+        let modified = metadata.modified()?.duration_since(UNIX_EPOCH);
+        Ok(FileStamp {
+            length: metadata.len(),
+            modified_ns: modified.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or_default()),
+        })
+    }
+
+    fn checksum_path(&self) -> Option<PathBuf> {
+        checksum_path(&self.path)
     }
 
     fn path_state(&self) -> io::Result<PathState> {

@@ -6,6 +6,7 @@
     reason = "failed setup fails the test; child processes report by printing"
 )]
 
+mod checksums;
 #[cfg(target_os = "linux")]
 mod disk_faults;
 mod forking;

@@ -127,6 +127,11 @@ impl<'a> LineDiff<'a> {
     }
 }
 
+/// Returns the lines that differ, with line numbers and the lines around them.
+pub fn line_diff(old: &str, new: &str) -> String {
+    LineDiff::new(old, new).display()
+}
+
 /// Returns alternating unchanged and changed ranges.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let equal = |(one, other): &(&&str, &&str)| one == other;

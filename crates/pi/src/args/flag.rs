@@ -29,6 +29,7 @@ pub(crate) enum Flag {
     Extension,
     NoExtensions,
     NoMcp,
+    McpConfig,
     ExtensionHost,
     Skill,
     NoSkills,
@@ -122,7 +123,7 @@ use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
 
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
-static ROWS: [FlagRow; 44] = [
+static ROWS: [FlagRow; 45] = [
     row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider; requires --model"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "Model as provider/id, ID or part of a name; append :LEVEL to set the thinking level"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
@@ -149,6 +150,7 @@ static ROWS: [FlagRow; 44] = [
     row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; repeatable"),
     row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "Disable extensions except those given with -e"),
     row(Flag::NoMcp, Resources, "--no-mcp", None, Nothing, "Start no MCP servers"),
+    row(Flag::McpConfig, Resources, "--mcp-config", None, Required("FILE"), "Add the MCP servers in a file for this run (repeatable)"),
     row(Flag::ExtensionHost, Resources, "--extension-host", None, RequiredWord("HOST"), "Engine for extensions in this run: quickjs (embedded) or node"),
     row(Flag::Skill, Resources, "--skill", None, Value("PATH"), "Load a skill; repeatable"),
     row(Flag::NoSkills, Resources, "--no-skills", Some("-ns"), Nothing, "Disable skills except those given with --skill"),

@@ -28,6 +28,8 @@ struct FileLine<'outcome> {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<usize>,
     damage: usize,
     notes: usize,
     problems: Vec<ProblemLine>,
@@ -98,6 +100,7 @@ impl FsckOutcome {
             path: named(file),
             status: self.status(),
             entries: check.map(|check| check.entries),
+            verified: check.map(|check| check.verified),
             damage: check.map_or(0, |check| check.damage),
             notes: check.map_or(0, |check| check.notes),
             problems: problems.unwrap_or_default(),
@@ -123,7 +126,10 @@ impl FsckOutcome {
         }
         match self {
             Self::Checked(check) if check.is_sound() => {
-                push(&mut text, 1, &format!("ok, {}", entries(check.entries)));
+                let found = entries(check.entries);
+                let verified = check.verified;
+                let line = format!("ok, {found}, {verified} verified by checksums");
+                push(&mut text, 1, &line);
             }
             Self::Checked(check) => {
                 push(

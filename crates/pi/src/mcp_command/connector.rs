@@ -1,7 +1,7 @@
 //! Connections of `pi mcp`, which belong to no session.
 
 use pi_config::ConfiguredMcpServer;
-use pi_mcp::{McpConnection, McpConnector, server_status};
+use pi_mcp::{McpConnection, McpConnector, McpPins, server_status};
 use pi_protocol::McpServerStatus;
 
 use super::McpFiles;
@@ -32,6 +32,14 @@ impl Connector {
         connection.connect().await.ok();
         let status = connection.status();
         connection.close().await;
-        server_status(server, Some(&status))
+        let changes = McpPins::new(&self.0.agent_dir).changes(server, &status);
+        let changes = changes.unwrap_or_default();
+        McpServerStatus {
+            changed: changes
+                .iter()
+                .map(|change| change.subject().to_owned())
+                .collect(),
+            ..server_status(server, Some(&status))
+        }
     }
 }

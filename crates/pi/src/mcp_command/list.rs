@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use futures_util::future::join_all;
-use pi_config::load_mcp_config;
 use pi_protocol::{McpServerStatus, McpState};
 use serde_json::json;
 
@@ -17,7 +16,7 @@ pub(super) async fn run(files: &McpFiles, words: &[String]) -> Result<Exit, Fail
         return Err(usage("pi mcp list takes no arguments"));
     }
     let access = files.project_access();
-    let config = load_mcp_config(&files.agent_dir, &files.cwd, access);
+    let config = files.config(access);
     let connector = files.connector();
     let servers = config.servers.iter().map(|server| connector.check(server));
     let servers = join_all(servers).await;
@@ -96,6 +95,13 @@ fn server_text(server: &McpServerStatus) -> String {
         });
         lines.push(format!("tools: {}", tools.collect::<Vec<_>>().join(", ")));
     }
+    if !server.changed.is_empty() {
+        lines.push(format!(
+            "changed: {}; review with pi mcp accept {}",
+            server.changed.join(", "),
+            server.name
+        ));
+    }
     if server.resources == Some(true) {
         lines.push("offers resources".to_owned());
     }
@@ -130,6 +136,8 @@ mod tests {
             state: McpState::Connected,
             tools: vec!["find".to_owned(), "get".to_owned()],
             tool_exposure: json!({"get": "direct"}).as_object().cloned(),
+            changed: Vec::new(),
+            prompts: Vec::new(),
             resources: Some(true),
             error: None,
         };

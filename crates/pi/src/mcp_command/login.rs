@@ -5,24 +5,22 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_config::{ConfiguredMcpServer, load_mcp_config};
+use pi_config::ConfiguredMcpServer;
 use pi_mcp::{McpConnector, SignInError, SignInPrompt, open_url};
-use pi_protocol::{McpScope, McpState};
+use pi_protocol::McpState;
 
+use super::find::find;
 use super::options::{McpOptions, OptionKind};
-use super::{McpFiles, untrusted_note, usage};
+use super::{McpFiles, usage};
 use crate::output::{Exit, Failure, notice, print};
 
 /// Limit for a sign-in without `--timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A name within this distance is suggested.
-const SUGGESTION_DISTANCE: usize = 2;
-
 pub(super) async fn log_in(files: &McpFiles, words: &[String]) -> Result<Exit, Failure> {
     let known = [("local", OptionKind::Flag), ("timeout", OptionKind::Value)];
     let options = McpOptions::parse(words, &known, usize::MAX)?;
-    let server = find(files, &options, "login")?;
+    let server = find_with_oauth(files, &options, "login")?;
     let timeout = match options.value("timeout") {
         None => DEFAULT_TIMEOUT,
         Some(text) => {
@@ -86,7 +84,7 @@ async fn sign_in(
 
 pub(super) async fn log_out(files: &McpFiles, words: &[String]) -> Result<Exit, Failure> {
     let options = McpOptions::parse(words, &[("local", OptionKind::Flag)], usize::MAX)?;
-    let server = find(files, &options, "logout")?;
+    let server = find_with_oauth(files, &options, "logout")?;
     let name = &server.spec.name;
     let oauth = files.connector().0.oauth(&server);
     let oauth = oauth.ok_or_else(|| no_oauth(name))?;
@@ -99,76 +97,21 @@ pub(super) async fn log_out(files: &McpFiles, words: &[String]) -> Result<Exit, 
 }
 
 /// Returns the server that a command names, which must use OAuth.
-fn find(
+fn find_with_oauth(
     files: &McpFiles,
     options: &McpOptions,
     command: &str,
 ) -> Result<ConfiguredMcpServer, Failure> {
-    let Some(name) = options.server() else {
-        return Err(usage(format!(
-            "pi mcp {command} needs the name of one server"
-        )));
-    };
-    let access = files.project_access();
-    let config = load_mcp_config(&files.agent_dir, &files.cwd, access);
-    let Some(server) = config.server(name) else {
-        let names: Vec<&str> = config
-            .servers
-            .iter()
-            .map(|it| it.spec.name.as_str())
-            .collect();
-        let mut failure = Failure::new(format!("no MCP server is named \"{name}\""));
-        let similar = names
-            .iter()
-            .find(|known| distance(known, name) <= SUGGESTION_DISTANCE);
-        if let Some(similar) = similar {
-            failure = failure.hint(format!("did you mean \"{similar}\"?"));
-        }
-        let file = files.project_file();
-        if !access.is_trusted() && file.exists() {
-            failure = failure.hint(untrusted_note(&file));
-        }
-        let names = if names.is_empty() {
-            "none".to_owned()
-        } else {
-            names.join(", ")
-        };
-        return Err(failure.hint(format!("configured servers: {names}")));
-    };
-    if options.has("local") && server.scope != McpScope::Project {
-        return Err(Failure::new(format!(
-            "MCP server \"{name}\" is in {}, not in the project; omit --local",
-            server.source.display()
-        )));
+    let server = find(files, options, command)?;
+    if server.spec.uses_oauth() {
+        return Ok(server);
     }
-    if !server.spec.uses_oauth() {
-        return Err(no_oauth(name));
-    }
-    Ok(server.clone())
+    Err(no_oauth(&server.spec.name))
 }
 
 fn no_oauth(name: &str) -> Failure {
     Failure::new(format!("MCP server \"{name}\" does not use OAuth"))
         .hint("only HTTP servers without an Authorization header and auth do")
-}
-
-/// Returns the number of characters to insert, remove or replace.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, character) in one.chars().enumerate() {
-        let mut diagonal = line;
-        let mut left = line + 1;
-        let mut next = vec![left];
-        for (candidate, above) in other.iter().zip(row.iter().skip(1)) {
-            let replaced = diagonal + usize::from(*candidate != character);
-            left = replaced.min(above + 1).min(left + 1);
-            diagonal = *above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 struct TerminalPrompt {
@@ -199,24 +142,5 @@ impl SignInPrompt for TerminalPrompt {
             read.await.ok().flatten()
         }
         .boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    #[test]
-    fn distances_count_edits() {
-        for (one, other, expected) in [
-            ("", "", 0),
-            ("garden", "gardne", 2),
-            ("a", "abc", 2),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-        }
     }
 }

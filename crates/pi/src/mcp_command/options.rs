@@ -31,7 +31,11 @@ impl McpOptions {
         let mut options = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            let name = if word == "-l" { "--local" } else { word };
+            let name = match word.as_str() {
+                "-l" => "--local",
+                "-y" => "--yes",
+                other => other,
+            };
             if name == "--" {
                 options.positional.extend(words.cloned());
                 break;

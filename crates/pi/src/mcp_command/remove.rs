@@ -1,6 +1,6 @@
 //! `pi mcp remove`: removes an entry and keeps the credentials of the server.
 
-use pi_config::{load_mcp_config, remove_mcp_server};
+use pi_config::remove_mcp_server;
 use pi_protocol::ProjectAccess;
 
 use super::options::{McpOptions, OptionKind};
@@ -27,7 +27,7 @@ pub(super) fn run(files: &McpFiles, words: &[String]) -> Result<Exit, Failure> {
         path.display()
     ));
     // Nothing is started, so the project need not be trusted.
-    let config = load_mcp_config(&files.agent_dir, &files.cwd, ProjectAccess::Trusted);
+    let config = files.config(ProjectAccess::Trusted);
     let other = config.server(name).filter(|server| server.source != path);
     let Some(other) = other else {
         return Err(failure);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, text_reply};
+use crate::terminal::Terminal;
 
 /// Sends commands, waits after each for a record of the given type, and returns the changes that were reported.
 async fn reported(context: &TestContext, commands: &[Value], until: &str) -> Vec<String> {
@@ -24,8 +25,9 @@ async fn reported(context: &TestContext, commands: &[Value], until: &str) -> Vec
             let reading = tokio::time::timeout(TEST_TIMEOUT, stdout.next_line());
             let line = reading.await.unwrap().unwrap().expect("pi exited");
             let record: Value = serde_json::from_str(&line).unwrap();
-            if record["event"] == "configuration" {
-                reports.push(record["error"].as_str().unwrap().to_owned());
+            assert_ne!(record["type"], "extension_error", "{record}");
+            if record["type"] == "session_warning" {
+                reports.push(record["message"].as_str().unwrap().to_owned());
             }
             if record["type"] == until {
                 break;
@@ -64,4 +66,27 @@ async fn files_that_a_tool_changes_are_reported() {
     let reports = reported(&context, &[prompt], "agent_settled").await;
     assert_eq!(reports.len(), 1, "{reports:#?}");
     assert!(reports[0].starts_with("AGENTS.md of the agent directory changed while a tool ran"));
+}
+
+#[tokio::test]
+async fn print_mode_warns_about_files_that_a_tool_changes() {
+    let context = TestContext::new([
+        bash_reply("echo '{}' > $PI_CODING_AGENT_DIR/settings.json"),
+        text_reply("done"),
+    ])
+    .await;
+    let run = context.run(&["--model", "mock/alpha", "-p", "go"]).await;
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "done\n"));
+    let expected = "warning: settings.json of the agent directory changed while a tool ran";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_terminal_warns_about_files_that_a_command_changes() {
+    let context = TestContext::new([]).await;
+    let terminal = Terminal::start(&context, &["--model", "mock/alpha"]);
+    terminal.wait("alpha");
+    terminal.submit("!echo '{}' > $PI_CODING_AGENT_DIR/settings.json");
+    terminal.wait("settings.json of the agent directory changed while a command ran");
+    terminal.quit();
 }

@@ -6,6 +6,8 @@
     reason = "failed setup should fail the test immediately"
 )]
 
+#[cfg(target_os = "linux")]
+mod background_children;
 mod bad_input;
 #[cfg(unix)]
 mod child_environment;
@@ -34,10 +36,13 @@ mod logging;
 #[cfg(target_os = "linux")]
 mod long_session;
 mod mcp;
+mod mcp_interaction;
 mod packages;
 mod print_mode;
 mod reference_client;
 mod rpc_mode;
+#[cfg(unix)]
+mod search_commands;
 mod session_interop;
 mod signals;
 #[cfg(unix)]

@@ -1,6 +1,8 @@
 //! Faults that concern a value itself: its constant, its length, its range, its count of members.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+
+use super::is_met;
 
 /// Returns what is wrong with a value that has the right type.
 pub(super) fn faults(node: &Map<String, Value>, value: &Value) -> Vec<String> {
@@ -85,12 +87,6 @@ fn text_faults(node: &Map<String, Value>, text: &str, faults: &mut Vec<String>) 
             faults.push(format!("expected {expectation} {expected}"));
         }
     }
-}
-
-/// Whether a text meets one keyword; an invalid pattern and an unknown format are met.
-pub(super) fn is_met(keyword: &str, expected: &str, text: &str) -> bool {
-    let schema = json!({ keyword: expected });
-    super::super::compile(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
 }
 
 /// A keyword that limits a number, its sign in the message, and whether a number exceeds a limit.

@@ -6,17 +6,15 @@ use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use pi_host::{
-    ChosenCompletion, CompletionItem, ComponentId, EditorInfo, ExtensionCompletionRequest,
-    ExtensionCompletions, ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange,
-    ScreenInfo, ThemeData, ThemeInfo,
+    ChosenCompletion, ComponentId, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions,
+    ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo, ThemeData,
+    ThemeInfo,
 };
-use pi_tui::{
-    ColorMode, ColorToken, CompletionProvider, CompletionRequest, CompletionTrigger, SelectItem,
-    Theme, request_suggestions,
-};
+use pi_tui::{ColorMode, ColorToken, CompletionProvider, Theme, request_suggestions};
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
 
+use super::completion::{byte_offset, item_of, request, select_item, utf16_column};
 use super::surfaces::DrawSubject;
 use super::{BridgeInner, BridgeState, ExtensionEvent, ExtensionUiBridge};
 use crate::prompt::editor_area::ACTIONS;
@@ -322,89 +320,5 @@ fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
         colors: tokens
             .map(|token| (token.name(), theme.style(token).open()))
             .collect(),
-    }
-}
-
-fn request(question: &ExtensionCompletionRequest) -> CompletionRequest {
-    let lines: Vec<Arc<str>> = question
-        .lines
-        .iter()
-        .map(|line| line.as_str().into())
-        .collect();
-    let line = lines.get(question.line).map_or("", |line| &**line);
-    CompletionRequest {
-        offset: byte_offset(line, question.column),
-        line: question.line,
-        trigger: if question.force {
-            CompletionTrigger::Path
-        } else {
-            CompletionTrigger::Typing
-        },
-        lines,
-    }
-}
-
-/// Converts a request to the columns JavaScript uses (UTF-16).
-pub(crate) fn question(request: &CompletionRequest) -> ExtensionCompletionRequest {
-    let line = request.lines.get(request.line).map_or("", |line| &**line);
-    ExtensionCompletionRequest {
-        column: utf16_column(line, request.offset),
-        lines: request.lines.iter().map(ToString::to_string).collect(),
-        line: request.line,
-        force: request.trigger == CompletionTrigger::Path,
-    }
-}
-
-pub(crate) fn select_item(item: CompletionItem) -> SelectItem {
-    let label = if item.label.is_empty() {
-        &item.value
-    } else {
-        &item.label
-    };
-    SelectItem {
-        label: crate::blocks::clean_line(label),
-        description: item
-            .description
-            .map(|description| crate::blocks::clean_line(&description)),
-        value: item.value,
-    }
-}
-
-fn item_of(item: SelectItem) -> CompletionItem {
-    CompletionItem {
-        value: item.value,
-        label: item.label,
-        description: item.description,
-    }
-}
-
-fn byte_offset(line: &str, column: usize) -> usize {
-    let mut units = 0;
-    for (offset, character) in line.char_indices() {
-        if units >= column {
-            return offset;
-        }
-        units += character.len_utf16();
-    }
-    line.len()
-}
-
-fn utf16_column(line: &str, offset: usize) -> usize {
-    let before = line.get(..offset).unwrap_or(line);
-    before.encode_utf16().count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_utf16_code_units() {
-        let line = "a😀é";
-        for (column, offset) in [(0, 0), (1, 1), (3, 5), (4, 7), (9, 7)] {
-            assert_eq!(byte_offset(line, column), offset);
-        }
-        assert_eq!(utf16_column(line, 5), 3);
-        assert_eq!(utf16_column(line, 7), 4);
     }
 }

@@ -1,4 +1,5 @@
 use pi_test_support::ScriptedReply;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -51,6 +52,42 @@ async fn a_stall_before_the_headers_times_out() {
         &["Waiting for a response", "timed out after 300s"],
     );
     assert!(finished.message.content.is_empty());
+}
+
+#[tokio::test]
+async fn headers_that_never_end_time_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let options = StreamOptions {
+        timeouts: crate::options::Timeouts {
+            first_byte: Some(Duration::from_millis(500)),
+            ..Default::default()
+        },
+        ..StreamOptions::default()
+    };
+    let stream = stream(
+        EchoProtocol::default(),
+        echo_request(&url, options),
+        HttpClient::new(),
+    );
+    let dripping = tokio::spawn(async move {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        connection.readable().await.unwrap();
+        connection.read(&mut [0; 4096]).await.unwrap();
+        connection
+            .write_all(b"HTTP/1.1 200 OK\r\nx: ")
+            .await
+            .unwrap();
+        while connection.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let finished = finish(stream).await;
+    finished.assert_failed(
+        ErrorClass::Network,
+        &["Waiting for a response", "timed out"],
+    );
+    dripping.abort();
 }
 
 #[tokio::test]

@@ -5,17 +5,18 @@ use std::borrow::Cow;
 use pi_protocol::json::JsonObject;
 use pi_protocol::transcript::{self, RequestTools};
 use pi_protocol::{CacheRetention, Message, ProviderError};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::compat::CompletionsCompat;
-use super::messages::ChatWriter;
+use super::messages::{ChatMessage, ChatWriter};
 use super::thinking::ThinkingFields;
 use super::tools::{self, ChatTool};
 use super::{cache, headers};
 use crate::options::ModelRequest;
 use crate::token_limits;
 use crate::transform::{self, tool_ids};
-use crate::wire::{BodyEncoding, HttpExchange, azure, to_json_value};
+use crate::wire::{BodyEncoding, HttpExchange, RequestBody, azure, to_json_value};
 
 pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderError> {
     let compat = CompletionsCompat::for_model(&request.model);
@@ -27,7 +28,7 @@ pub(super) fn build(request: &ModelRequest) -> Result<HttpExchange, ProviderErro
     Ok(HttpExchange {
         url: format!("{}/chat/completions", base_url.trim_end_matches('/')),
         headers: headers::build(request, &compat, retention)?,
-        body: Value::Object(body(request, &compat, retention)?).into(),
+        body: body(request, &compat, retention)?,
         encoding: BodyEncoding::Json,
     })
 }
@@ -36,7 +37,7 @@ fn body(
     request: &ModelRequest,
     compat: &CompletionsCompat,
     retention: CacheRetention,
-) -> Result<JsonObject, ProviderError> {
+) -> Result<RequestBody, ProviderError> {
     let (model, options) = (&*request.model, &request.options);
     let output_limit = token_limits::output_limit(request);
     let transcript_tools = RequestTools::resolve(&request.messages, compat.in_place_tools());
@@ -57,7 +58,7 @@ fn body(
         _ => model.id.clone(),
     };
     body.insert("model".into(), served_as.into());
-    body.insert("messages".into(), to_json_value(&messages)?);
+    body.insert("messages".into(), Value::Null);
     body.insert("stream".into(), true.into());
     cache::add_cache_key(&mut body, request, compat, retention);
     if compat.supports_usage_in_streaming {
@@ -78,7 +79,27 @@ fn body(
     write_routing(&mut body, compat);
     // Last, so that they override everything above.
     body.extend(request.sampling_params());
-    Ok(body)
+    RequestBody::write(&ChatBody(&body, &messages))
+}
+
+/// A body whose messages are encoded instead of `null`. As a value, the conversation would take several times its
+/// size.
+struct ChatBody<'request>(&'request JsonObject, &'request [ChatMessage]);
+
+impl Serialize for ChatBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| match value {
+            Value::Null if name == "messages" => (name, ChatField::Messages(self.1)),
+            value => (name, ChatField::Value(value)),
+        }))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ChatField<'request> {
+    Messages(&'request [ChatMessage]),
+    Value(&'request Value),
 }
 
 fn write_tools(

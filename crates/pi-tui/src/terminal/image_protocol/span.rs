@@ -28,7 +28,7 @@ impl ImageSpan {
                 id: control(controls, 'i').filter(|id| *id != 0),
             });
         }
-        let (before, _) = line.split_once(ITERM2)?;
+        let (before, _) = split_at(line, ITERM2)?;
         let above = before
             .strip_prefix("\x1b[")
             .and_then(|rest| rest.strip_suffix('A'))
@@ -86,8 +86,14 @@ impl ImageSpan {
     }
 }
 
+/// Splits a line at a sequence; every line of a frame is searched, and few contain one.
+fn split_at<'line>(line: &'line str, sequence: &str) -> Option<(&'line str, &'line str)> {
+    let start = memchr::memmem::find(line.as_bytes(), sequence.as_bytes())?;
+    Some((line.get(..start)?, line.get(start + sequence.len()..)?))
+}
+
 fn kitty_parts(line: &str) -> Option<(&str, &str, &str)> {
-    let (before, command) = line.split_once(KITTY)?;
+    let (before, command) = split_at(line, KITTY)?;
     let (controls, payload) = command.split_once(';')?;
     Some((before, controls, payload))
 }
