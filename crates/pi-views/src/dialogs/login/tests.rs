@@ -277,8 +277,8 @@ fn a_provider_may_refuse_either_action_of_enter() {
     let url = Intent::OpenUrl("https://x.ai/device".to_owned());
     let code = Intent::CopyText("WDJB-MJHT".to_owned());
     for (open_browser, copy_code, hint, expected) in [
-        (true, false, "open page", vec![url.clone()]),
-        (false, true, "copy code", vec![code.clone()]),
+        (true, false, "open page", vec![url]),
+        (false, true, "copy code", vec![code]),
         (false, false, "", vec![]),
     ] {
         let mut tester = signing_in();
