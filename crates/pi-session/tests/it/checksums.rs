@@ -94,7 +94,7 @@ fn the_lines_are_named() {
     let description = report.problems[0].kind.description();
     let last = description.split_once("up to line ").unwrap().1;
     let last: u64 = last.split(' ').next().unwrap().parse().unwrap();
-    assert!(first > 70 && first <= 103 && last >= 103 && last < 140);
+    assert!((71..=103).contains(&first) && (103..140).contains(&last));
     assert!(report.verified > 150 && report.verified < 200);
 }
 

@@ -202,7 +202,7 @@ async fn sessions_that_publish_to_each_other_do_not_block_each_other() {
                 }
             });
         }
-        let ending = tokio::time::timeout(Duration::from_secs(60), callers.join_all());
+        let ending = tokio::time::timeout(Duration::from_mins(1), callers.join_all());
         ending.await.expect("the sessions wait for each other");
         for (index, recorder) in recorders.iter().enumerate() {
             let previous = format!("{}.", (index + count - 1) % count);
