@@ -85,22 +85,22 @@ impl LockedFile {
 
     /// Reads all entries; none if the file does not exist.
     ///
-    /// The TypeScript pi writes in place, so we may see a partially written file. A malformed file is read
+    /// The TypeScript pi writes in place, so we may see a partially written file, or an empty one. Such a file is read
     /// again under the lock before it is reported.
     pub(crate) async fn entries(&self) -> Result<Map<String, Value>, AuthError> {
-        match self.read().await {
-            Ok(Some(entries)) => Ok(entries),
-            Ok(None) => Ok(Map::new()),
-            Err(error @ AuthError::File { .. }) => Err(error),
-            Err(malformed) => {
-                let _queue = Arc::clone(&self.queue).lock_owned().await;
-                // A read-only directory cannot be locked; report the first result then.
-                let Ok(_lock) = acquire_lock(&self.path, self.timing).await else {
-                    return Err(malformed);
-                };
-                Ok(self.read().await?.unwrap_or_default())
-            }
+        let Some(text) = self.read_text().await? else {
+            return Ok(Map::new());
+        };
+        let parsed = json_text::parse_object(&self.path, &text);
+        if parsed.is_ok() && !text.is_empty() {
+            return parsed;
         }
+        let _queue = Arc::clone(&self.queue).lock_owned().await;
+        // A read-only directory cannot be locked; report the first result then.
+        let Ok(_lock) = acquire_lock(&self.path, self.timing).await else {
+            return parsed;
+        };
+        Ok(self.read().await?.unwrap_or_default())
     }
 
     /// Locks an entry for writing.
@@ -130,16 +130,19 @@ impl LockedFile {
     }
 
     async fn read(&self) -> Result<Option<Map<String, Value>>, AuthError> {
-        let path = Arc::clone(&self.path);
-        let text = self
-            .blocking("read", move || {
-                let bytes = read_bytes(&path, MAX_STORED_BYTES)?;
-                let text = bytes.map(String::from_utf8).transpose();
-                text.map_err(io::Error::other)
-            })
-            .await?;
+        let text = self.read_text().await?;
         text.map(|text| json_text::parse_object(&self.path, &text))
             .transpose()
+    }
+
+    async fn read_text(&self) -> Result<Option<String>, AuthError> {
+        let path = Arc::clone(&self.path);
+        self.blocking("read", move || {
+            let bytes = read_bytes(&path, MAX_STORED_BYTES)?;
+            let text = bytes.map(String::from_utf8).transpose();
+            text.map_err(io::Error::other)
+        })
+        .await
     }
 
     async fn write(&self, entries: &Map<String, Value>) -> Result<(), AuthError> {

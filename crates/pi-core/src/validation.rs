@@ -335,6 +335,8 @@ mod tests {
             "required": ["b"]});
         let error = check(schema, json!({"a": 1})).unwrap_err();
         assert!(error.contains("  - b: missing"), "{error}");
+        let schema = json!({"$ref": "#"});
+        assert!(check(schema, json!({"a": 1})).is_ok());
     }
 
     #[test]

@@ -47,6 +47,8 @@ const LAYERS: [(&str, &[&str]); 33] = [
             "pi-protocol",
         ],
     ),
+    // Other commands, which know nothing of pi.
+    ("pi-search-commands", &[]),
     ("pi-tui", &[]),
     ("pi-markdown", &["pi-tui"]),
     // Siblings never depend on each other; pi-host connects them. Only pi-tools and pi-extensions may use
@@ -184,8 +186,6 @@ const LAYERS: [(&str, &[&str]); 33] = [
             "pi-protocol",
         ],
     ),
-    // Commands of their own, which know nothing of pi.
-    ("pi-search-commands", &[]),
     // Depends on no crate of ours, so that the tests of every crate can use it.
     ("pi-test-support", &[]),
     // Used by tests only.

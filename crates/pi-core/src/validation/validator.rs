@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use boon::{CompileError, Compiler, Draft, SchemaIndex, Schemas};
+use boon::{CompileError, Compiler, Draft, ErrorKind, SchemaIndex, Schemas, ValidationError};
 use serde_json::{Map, Value, json};
 
 use super::faults;
@@ -42,7 +42,8 @@ impl Validator {
     }
 
     pub(super) fn is_valid(&self, value: &Value) -> bool {
-        self.schemas.validate(value, self.root).is_ok()
+        let result = self.schemas.validate(value, self.root);
+        result.map_or_else(|error| is_only_cycle(&error), |()| true)
             && self
                 .with_other_patterns
                 .as_ref()
@@ -56,6 +57,14 @@ impl Validator {
         };
         let causes = error.causes.iter().map(|cause| cause.kind.to_string());
         causes.collect()
+    }
+}
+
+/// Whether a reference that leads to itself is the only error: a bug of the schema, which says nothing about the value.
+fn is_only_cycle(error: &ValidationError<'_, '_>) -> bool {
+    match error.kind {
+        ErrorKind::RefCycle { .. } => true,
+        _ => !error.causes.is_empty() && error.causes.iter().all(is_only_cycle),
     }
 }
 
