@@ -72,6 +72,8 @@ async fn run_rpc(context: &TestContext, arguments: &[&str], command: Value, unti
             break;
         }
     }
+    // A command reports its start before it writes anything.
+    process_in(&context.project_dir().join("kept"));
     drop(stdin);
     let exit = tokio::time::timeout(TEST_TIMEOUT, child.wait()).await;
     assert_eq!(exit.unwrap().unwrap().code(), Some(0));

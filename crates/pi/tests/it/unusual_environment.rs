@@ -59,8 +59,12 @@ async fn sessions_work_in_deeply_nested_directories() {
 fn read_session(context: &TestContext) -> (std::path::PathBuf, Vec<Value>) {
     let root = context.home.path().join("agent/sessions");
     let directory = std::fs::read_dir(root).unwrap().next().unwrap().unwrap();
-    let file = std::fs::read_dir(directory.path()).unwrap().next().unwrap();
-    let path = file.unwrap().path();
+    let mut files = std::fs::read_dir(directory.path()).unwrap();
+    let path = files.find_map(|file| {
+        let path = file.unwrap().path();
+        (path.extension()? == "jsonl").then_some(path)
+    });
+    let path = path.unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
     (path, lines.collect())
