@@ -203,7 +203,7 @@ mod tests {
     fn wrong_flags_are_named() {
         for (line, problem) in [
             ("--nope", "unrecognized flag --nope"),
-            ("-iz", "unrecognized flag -z"),
+            ("-iZ", "unrecognized flag -Z"),
             ("-C", "missing value for flag --context"),
             ("--ignore-case=1", "flag --ignore-case takes no value"),
             ("-x", "missing command for flag --exec"),
