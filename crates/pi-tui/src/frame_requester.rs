@@ -1,4 +1,4 @@
-//! Frame scheduling: coalesces requests into at most about 60 frames per second, and 40 for content.
+//! Frame scheduling: coalesces requests into at most about 60 frames per second, and 30 for content.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::tui::FrameUrgency;
 pub const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 
 /// Minimum time between two frames for new content, such as a streamed response.
-const CONTENT_INTERVAL: Duration = Duration::from_millis(25);
+const CONTENT_INTERVAL: Duration = Duration::from_millis(33);
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FrameScheduler {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_thousand_requests_a_second_make_a_limited_number_of_frames() {
-        for (urgency, expected) in [(FrameUrgency::Soon, 63), (FrameUrgency::Content, 40)] {
+        for (urgency, expected) in [(FrameUrgency::Soon, 63), (FrameUrgency::Content, 31)] {
             let start = Instant::now();
             let mut scheduler = FrameScheduler::default();
             let frames = (0..1000)
