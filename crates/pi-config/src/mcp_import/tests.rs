@@ -11,7 +11,7 @@ fn import(client: McpClient, file: &str, text: &str) -> (String, Vec<String>) {
     pi_fs::atomic_file::write(&path, text.as_bytes(), pi_fs::NewFileMode::Default).unwrap();
     let files = client.user_files(home.path());
     assert!(files.contains(&path), "{files:?}");
-    let import = read_mcp_servers_of(client, &files, Path::new("/work/garden"));
+    let import = read_mcp_servers_of(client, &files, Path::new("/home/me/garden"));
     assert_eq!(import.files, std::slice::from_ref(&path));
     let target = home.path().join("mcp.json");
     for (name, entry) in import.servers {
@@ -35,8 +35,8 @@ fn servers_of_claude_are_imported() {
             "old": {"type": "sse", "url": "https://old.example/sse"},
         },
         "projects": {
-            "/work/garden": {"mcpServers": {"plants": {"type": "http", "url": "https://plants.example/mcp"}}},
-            "/work/other": {"mcpServers": {"other": {"command": "x"}}},
+            "/home/me/garden": {"mcpServers": {"plants": {"type": "http", "url": "https://plants.example/mcp"}}},
+            "/home/me/other": {"mcpServers": {"other": {"command": "x"}}},
         },
     });
     let (servers, problems) = import(McpClient::Claude, ".claude.json", &text.to_string());
