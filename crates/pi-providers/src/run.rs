@@ -1,7 +1,7 @@
 //! Runs one request from preparation to terminal event: hooks, headers, retries, timeouts, cancellation.
 //!
 //! Everything happens inside the future that the stream polls. Canceling drops it and ends the
-//! message as `aborted`, with the content received so far.
+//! message as `aborted`, with the content that had arrived.
 
 mod stream_events;
 
@@ -19,6 +19,7 @@ use pi_http::{
 use pi_protocol::{Diagnostic, ProviderError, StreamPhase};
 use reqwest::{Response, Url};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::options::{ModelRequest, RequestHooks};
 use crate::request_secrets::{header_secrets, redact_errors, request_secrets};
@@ -37,6 +38,9 @@ const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for the end of a body once the response is complete, so that the connection
 /// can be reused.
 const BODY_END_TIMEOUT: Duration = Duration::from_millis(20);
+/// How long a response is read after an abort. Text may have arrived that the connection has not
+/// passed on yet.
+const ARRIVED_TEXT_TIME: Duration = Duration::from_millis(10);
 
 /// Sends a request through a protocol. The returned stream connects when it is polled.
 pub(crate) fn stream(
@@ -78,16 +82,19 @@ pub(crate) async fn drive(
         secrets,
         last_response: None,
     };
-    let outcome = cancel
-        .run_until_cancelled(driver.exchange(&mut writer))
-        .await;
+    let phase = writer.phase();
+    let outcome = tokio::select! {
+        biased;
+        outcome = driver.exchange(&mut writer), if !cancel.is_cancelled() => outcome,
+        () = after_arrived_text(&cancel, &phase) => Err(ProviderError::aborted()),
+    };
     match outcome {
-        Some(Ok(())) => writer.complete().await,
-        Some(Err(cause)) => {
+        _ if cancel.is_cancelled() => writer.fail(ProviderError::aborted()).await,
+        Ok(()) => writer.complete().await,
+        Err(cause) => {
             driver.diagnose(&mut writer);
             writer.fail(cause).await;
         }
-        None => writer.fail(ProviderError::aborted()).await,
     }
 }
 
@@ -136,8 +143,17 @@ impl FailedAttempt {
 
 impl RequestDriver<'_> {
     async fn exchange(&mut self, writer: &mut StreamWriter) -> Result<(), ProviderError> {
+        let (response, route) = self.open_or_fall_back(writer).await?;
+        self.receive(response, &route, writer).await
+    }
+
+    /// Opens the response, of a changed request if the service rejects the first one.
+    async fn open_or_fall_back(
+        &mut self,
+        writer: &mut StreamWriter,
+    ) -> Result<(Response, Route), ProviderError> {
         let rejected = match self.open(writer).await {
-            Ok((response, route)) => return self.receive(response, &route, writer).await,
+            Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
         let Some((request, diagnostic)) = self.fallback() else {
@@ -146,8 +162,7 @@ impl RequestDriver<'_> {
         tracing::debug!(error = %rejected.message, "sending a fallback request");
         self.request = Arc::new(request);
         record(writer, diagnostic);
-        let (response, route) = self.open(writer).await?;
-        self.receive(response, &route, writer).await
+        self.open(writer).await
     }
 
     /// Prepares the request and sends it until a response begins.
@@ -280,6 +295,9 @@ impl RequestDriver<'_> {
         dispatch: &Dispatch,
         writer: &StreamWriter,
     ) -> Result<Response, FailedAttempt> {
+        if self.request.options.cancel.is_cancelled() {
+            return Err(FailedAttempt::permanent(ProviderError::aborted()));
+        }
         self.last_response = None;
         let mut outgoing = dispatch.outgoing.clone();
         self.protocol
@@ -467,6 +485,15 @@ fn redirected(response: &Response, from: &Url) -> ProviderError {
 }
 
 /// Reads the body of an error response up to the limit; a truncated body is better than none.
+/// Waits for an abort, and then until text that had arrived before it is read.
+async fn after_arrived_text(cancel: &CancellationToken, phase: &watch::Receiver<StreamPhase>) {
+    cancel.cancelled().await;
+    let phase = *phase.borrow();
+    if matches!(phase, StreamPhase::Waiting | StreamPhase::Receiving) {
+        tokio::time::sleep(ARRIVED_TEXT_TIME).await;
+    }
+}
+
 async fn read_error_body(mut response: Response) -> String {
     let mut body = Vec::new();
     let reading = async {

@@ -225,6 +225,11 @@ impl StreamWriter {
         &mut self.builder
     }
 
+    /// Returns a watch on the current phase of the request.
+    pub fn phase(&self) -> watch::Receiver<StreamPhase> {
+        self.phase.subscribe()
+    }
+
     pub fn set_phase(&self, phase: StreamPhase) {
         self.phase.send_replace(phase);
     }

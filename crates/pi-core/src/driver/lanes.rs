@@ -16,6 +16,9 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
+/// How many parts of responses are processed before a new lane starts.
+const ARRIVED_PARTS: usize = 16;
+
 type LaneEnd = Result<(), Box<dyn Any + Send>>;
 type Lane = BoxFuture<'static, LaneEnd>;
 
@@ -112,7 +115,19 @@ impl LaneTask {
             tokio::select! {
                 biased;
                 Some(ended) = self.running.next() => log_panic(&ended),
-                () = self.shared.added.notified() => {}
+                () = self.shared.added.notified() => self.process_arrived().await,
+            }
+        }
+    }
+
+    /// Lets the lanes process what their connections have received, so that a response that arrived before a request is
+    /// processed before it. A connection passes on one part per turn of the runtime.
+    async fn process_arrived(&mut self) {
+        for _ in 0..ARRIVED_PARTS {
+            tokio::select! {
+                biased;
+                Some(ended) = self.running.next() => log_panic(&ended),
+                () = tokio::task::yield_now() => {}
             }
         }
     }

@@ -150,6 +150,17 @@ async fn before_the_first_byte() {
 }
 
 #[tokio::test]
+async fn text_that_had_arrived_is_kept() {
+    let reply = ScriptedReply::event_stream().chunk("data: one\n\n");
+    let server = ScriptedServer::start([reply.gate("sent")]).await;
+    let (cancel, options) = cancellable();
+    let stream = run_echo(&server, options);
+    let finished = cancel_at(server.wait_for_gate("sent"), cancel, stream).await;
+    finished.assert_failed(ErrorClass::Aborted, &[]);
+    assert_eq!(finished.text, "one");
+}
+
+#[tokio::test]
 async fn between_and_inside_frames() {
     for (body, expected) in [
         ("data: one\n\ndata: two\n\n", "onetwo"),

@@ -1,7 +1,8 @@
 //! Error messages for failed HTTP responses of Codex.
 //!
-//! An exhausted usage limit gets a message with its reset time; everything else is handled as for
-//! all Responses APIs.
+//! An exhausted usage limit gets a message with its reset time. Other errors are classified as for
+//! all Responses APIs. A request that the service rejects ends with the service's words, as in the
+//! TypeScript pi.
 
 use std::time::Duration;
 
@@ -10,18 +11,20 @@ use pi_protocol::json::lenient_optional_u64;
 use pi_protocol::{ErrorClass, ProviderError};
 use serde::Deserialize;
 
+use crate::wire::http_error;
 use crate::wire::openai_responses::error;
 
 #[derive(Debug, Default, Deserialize)]
 struct CodexErrorBody {
     #[serde(default)]
-    error: UsageLimit,
+    error: ServiceError,
 }
 
-/// The details of an exhausted usage limit.
+/// A reported error, with the details of an exhausted usage limit.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct UsageLimit {
+struct ServiceError {
+    message: Option<String>,
     code: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
@@ -33,8 +36,8 @@ struct UsageLimit {
     resets_in_seconds: Option<u64>,
 }
 
-impl UsageLimit {
-    fn is_exhausted(&self, status: u16) -> bool {
+impl ServiceError {
+    fn is_exhausted_limit(&self, status: u16) -> bool {
         let codes = [self.code.as_deref(), self.kind.as_deref()];
         let has_limit_code = codes
             .into_iter()
@@ -55,26 +58,31 @@ impl UsageLimit {
 
 /// Whether the account's usage limit is exhausted, so that a retry is pointless.
 pub(super) fn is_exhausted(head: &ResponseHead, body: &str) -> bool {
-    parse_limit(body).is_some_and(|limit| limit.is_exhausted(head.status))
+    parse_error(body).is_some_and(|error| error.is_exhausted_limit(head.status))
 }
 
 /// Builds and classifies the error for a failed response.
 pub(super) fn response_error(head: &ResponseHead, body: &str, now_ms: i64) -> ProviderError {
-    match parse_limit(body) {
-        Some(limit) if limit.is_exhausted(head.status) => {
-            ProviderError::new(ErrorClass::Quota, limit_message(&limit, now_ms))
-                .with_status(head.status)
-        }
-        Some(_) | None => error::response_error(head, body),
+    let reported = parse_error(body).unwrap_or_default();
+    if reported.is_exhausted_limit(head.status) {
+        let message = limit_message(&reported, now_ms);
+        return ProviderError::new(ErrorClass::Quota, message).with_status(head.status);
     }
+    let mut error = error::response_error(head, body);
+    let message = reported.message.unwrap_or_else(|| body.trim().to_owned());
+    // A session recognizes by the status in the message that a failure may pass.
+    if !pi_http::retry::is_retryable(head) && !message.is_empty() {
+        error.message = http_error::truncated(&message);
+    }
+    error
 }
 
-fn parse_limit(body: &str) -> Option<UsageLimit> {
+fn parse_error(body: &str) -> Option<ServiceError> {
     let body: CodexErrorBody = serde_json::from_str(body).ok()?;
     Some(body.error)
 }
 
-fn limit_message(limit: &UsageLimit, now_ms: i64) -> String {
+fn limit_message(limit: &ServiceError, now_ms: i64) -> String {
     let plan = match &limit.plan_type {
         Some(plan) => format!(" for the {} plan", plan.to_lowercase()),
         None => String::new(),
@@ -146,6 +154,13 @@ mod tests {
                 r#"429 Too Many Requests: {"code":"rate_limit","message":"slow down"}"#,
             ),
             (503, "busy", "503 Service Unavailable: busy"),
+            (
+                400,
+                r#"{"error":{"code":"bad","message":"bad field"}}"#,
+                "bad field",
+            ),
+            (400, " bad\n", "bad"),
+            (400, "", "400 Bad Request (no body)"),
         ];
         for (status, body, message) in cases {
             let head = ResponseHead {

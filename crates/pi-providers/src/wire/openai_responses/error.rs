@@ -85,7 +85,7 @@ pub(crate) fn response_error(head: &ResponseHead, body: &str) -> ProviderError {
         .ok()
         .map(|wrapped| wrapped.error.get())
         .filter(|inner| inner.starts_with('{'));
-    let message = inner.map_or_else(|| body.to_owned(), http_error::compact_json);
+    let message = http_error::compact_json(inner.unwrap_or(body));
     let mut error = http_error::response_error(head, &message);
     let service_error = inner.and_then(|inner| serde_json::from_str::<ServiceError>(inner).ok());
     error.class = match service_error.as_ref().and_then(class_of) {

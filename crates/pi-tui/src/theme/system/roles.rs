@@ -188,8 +188,23 @@ pub(super) fn indexed(token: ColorToken, scheme: ColorScheme) -> Color {
         (_, Role::Drawn { family, .. }) => family
             .slot()
             .and_then(|slot| u8::try_from(slot).ok())
-            .map_or(Color::Default, Color::Indexed),
+            .map_or(Color::Default, |slot| {
+                Color::Indexed(readable(slot, scheme))
+            }),
         (_, Role::Surface { .. } | Role::Text) => Color::Default,
+    }
+}
+
+/// Replaces the colors that most palettes draw too bright for a light background.
+fn readable(slot: u8, scheme: ColorScheme) -> u8 {
+    const YELLOW: u8 = 3;
+    const BLUE: u8 = 4;
+    const MAGENTA: u8 = 5;
+    const CYAN: u8 = 6;
+    match (scheme, slot) {
+        (ColorScheme::Light, YELLOW) => MAGENTA,
+        (ColorScheme::Light, CYAN) => BLUE,
+        _ => slot,
     }
 }
 

@@ -191,3 +191,13 @@ fn without_reports_the_terminal_chooses_the_colors() {
         );
     }
 }
+
+#[test]
+fn bright_palette_colors_are_avoided_on_a_light_background() {
+    let heading = |scheme| {
+        let theme = Theme::system(&TerminalColors::default(), scheme, ColorMode::Basic);
+        theme.color(ColorToken::MdHeading)
+    };
+    assert_eq!(heading(ColorScheme::Dark), Color::Indexed(3));
+    assert_eq!(heading(ColorScheme::Light), Color::Indexed(5));
+}
