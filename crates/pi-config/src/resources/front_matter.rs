@@ -3,20 +3,20 @@
 //! The block is untrusted: its size, nesting and aliases are limited, and a value of
 //! an unexpected type is treated as absent.
 
+mod yaml;
+
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use serde_json::Value;
+use yaml::YamlValue;
 
 use crate::regular_file::{self, ReadFileError};
 
 const MAX_BLOCK_BYTES: usize = 128 * 1024;
 /// Size of the first read; most blocks are far smaller.
 const FIRST_READ_BYTES: usize = 8 * 1024;
-const MAX_NESTING: usize = 32;
-const MAX_NODES: usize = 10_000;
-const MAX_ALIASES: usize = 100;
 
 /// A Markdown file split into front matter and body.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct MarkdownDocument<'a> {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct FrontMatter(Value);
+pub(crate) struct FrontMatter(HashMap<String, YamlValue>);
 
 #[derive(Debug, thiserror::Error)]
 #[error("invalid YAML front matter: {0}")]
@@ -73,38 +73,21 @@ impl FrontMatter {
                 "longer than {MAX_BLOCK_BYTES} bytes"
             )));
         }
-        let options = serde_saphyr::options! {
-            budget: serde_saphyr::budget! {
-                max_depth: MAX_NESTING,
-                max_nodes: MAX_NODES,
-                max_events: MAX_NODES * 4,
-                max_aliases: MAX_ALIASES,
-                max_anchors: MAX_ALIASES,
-                max_documents: 1,
-            },
-            alias_limits: serde_saphyr::alias_limits! {
-                max_total_replayed_events: MAX_NODES,
-                max_replay_stack_depth: 8,
-                max_alias_expansions_per_anchor: MAX_ALIASES,
-            },
-            strict_booleans: true,
-            // A number that JSON cannot represent must not invalidate the other keys.
-            non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
-            with_snippet: false,
-        };
-        serde_saphyr::from_str_with_options(block, options)
+        yaml::read_entries(block)
             .map(Self)
-            .map_err(|error| FrontMatterError(first_line(&error.to_string())))
+            .map_err(FrontMatterError)
     }
 
     /// Returns a string value that is not blank.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
-        let text = self.0.get(key)?.as_str()?;
-        (!text.trim().is_empty()).then_some(text)
+        match self.0.get(key)? {
+            YamlValue::Text(text) if !text.trim().is_empty() => Some(text),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_true(&self, key: &str) -> bool {
-        self.0.get(key) == Some(&Value::Bool(true))
+        self.0.get(key) == Some(&YamlValue::Bool(true))
     }
 }
 
@@ -141,10 +124,6 @@ fn closes_a_block(bytes: &[u8]) -> bool {
         .windows(4)
         .skip(3)
         .any(|window| window == b"\n---" || window == b"\r---")
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
