@@ -10,12 +10,12 @@ use std::io::Cursor;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use fast_image_resize::images::TypedImage;
-use fast_image_resize::pixels::U8x4;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat, RgbImage, RgbaImage};
 use pi_protocol::{ImageContent, ImageResize, InputBlock};
+use resize::Pixel::RGBA8P;
+use resize::Type::Lanczos3;
+use rgb::FromSlice as _;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -210,7 +210,7 @@ fn shrink(
     cancel: &CancellationToken,
 ) -> Result<PreparedImage, ImageError> {
     let original = (image.width(), image.height());
-    let mut resizable = ResizableImage::from(image);
+    let resizable = ResizableImage::from(image);
     let (mut width, mut height) = scaled_dimensions(original.0, original.1, limits);
     loop {
         if cancel.is_cancelled() {
@@ -286,7 +286,7 @@ fn flatten_onto_white(image: &DynamicImage) -> RgbImage {
     flat
 }
 
-/// An image in RGBA with 8 bits per channel, the only pixel format the resizer is compiled for.
+/// An image in RGBA with 8 bits per channel, so that the resizer is compiled for one pixel format.
 struct ResizableImage {
     image: RgbaImage,
     is_opaque: bool,
@@ -302,19 +302,20 @@ impl From<DynamicImage> for ResizableImage {
 }
 
 impl ResizableImage {
-    /// The resizer only reads the source. It is passed as a mutable view because the intermediate
-    /// images of the resizer have that type, so its code is instantiated only once.
-    fn resized(&mut self, width: u32, height: u32) -> Option<DynamicImage> {
-        let (from_width, from_height) = self.image.dimensions();
-        let source = &mut self.image;
-        let source = TypedImage::<U8x4>::from_buffer(from_width, from_height, source).ok()?;
+    fn resized(&self, width: u32, height: u32) -> Option<DynamicImage> {
+        let length = |pixels: u32| usize::try_from(pixels).ok();
         let mut image = RgbaImage::new(width, height);
-        let mut target = TypedImage::<U8x4>::from_buffer(width, height, &mut image).ok()?;
-        let options = ResizeOptions::new()
-            .resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3))
-            .use_alpha(!self.is_opaque);
-        Resizer::new()
-            .resize_typed(&source, &mut target, &options)
+        let mut resizer = resize::new(
+            length(self.image.width())?,
+            length(self.image.height())?,
+            length(width)?,
+            length(height)?,
+            RGBA8P,
+            Lanczos3,
+        )
+        .ok()?;
+        resizer
+            .resize(self.image.as_rgba(), image.as_rgba_mut())
             .ok()?;
         let image = DynamicImage::from(image);
         Some(if self.is_opaque {
