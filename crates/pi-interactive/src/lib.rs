@@ -26,6 +26,7 @@ use pi_views::theme::ui_theme::UiTheme;
 use thiserror::Error;
 
 pub use extensions::bridge::ExtensionUiBridge;
+pub use extensions::theme::theme_without_terminal;
 pub use extensions::toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
 pub use startup::resource_config::configure_resources;

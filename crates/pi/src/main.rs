@@ -49,7 +49,7 @@ use pi_rpc::RpcExtensionUi;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Args, Problem};
-use crate::extension_failures::PrintedFailures;
+use crate::extension_failures::{PrintedFailures, ThemedUi};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
@@ -218,11 +218,15 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     };
     // Boxed: the future is large and used once.
     let lines = RpcExtensionUi::default();
-    let extension_ui: Arc<dyn ExtensionUi> = match mode {
+    let ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
         Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),
         Mode::Print | Mode::Interactive => Arc::new(PrintedFailures(ExtensionMode::Print)),
     };
+    let extension_ui = Arc::new(ThemedUi {
+        ui,
+        env: env.clone(),
+    });
     let preparing = Box::pin(prepare(args, mode, env, extension_ui));
     let prepared = signals.guard(preparing, async {}).await;
     let Prepared { runtime, prompts } = match prepared {

@@ -189,7 +189,11 @@ impl ExtensionBridge {
         }
     }
 
-    fn settings(&self, cwd: Option<PathBuf>, agent_dir: Option<PathBuf>) -> SettingsStore {
+    pub(super) fn settings(
+        &self,
+        cwd: Option<PathBuf>,
+        agent_dir: Option<PathBuf>,
+    ) -> SettingsStore {
         let agent_dir = agent_dir.map_or_else(|| self.agent_dir.clone(), AgentDir::at);
         let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
         // The trust decision about the session's project does not apply to other projects.
