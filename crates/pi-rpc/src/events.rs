@@ -73,7 +73,7 @@ impl JsonEventWriter {
         Self { read_time, ..self }
     }
 
-    /// Writes the start of a tool that changes files, and waits until a client can have read it.
+    /// Writes an event before anything that follows it; after the start of an edit, waits until a client can have read it.
     async fn announce(&self, line: String, tool: &str) {
         let written = async {
             self.sink.send(line).await?;
@@ -161,6 +161,10 @@ impl SessionListener for JsonEventWriter {
             && CHANGING_TOOLS.contains(&tool_name.as_str())
         {
             return self.announce(line, tool_name).boxed();
+        }
+        // Some clients read chunks instead of lines: the end of a run is not in one chunk with what follows.
+        if matches!(event, SessionEvent::Agent(AgentEvent::AgentEnd { .. })) {
+            return self.announce(line, "").boxed();
         }
         if self.sink.try_send(&line) == Ok(true) {
             return std::future::ready(()).boxed();

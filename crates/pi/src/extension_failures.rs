@@ -12,7 +12,7 @@ use pi_host::{
 use pi_interactive::theme_without_terminal;
 use pi_protocol::settings::Settings;
 
-use crate::output::warn;
+use crate::output::{notice, warn};
 
 pub(crate) struct PrintedFailures(pub(crate) ExtensionMode);
 
@@ -61,6 +61,10 @@ impl ExtensionUi for ThemedUi {
 
     fn editor_text(&self) -> String {
         self.ui.editor_text()
+    }
+
+    fn console(&self, text: &str) {
+        notice(text.strip_suffix('\n').unwrap_or(text));
     }
 
     fn theme(&self, settings: &Settings, agent_dir: &Path) -> Option<ThemeData> {

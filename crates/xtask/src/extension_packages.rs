@@ -34,10 +34,13 @@ pub(crate) struct PackageCheckOptions {
     reference: PathBuf,
     work: PathBuf,
     only: Option<String>,
+    /// Whether to write the page from the results of earlier runs.
+    report: bool,
 }
 
 impl PackageCheckOptions {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
+        let mut report = false;
         let (mut ours, mut reference, mut only) = (PathBuf::from("target/debug/pi"), None, None);
         let mut work = std::env::temp_dir().join("pi-extension-packages");
         let mut arguments = arguments.iter();
@@ -52,6 +55,7 @@ impl PackageCheckOptions {
                 "--reference" => reference = Some(value()?.into()),
                 "--work" => work = value()?.into(),
                 "--only" => only = Some((*value()?).to_owned()),
+                "--report" => report = true,
                 other => bail!("`extension-packages` has no option `{other}`"),
             }
         }
@@ -63,13 +67,13 @@ impl PackageCheckOptions {
             reference,
             work,
             only,
+            report,
         })
     }
 }
 
 /// Runs all packages. Writes the page unless `--only` selects some of them.
 pub(crate) fn run(options: &PackageCheckOptions) -> Result<String> {
-    let suite = Suite::new(options)?;
     let is_selected = |package: &&str| {
         options
             .only
@@ -81,6 +85,26 @@ pub(crate) fn run(options: &PackageCheckOptions) -> Result<String> {
         .filter(|it| !it.is_empty())
         .filter(is_selected)
         .collect();
+    let rows = if options.report {
+        let stored = packages.iter().map(|package| {
+            let (name, version) = package.rsplit_once('@').unwrap_or((package, ""));
+            stored_row(&options.work, name, version)
+        });
+        stored.collect()
+    } else {
+        check_all(&Suite::new(options)?, &packages)
+    };
+    let page = report::page(&rows);
+    if options.only.is_none() {
+        File::create(PAGE)?
+            .write_all(page.as_bytes())
+            .with_context(|| format!("writing {PAGE}"))?;
+    }
+    Ok(page)
+}
+
+/// Runs the packages, some at a time; returns their rows in order.
+fn check_all(suite: &Suite, packages: &[&str]) -> Vec<PackageRow> {
     let queue = Mutex::new(packages.iter().enumerate());
     let rows = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -101,14 +125,7 @@ pub(crate) fn run(options: &PackageCheckOptions) -> Result<String> {
     });
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|(index, _)| *index);
-    let rows: Vec<PackageRow> = rows.into_iter().map(|(_, row)| row).collect();
-    let page = report::page(&rows);
-    if options.only.is_none() {
-        File::create(PAGE)?
-            .write_all(page.as_bytes())
-            .with_context(|| format!("writing {PAGE}"))?;
-    }
-    Ok(page)
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The two programs and what they have without packages.
@@ -116,8 +133,8 @@ struct Suite {
     ours: Program,
     reference: Program,
     node: PathBuf,
-    builtin_ours: Vec<String>,
-    builtin_reference: Vec<String>,
+    /// Tools and commands that one of the programs has without packages.
+    builtin: Vec<String>,
     work: PathBuf,
 }
 
@@ -127,11 +144,9 @@ impl Suite {
             std::fs::canonicalize(path).with_context(|| format!("cannot find {}", path.display()))
         };
         let ours = Program {
-            name: "ours",
             path: find(&options.ours)?,
         };
         let reference = Program {
-            name: "reference",
             path: find(&options.reference)?,
         };
         // The Node that the reference was installed with, if any.
@@ -143,15 +158,14 @@ impl Suite {
         let node = installed.map_or_else(|| search_path("node"), Ok)?;
         std::fs::create_dir_all(&options.work)?;
         let work = find(&options.work)?;
-        let builtin_ours = scenario::builtin_names(&ours, &node, &work.join("runs/builtin-ours"))?;
-        let builtin_reference =
-            scenario::builtin_names(&reference, &node, &work.join("runs/builtin-reference"))?;
+        let mut builtin = scenario::builtin_names(&ours, &node, &work.join("runs/builtin-ours"))?;
+        let root = work.join("runs/builtin-reference");
+        builtin.extend(scenario::builtin_names(&reference, &node, &root)?);
         Ok(Self {
             ours,
             reference,
             node,
-            builtin_ours,
-            builtin_reference,
+            builtin,
             work,
         })
     }
@@ -167,36 +181,13 @@ impl Suite {
     fn compare(&self, name: &str, version: &str, directory: &Path) -> Result<PackageRow> {
         let ours = self.run(name, directory, &self.ours, "ours")?;
         let reference = self.run(name, directory, &self.reference, "reference")?;
-        if let Some(there) = &reference.load_error {
-            let note = match &ours.load_error {
-                Some(here) => format!("loads in neither; pi: {here}; TypeScript pi: {there}"),
-                None => format!("loads only in pi; TypeScript pi: {there}"),
-            };
-            return Ok(PackageRow::failed(name, version, note));
-        }
-        let mut calls = compare::compare(&ours, &reference);
-        let mut note = None;
-        if let Some(error) = &ours.load_error {
-            note = Some(format!("does not load: {error}"));
-            let verdict = compare::Verdict::Differs(vec!["load".into()]);
-            calls = vec![compare::ComparedCall {
-                name: "load".into(),
-                verdict,
-            }];
-        } else if calls.iter().any(|it| it.verdict != compare::Verdict::Same) {
-            let again = self.run(name, directory, &self.reference, "reference-2")?;
-            compare::mark_varying(&mut calls, &reference, &again);
-        }
-        let (tools, commands) = (reference.tools, reference.commands);
-        let (package, version) = (name.to_owned(), version.to_owned());
-        Ok(PackageRow {
-            package,
-            version,
-            tools,
-            commands,
-            calls,
-            note,
-        })
+        let differs = |it: &compare::ComparedCall| it.verdict != compare::Verdict::Same;
+        let again = if compare::compare(&ours, &reference).iter().any(differs) {
+            Some(self.run(name, directory, &self.reference, "reference-2")?)
+        } else {
+            None
+        };
+        Ok(row(name, version, &ours, &reference, again.as_ref()))
     }
 
     /// Runs a package in a program and keeps what was observed, for people who look into a difference.
@@ -209,14 +200,8 @@ impl Suite {
     ) -> Result<PackageRun> {
         let folder = package.replace(['/', '@'], "_");
         let root = self.work.join("runs").join(&folder).join(label);
-        let builtin = if program.name == "ours" {
-            &self.builtin_ours
-        } else {
-            &self.builtin_reference
-        };
-        let run = scenario::run_package(program, &self.node, directory, &root, builtin)?;
-        let observed: serde_json::Map<_, _> = run.calls.iter().cloned().collect();
-        let text = serde_json::to_string_pretty(&observed)?;
+        let run = scenario::run_package(program, &self.node, directory, &root, &self.builtin)?;
+        let text = serde_json::to_string_pretty(&run)?;
         let file = self
             .work
             .join("runs")
@@ -224,6 +209,62 @@ impl Suite {
             .join(format!("{label}.json"));
         File::create(file)?.write_all(text.as_bytes())?;
         Ok(run)
+    }
+}
+
+/// Compares the runs of a package. `again` is a second run of the reference.
+fn row(
+    name: &str,
+    version: &str,
+    ours: &PackageRun,
+    reference: &PackageRun,
+    again: Option<&PackageRun>,
+) -> PackageRow {
+    if let Some(there) = &reference.load_error {
+        let note = match &ours.load_error {
+            Some(here) => format!("loads in neither; pi: {here}; TypeScript pi: {there}"),
+            None => format!("loads only in pi; TypeScript pi: {there}"),
+        };
+        return PackageRow::failed(name, version, note);
+    }
+    let mut calls = compare::compare(ours, reference);
+    let mut note = None;
+    if let Some(error) = &ours.load_error {
+        note = Some(format!("does not load: {error}"));
+        let verdict = compare::Verdict::Differs(vec!["load".into()]);
+        calls = vec![compare::ComparedCall {
+            name: "load".into(),
+            verdict,
+        }];
+    } else if let Some(again) = again {
+        compare::mark_varying(&mut calls, reference, again);
+    }
+    PackageRow {
+        package: name.to_owned(),
+        version: version.to_owned(),
+        tools: reference.tools,
+        commands: reference.commands,
+        calls,
+        note,
+    }
+}
+
+/// Compares what earlier runs of a package have stored.
+fn stored_row(work: &Path, name: &str, version: &str) -> PackageRow {
+    let load = |label: &str| -> Option<PackageRun> {
+        let folder = work.join("runs").join(name.replace(['/', '@'], "_"));
+        let text = std::fs::read(folder.join(format!("{label}.json"))).ok()?;
+        serde_json::from_slice(&text).ok()
+    };
+    match (load("ours"), load("reference")) {
+        (Some(ours), Some(reference)) => row(
+            name,
+            version,
+            &ours,
+            &reference,
+            load("reference-2").as_ref(),
+        ),
+        _ => PackageRow::failed(name, version, "not run".into()),
     }
 }
 

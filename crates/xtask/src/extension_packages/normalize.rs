@@ -12,7 +12,7 @@ const MAX_TEXT: usize = 20_000;
 /// Patterns and their replacements, applied in this order.
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let rules = [
-        (r"(127\.0\.0\.1|localhost|\[::1\]):\d+", "$1:PORT"),
+        (r"(127\.0\.0\.1|localhost|\[::1\]):\d+", "${1}:PORT"),
         (
             r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b",
             "ID",
@@ -35,9 +35,9 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         ),
         (r"\b\d+(\.\d+)? ?([KMG]i?B|bytes)\b", "SIZE"),
         // Counts of tokens depend on the system prompt, whose words are ours.
-        (r"\b\d+([.,]\d+)?k? tok(ens?)?\b", "TOKENS"),
+        (r"\b\d+([.,]\d+)?k? tok(en|ens)?\b", "TOKENS"),
         (r"(?i)\bpid:? ?\d+", "PID"),
-        (r"\b(\w+[-_])?[0-9a-f]{6,64}\b", "$1HEX"),
+        (r"\b(\w+[-_])?[0-9a-f]{6,64}\b", "${1}HEX"),
         (r"node:internal/[^\s)]+", "NODE"),
     ];
     rules

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::fake_model::{FakeModel, FakeReply};
@@ -33,12 +33,11 @@ const MAX_DIALOGS: usize = 12;
 
 /// A program under test.
 pub(super) struct Program {
-    pub(super) name: &'static str,
     pub(super) path: PathBuf,
 }
 
 /// What calls of a package led to, by the name of the call. The first is the load.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct PackageRun {
     pub(super) calls: Vec<(String, Value)>,
     pub(super) tools: usize,
