@@ -285,6 +285,9 @@ impl EngineHost for ExtensionBridge {
             let data = line.text;
             return screen.change(line.extension.as_deref(), ScreenChange::Write { data });
         }
+        if self.ui.screen().is_none() {
+            self.ui.console(&line.text);
+        }
         let extension = line.extension.unwrap_or_default();
         match line.level {
             ConsoleLevel::Debug => tracing::debug!(extension, "{}", line.text),

@@ -34,6 +34,8 @@ macro_rules! callbacks {
 
 callbacks! {
     ModelEvents => "events" -> IgnoredAny;
+    RequestPayload<'_> => "payload" -> Value;
+    ResponseStart<'_> => "response" -> IgnoredAny;
     SessionEventData => "event" -> IgnoredAny;
     AgentToolCall<'_> => "tool" -> Value;
     PartialResult => "update" -> IgnoredAny;
@@ -51,6 +53,17 @@ callbacks! {
 /// Events of a model's response, in order.
 #[derive(Serialize)]
 pub(crate) struct ModelEvents(pub(crate) Vec<pi_protocol::AssistantMessageEvent>);
+
+/// The body of a model request, which the extension may replace.
+#[derive(Serialize)]
+pub(crate) struct RequestPayload<'a>(pub(crate) &'a Value);
+
+/// The start of a model's response.
+#[derive(Serialize)]
+pub(crate) struct ResponseStart<'a> {
+    pub(crate) status: u16,
+    pub(crate) headers: &'a BTreeMap<String, String>,
+}
 
 /// An event of an agent's session, as clients receive it.
 #[derive(Serialize)]

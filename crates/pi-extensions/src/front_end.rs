@@ -3,17 +3,18 @@
 //! A front end implements [`ExtensionUi`]. The defaults, for front ends without a user, show
 //! nothing and cancel dialogs.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_ext::TuiToolkit;
-use pi_protocol::settings::ExtensionEngine;
+use pi_protocol::settings::{ExtensionEngine, Settings};
 use pi_protocol::{Answer, Request, RequestId, RequestKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::screen::ExtensionScreen;
+use crate::screen::{ExtensionScreen, ThemeData};
 
 /// The kind of front end, as visible to extensions (`ctx.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -231,6 +232,17 @@ pub trait ExtensionUi: Send + Sync {
 
     fn editor_text(&self) -> String {
         String::new()
+    }
+
+    /// Receives what extensions write to the console, stdout or stderr, if there is no terminal.
+    fn console(&self, text: &str) {
+        let _unused = text;
+    }
+
+    /// Returns the theme that `settings` select, for front ends without a terminal. `agent_dir` has the theme files.
+    fn theme(&self, settings: &Settings, agent_dir: &Path) -> Option<ThemeData> {
+        let _unused = (settings, agent_dir);
+        None
     }
 
     /// Returns the terminal screen, if there is one.

@@ -43,6 +43,7 @@ mod error_text;
 mod exporter;
 mod extension_adapter;
 mod host;
+mod llama_command;
 mod mcp;
 mod model_catalog;
 mod model_choice;

@@ -15,11 +15,11 @@ use pi_protocol::{
 };
 
 use crate::host::Host;
-use crate::mcp;
 use crate::participants::Participants;
 use crate::script_models::ScriptModels;
 use crate::session::AgentSession;
 use crate::workspace::Workspace;
+use crate::{llama_command, mcp};
 
 /// What a built-in extension adds to a session.
 #[derive(Default)]
@@ -60,9 +60,10 @@ pub(crate) struct NativeCommand {
 type LoadNative = fn(&NativeContext<'_>) -> NativeParts;
 
 /// The extensions with native parts, in the order their tools and commands are listed.
-const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 3] = [
+const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 4] = [
     (BuiltinExtension::Codemode, load_codemode),
     (BuiltinExtension::ToolSearch, load_tool_search),
+    (BuiltinExtension::LlamaCpp, llama_command::load),
     (BuiltinExtension::Mcp, mcp::load),
 ];
 

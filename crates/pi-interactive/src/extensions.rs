@@ -3,5 +3,6 @@
 pub(crate) mod bridge;
 pub(crate) mod completion;
 pub(crate) mod question;
+pub(crate) mod theme;
 pub(crate) mod toolkit;
 pub(crate) mod view;

@@ -26,6 +26,7 @@ use pi_views::theme::ui_theme::UiTheme;
 use thiserror::Error;
 
 pub use extensions::bridge::ExtensionUiBridge;
+pub use extensions::theme::theme_without_terminal;
 pub use extensions::toolkit::PiTuiToolkit;
 pub use reference::{CommandReference, actions, commands};
 pub use startup::resource_config::configure_resources;
@@ -104,6 +105,7 @@ pub async fn run(
     terminal::crash::install_panic_hook(workspace.agent_dir.path(), &pi_env::release());
     let settings = workspace.settings.settings();
     let env = &workspace.env;
+    setup::log_writes(env);
     let capabilities = setup::capabilities(&settings, env);
     let mode = setup::color_mode(capabilities, env);
     let mut themes = ThemeSelector::new(mode, setup::color_scheme(env), &settings);

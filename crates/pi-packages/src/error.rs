@@ -102,7 +102,8 @@ impl PackageError {
         match self {
             Self::NoRegistry => vec![
                 "add `registry=URL` with the URL of your npm registry to ~/.npmrc".to_owned(),
-                "or set npm_config_registry, or npmCommand to use an external package manager".to_owned(),
+                "or set the variable npm_config_registry to it".to_owned(),
+                "or set npmCommand in settings.json to a package manager: [\"npm\"], [\"pnpm\"]".to_owned(),
             ],
             Self::Offline { .. } => {
                 vec!["run pi without --offline and PI_OFFLINE".to_owned()]

@@ -35,7 +35,7 @@ mod release;
 pub use error::PackageError;
 pub use inspection::PackageInspection;
 pub use installer::{ConfiguredPackage, InstallerOptions, PackageInstaller};
-pub use npm::ScriptPolicy;
+pub use npm::{ScriptPolicy, save_registry};
 pub use pi_ext::ModuleSupport;
 pub use progress::{InstallProgress, ProgressListener};
 pub use release::{ReleaseFeed, ReleaseInfo};

@@ -23,6 +23,7 @@ mod unpack;
 
 pub(crate) use build::{BuildRequirements, ModulesBuilder};
 pub(crate) use config::NpmConfig;
+pub use config::save_registry;
 pub(crate) use external::ExternalNpm;
 pub(crate) use manifest::NpmManifest;
 pub(crate) use packument::Release;

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{ClientLine, RejectedLine, RpcRequest};
-use crate::events::JsonEventWriter;
+use crate::events::{CLIENT_READ_TIME, JsonEventWriter};
 use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
 use crate::response::{failure_line, success_line};
@@ -61,7 +61,9 @@ pub async fn serve(
     options: ServeOptions,
 ) -> ServeOutcome {
     let server = Server {
-        events: Arc::new(JsonEventWriter::new(writer.sink(), options.updates)),
+        events: Arc::new(
+            JsonEventWriter::new(writer.sink(), options.updates).with_read_time(CLIENT_READ_TIME),
+        ),
         sink: writer.sink(),
         followed: Mutex::new(FollowedSession {
             sessions: runtime.sessions(),

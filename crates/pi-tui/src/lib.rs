@@ -72,8 +72,8 @@ pub use terminal::{
     ProgramState, ProgramStatus, ProgramStatusSupport, ProtocolImagePainter, QUERY_CELL_SIZE, Size,
     TerminalCapabilities, TerminalColors, TerminalEnvironment, TerminalEvent, TerminalModes,
     TerminalProgress, TerminationSignals, clipboard_sequence, image_dimensions, image_fallback,
-    image_lines, iterm2_image, kitty_delete, kitty_image, next_image_id, probe_tmux_hyperlinks,
-    title_sequence,
+    image_lines, iterm2_image, kitty_delete, kitty_image, log_terminal_writes, next_image_id,
+    probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,

@@ -29,7 +29,7 @@ pub use image_protocol::{
     KITTY_HIDE_ALL, QUERY_CELL_SIZE, image_dimensions, image_fallback, image_lines, iterm2_image,
     kitty_delete, kitty_image, next_image_id,
 };
-pub use process::{ProcessTerminal, TerminalEvent, TerminationSignals};
+pub use process::{ProcessTerminal, TerminalEvent, TerminationSignals, log_terminal_writes};
 pub(crate) use program_status::ProgramStatusReport;
 pub use program_status::{BlockedKind, ProgramState, ProgramStatus, ProgramStatusSupport};
 pub use progress::TerminalProgress;

@@ -12,6 +12,20 @@ pub(crate) enum Confirmation {
     NoTerminal,
 }
 
+/// Asks for a line on the terminal; `None` if there is no terminal or no answer.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    if !Terminals::of_process().are_interactive() {
+        return None;
+    }
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{question} ").ok()?;
+    stderr.flush().ok()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok()?;
+    let answer = answer.trim();
+    (!answer.is_empty()).then(|| answer.to_owned())
+}
+
 /// Asks on the terminal; anything but yes is no.
 pub(crate) fn confirm(question: &str) -> Confirmation {
     if !Terminals::of_process().are_interactive() {

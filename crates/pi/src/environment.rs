@@ -114,6 +114,8 @@ pub(crate) const VARIABLES: &[Variable] = &[
     common(Diagnosis, "PI_LOG", "Log file"),
     common(Diagnosis, "PI_LOG_LEVEL", "Log level (error, warn, info, debug, trace), or a filter by crate and span: `info,pi_providers=trace`, `[session{id=ID}]=debug`"),
     rare(Diagnosis, "PI_EXTENSION_TIMEOUT_MS", "Milliseconds that handlers of extensions have to respond (default 30000)"),
+    rare(Diagnosis, "PI_TIMING", "1 writes how long the parts of the start took to stderr"),
+    rare(Diagnosis, "PI_TUI_WRITE_LOG", "File, or directory for a file per run, that receives everything written to the terminal"),
     rare(Diagnosis, "PI_ALLOW_DEBUGGER", "Allow debuggers and core files (Linux)"),
 
     rare(Commands, "PI_CODING_AGENT", "`true`: the command is run by pi"),

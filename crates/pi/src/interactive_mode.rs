@@ -20,6 +20,7 @@ use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::signals::Signals;
+use crate::start_timings::StartTimings;
 use crate::startup::prepare_interactive;
 
 /// Exit code after SIGTERM.
@@ -30,6 +31,7 @@ const MAX_NEWS_LINES: usize = 40;
 
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
+    let mut timings = StartTimings::begin(&env);
     let verbose = args.screen.verbose;
     let pick_session = args.session.selection.resume;
     let refresh_catalogs = !args.offline;
@@ -50,6 +52,8 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         Ok(Err(failure)) => return failure.report(),
         Err(signal) => return signal.exit(),
     };
+    timings.end("session");
+    timings.report();
     let runtime = prepared.runtime;
     let options = InteractiveOptions {
         prompts: prompts(prepared.prompts),

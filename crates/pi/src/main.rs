@@ -34,6 +34,7 @@ mod prompt_input;
 mod replay_command;
 mod rpc_mode;
 mod signals;
+mod start_timings;
 mod startup;
 
 use std::ffi::OsString;
@@ -49,10 +50,11 @@ use pi_rpc::RpcExtensionUi;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Args, Problem};
-use crate::extension_failures::PrintedFailures;
+use crate::extension_failures::{PrintedFailures, ThemedUi};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
+use crate::start_timings::StartTimings;
 use crate::startup::{Prepared, prepare, working_directory};
 
 /// Starts the process that ends commands if this one is killed; not for users.
@@ -198,6 +200,7 @@ fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
 
 async fn serve(args: Args, mode: Mode) -> Exit {
     let env = Env::process();
+    let mut timings = StartTimings::begin(&env);
     if mode == Mode::Interactive {
         return interactive_mode::run(args, env).await;
     }
@@ -218,11 +221,16 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     };
     // Boxed: the future is large and used once.
     let lines = RpcExtensionUi::default();
-    let extension_ui: Arc<dyn ExtensionUi> = match mode {
+    let ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
         Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),
         Mode::Print | Mode::Interactive => Arc::new(PrintedFailures(ExtensionMode::Print)),
     };
+    let extension_ui = Arc::new(ThemedUi {
+        ui,
+        env: env.clone(),
+    });
+    timings.end("front end");
     let preparing = Box::pin(prepare(args, mode, env, extension_ui));
     let prepared = signals.guard(preparing, async {}).await;
     let Prepared { runtime, prompts } = match prepared {
@@ -230,6 +238,8 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         Ok(Err(failure)) => return failure.report(),
         Err(signal) => return signal.exit(),
     };
+    timings.end("session");
+    timings.report();
     let work = async {
         let exit = match mode {
             Mode::Json => json_mode::run(&runtime, prompts, form).await,

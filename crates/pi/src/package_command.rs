@@ -23,10 +23,12 @@ use pi_env::Env;
 use pi_host::MissingPackageInstaller as _;
 use pi_packages::{
     ConfiguredPackage, InstallerOptions, PackageError, PackageInstaller, ScriptPolicy,
+    save_registry,
 };
 use pi_protocol::settings::PackageSource;
 use pi_protocol::{ConfigScope, ProjectAccess, SourceScope};
 
+use crate::confirm::ask;
 use crate::mode::Terminals;
 use crate::output::{Exit, Failure, notice, print, warn};
 use crate::signals::{Signal, Signals};
@@ -192,6 +194,10 @@ fn path_not_found(source: &str, path: &Path) -> Failure {
     ))
 }
 
+/// Asked once: the answer is saved in the user's npm configuration.
+const REGISTRY_QUESTION: &str =
+    "No npm registry is configured. URL of your registry (Enter cancels):";
+
 /// The packages in the settings.
 struct Packages<'a> {
     locations: PackageLocations<'a>,
@@ -220,7 +226,15 @@ impl Packages<'_> {
                     address: address.clone(),
                     scope,
                 };
-                let installed = self.installer(scripts).install(&package).await;
+                let mut installed = self.installer(scripts).install(&package).await;
+                if matches!(installed, Err(PackageError::NoRegistry))
+                    && let Some(address) = ask(REGISTRY_QUESTION)
+                {
+                    let saved = save_registry(&address, self.locations.env);
+                    let file = saved.map_err(|error| package_failure(&error))?;
+                    notice(&format!("Saved in {}", file.display()));
+                    installed = self.installer(scripts).install(&package).await;
+                }
                 installed.map_err(|error| package_failure(&error))?;
                 source.trim().to_owned()
             }

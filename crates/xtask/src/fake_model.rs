@@ -1,5 +1,6 @@
 //! An OpenAI-compatible model server on the loopback interface with scripted replies.
 
+use std::borrow::Cow;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use serde_json::{Value, json};
 /// One reply of the model.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeReply {
-    pub(crate) text: &'static str,
+    pub(crate) text: Cow<'static, str>,
     /// Tool name and arguments.
-    pub(crate) tool_call: Option<(&'static str, Value)>,
+    pub(crate) tool_call: Option<(Cow<'static, str>, Value)>,
 }
 
 /// Chooses the reply for the messages of a request.
@@ -23,6 +24,10 @@ type Respond = Arc<dyn Fn(&[Value]) -> FakeReply + Send + Sync>;
 pub(crate) struct FakeModel {
     address: String,
 }
+
+/// What the server returns for a request that is not a model call, so that tools which fetch pages find one.
+const PAGE: &str = "<!doctype html><html><head><title>Sample page</title></head><body>\
+    <h1>Sample page</h1><p>hello from the loopback server</p></body></html>";
 
 impl FakeModel {
     pub(crate) fn start(
@@ -39,6 +44,11 @@ impl FakeModel {
             }
         });
         Ok(Self { address })
+    }
+
+    /// Returns the address of a web page that this server serves.
+    pub(crate) fn page_url(&self) -> String {
+        format!("{}/page.html", self.address)
     }
 
     /// Returns a `models.json` with this server as `provider` and one `model` with the given context window.
@@ -61,12 +71,14 @@ fn serve(mut stream: TcpStream, respond: &Respond) -> Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     loop {
         let mut length = 0;
+        let mut request_line = None;
         loop {
             let mut line = String::new();
             if reader.read_line(&mut line)? == 0 {
                 return Ok(());
             }
             let line = line.trim_end().to_ascii_lowercase();
+            request_line.get_or_insert_with(|| line.clone());
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse()?;
             }
@@ -76,10 +88,15 @@ fn serve(mut stream: TcpStream, respond: &Respond) -> Result<()> {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let body = event_stream(&body, respond)?;
+        let is_model_call = request_line.is_some_and(|line| line.contains("/chat/completions"));
+        let (kind, body) = if is_model_call {
+            ("text/event-stream", event_stream(&body, respond)?)
+        } else {
+            ("text/html; charset=utf-8", PAGE.to_owned())
+        };
         // One write: a second one would wait for the acknowledgment of the first.
         let response = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(response.as_bytes())?;

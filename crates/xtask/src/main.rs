@@ -26,9 +26,11 @@ Tasks:
   docs [--check]
           Generate the tables of docs/ that come from the code: flags, settings, variables, keys,
           commands. With --check, only report whether they are up to date.
-  extension-packages [--ours BINARY] [--reference BINARY] [--work DIR] [--only NAME]
-          Install third-party extension packages with npm, load each in BINARY (target/debug/pi)
-          and in the TypeScript pi, and write docs/extensions-compatibility.md.
+  extension-packages --reference BINARY [--ours BINARY] [--work DIR] [--only NAME]
+                     [--report]
+          Install third-party extension packages with npm, call their tools and commands in
+          target/debug/pi and in the TypeScript pi, and write docs/extension-packages.md. With
+          --report, only write the page from the results in DIR.
   language
           Check identifiers, comments, strings and pages for banned words.
   layers  Check which crate may depend on which, and how large crates, types and structs are.

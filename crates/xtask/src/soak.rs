@@ -111,8 +111,8 @@ fn reply(messages: &[serde_json::Value]) -> FakeReply {
     let wants_tool =
         last.is_some_and(|last| last["role"] == "user" && last.to_string().contains("tool"));
     FakeReply {
-        text: "A short reply, like many others in a day.",
-        tool_call: wants_tool.then(|| ("ls", json!({"path": "."}))),
+        text: "A short reply, like many others in a day.".into(),
+        tool_call: wants_tool.then(|| ("ls".into(), json!({"path": "."}))),
     }
 }
 

@@ -1,5 +1,5 @@
 // API implementations by name: built-in ones and those registered by extensions.
-import { streamOnWire, WIRE_APIS } from "pi:pi/model_streams";
+import { streamApiOnWire, streamOnWire, WIRE_APIS } from "pi:pi/model_streams";
 
 const registered = new Map();
 
@@ -13,7 +13,7 @@ export function resetApiProviders() {
   registered.clear();
 }
 export function getApiProvider(api) {
-  const own = WIRE_APIS.includes(api) ? { api, stream: streamOnWire, streamSimple: streamOnWire } : undefined;
+  const own = WIRE_APIS.includes(api) ? { api, stream: streamApiOnWire, streamSimple: streamOnWire } : undefined;
   return registered.get(api) ?? own;
 }
 export function getApiProviders() {
@@ -23,7 +23,7 @@ export function getApiProviders() {
 
 // Calls a model through the implementation of its API.
 export function stream(model, context, options) {
-  return (registered.get(model.api)?.stream ?? streamOnWire)(model, context, options);
+  return (registered.get(model.api)?.stream ?? streamApiOnWire)(model, context, options);
 }
 export function streamSimple(model, context, options) {
   return (registered.get(model.api)?.streamSimple ?? streamOnWire)(model, context, options);

@@ -79,8 +79,8 @@ export class ModelRegistry {
       id: provider,
       name: this.getProviderDisplayName(provider),
       getModels: () => this.getAll().filter((model) => model.provider === provider),
-      stream: streams().streamModel,
-      streamSimple: streams().streamModel,
+      stream: streams().streamApi,
+      streamSimple: (model, context, options) => streams().streamModel(model, context, options),
     };
   }
   getProviderDisplayName(provider) {
@@ -90,16 +90,16 @@ export class ModelRegistry {
     return call("models.authStatus", { provider: model.provider }).isOAuth;
   }
   stream(model, context, options) {
-    return streams().streamModel(model, context, options);
+    return streams().streamApi(model, context, options);
   }
   streamSimple(model, context, options) {
     return streams().streamModel(model, context, options);
   }
   complete(model, context, options) {
-    return streams().completeModel(model, context, options);
+    return streams().streamApi(model, context, options).result();
   }
   completeSimple(model, context, options) {
-    return streams().completeModel(model, context, options);
+    return streams().streamModel(model, context, options).result();
   }
   registerProvider(nameOrProvider, config) {
     const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config] : [nameOrProvider.id, nameOrProvider];

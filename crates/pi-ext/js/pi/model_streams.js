@@ -24,9 +24,42 @@ const reducers = {
   toolcall_end: (content, { contentIndex, toolCall }) => void (content[contentIndex] = { type: "toolCall", ...toolCall }),
 };
 
-// Calls a model and returns the stream of its response.
-export function streamModel(model, context = {}, options = {}, onWire = false) {
-  const { signal, onPayload, onResponse, ...requestOptions } = options ?? {};
+// Translates the options of an API into those of the program. `reasoning` is no option of an API.
+function apiOptions(model, { reasoning, ...options }) {
+  if (model.api !== "anthropic-messages" || !options.thinkingEnabled || !model.reasoning) return options;
+  const level = options.effort ?? "high";
+  const budget = options.thinkingBudgetTokens ?? 1024;
+  return { ...options, reasoning: level, thinkingBudgets: { minimal: budget, low: budget, medium: budget, high: budget } };
+}
+
+// Removes from a request what its caller did not ask for: an API has no default limit and no default for thinking.
+function withoutDefaults(model, options, payload) {
+  const { generationConfig } = payload;
+  if (options.maxTokens === undefined) {
+    if (model.api !== "anthropic-messages") delete payload.max_tokens;
+    delete payload.max_completion_tokens;
+    delete payload.max_output_tokens;
+    delete generationConfig?.maxOutputTokens;
+  }
+  if (options.thinking === undefined) delete generationConfig?.thinkingConfig;
+  if (model.api === "anthropic-messages") {
+    if (options.thinkingEnabled === undefined) delete payload.thinking;
+    if (options.effort === undefined) delete payload.output_config?.effort;
+    if (payload.output_config && Object.keys(payload.output_config).length === 0) delete payload.output_config;
+    if (payload.thinking?.display && options.thinkingDisplay) payload.thinking.display = options.thinkingDisplay;
+  }
+  return payload;
+}
+
+// Calls a model and returns the stream of its response. `forApi`: the options are those of the model's API.
+export function streamModel(model, context = {}, options = {}, { onWire = false, forApi = false } = {}) {
+  const { signal, onPayload, onResponse, ...given } = options ?? {};
+  const requestOptions = forApi ? apiOptions(model, given) : given;
+  const payload = async (body) => {
+    const adapted = forApi ? withoutDefaults(model, given, body) : body;
+    return (await onPayload?.(adapted, model)) ?? adapted;
+  };
+  const response = async (head) => void (await onResponse?.(head, model));
   const stream = new AssistantMessageEventStream();
   const partial = emptyMessage(model);
   let last;
@@ -42,7 +75,8 @@ export function streamModel(model, context = {}, options = {}, onWire = false) {
   };
   const { systemPrompt, messages = [], tools } = context;
   const conversation = { systemPrompt, messages, tools: tools?.map(({ name, description, parameters }) => ({ name, description, parameters })) };
-  requestWithCallbacks("models.stream", { model, context: conversation, options: requestOptions, onWire }, { events }, signal).then(
+  const hooks = { payload: forApi || onPayload !== undefined, response: onResponse !== undefined };
+  requestWithCallbacks("models.stream", { model, context: conversation, options: requestOptions, onWire, hooks }, { events, payload, response }, signal).then(
     (message) => {
       const isFailure = message.stopReason === "error" || message.stopReason === "aborted";
       const reason = last?.reason ?? message.stopReason;
@@ -64,12 +98,15 @@ export const WIRE_APIS = [
   "mistral-conversations", "openai-codex-responses", "openai-completions", "openai-responses", "pi-messages",
 ];
 
-// Calls a model directly through its API, bypassing its provider, which an extension may have replaced.
+// Call a model directly through its API, bypassing its provider, which an extension may have replaced.
 export function streamOnWire(model, context, options) {
-  return streamModel(model, context, options, WIRE_APIS.includes(model.api));
+  return streamModel(model, context, options, { onWire: WIRE_APIS.includes(model.api) });
+}
+export function streamApiOnWire(model, context, options) {
+  return streamModel(model, context, options, { onWire: WIRE_APIS.includes(model.api), forApi: true });
 }
 
-// Calls a model and returns the complete response.
-export function completeModel(model, context, options) {
-  return streamModel(model, context, options).result();
+// Calls a model with the options of its API.
+export function streamApi(model, context, options) {
+  return streamModel(model, context, options, { forApi: true });
 }

@@ -1,9 +1,14 @@
-// Theme colors for extensions. Without a terminal, text is not colored.
+// Theme colors for extensions. Without a terminal, text gets colors but no other attributes.
 import { call } from "pi:host";
 import { requireModule } from "pi:native";
 
 const FOREGROUND_END = "\u001b[39m";
 const BACKGROUND_END = "\u001b[49m";
+const FAINT = "\u001b[2m";
+// The mode of the program never changes.
+let terminal;
+const hasTerminal = () => (terminal ??= call("program.context").mode === "tui");
+
 const THINKING = {
   off: "thinkingOff", minimal: "thinkingMinimal", low: "thinkingLow", medium: "thinkingMedium", high: "thinkingHigh", xhigh: "thinkingXhigh", max: "thinkingMax",
 };
@@ -30,7 +35,16 @@ function sequences(fgColors, bgColors, mode) {
   return colors;
 }
 
-const sgr = (open, close, text) => `\u001b[${open}m${text}\u001b[${close}m`;
+const sgr = (open, close, text) => (hasTerminal() ? `\u001b[${open}m${text}\u001b[${close}m` : text);
+
+// Writes one of the 16 basic colors as an index of the palette, and the default color explicitly.
+function indexed(token, open) {
+  const faint = open.endsWith(FAINT);
+  const color = faint ? open.slice(0, -FAINT.length) : open;
+  const [, layer, digit] = /^\u001b\[(3|4|9|10)([0-7])m$/.exec(color) ?? [];
+  const index = layer && `\u001b[${layer === "4" || layer === "10" ? 48 : 38};5;${Number(digit) + (layer.length > 1 || layer === "9" ? 8 : 0)}m`;
+  return (index ?? (color || (token.endsWith("Bg") ? BACKGROUND_END : FOREGROUND_END))) + (faint ? FAINT : "");
+}
 
 export class Theme {
   // Name, path, mode and escape sequences by token. For the current theme, loaded on first use.
@@ -69,7 +83,7 @@ export class Theme {
   }
   fg(color, text) {
     const open = this.#sequenceOf(color);
-    return open === undefined ? text : `${open}${text}${FOREGROUND_END}`;
+    return open === undefined ? text : `${open}${text}${open.endsWith(FAINT) ? "\u001b[22;39m" : FOREGROUND_END}`;
   }
   bg(color, text) {
     const open = this.#sequenceOf(color);
@@ -146,7 +160,12 @@ export class Theme {
 }
 
 const PLAIN = { name: "dark", mode: "truecolor", colors: undefined };
-const current = Theme.current(() => call("screen.theme", {}) ?? PLAIN);
+const current = Theme.current(() => {
+  const data = call("screen.theme", {}) ?? PLAIN;
+  if (hasTerminal() || !data.colors) return data;
+  const colors = Object.fromEntries(Object.entries(data.colors).map(([token, open]) => [token, indexed(token, open)]));
+  return { ...data, colors };
+});
 
 // The current theme.
 export const theme = current.theme;

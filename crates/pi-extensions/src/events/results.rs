@@ -79,6 +79,9 @@ pub struct DiscoveredResources {
 pub struct DiscoveredPath {
     #[serde(default, deserialize_with = "lenient")]
     pub path: Option<String>,
+    /// The file of the extension that returned the path.
+    #[serde(default, deserialize_with = "lenient")]
+    pub extension: Option<String>,
 }
 
 /// What handlers did with the user's input.

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use pi_ext::HostError;
-use pi_http::HeaderOverrides;
+use pi_http::{HeaderOverrides, ResponseHead};
 use pi_protocol::json::JsonObject;
 use pi_protocol::transcript::initial_system_message;
-use pi_protocol::{Message, Model, ThinkingLevel, Tool};
-use pi_providers::{Models, ResolvedRoute, RouteQuery, StreamOptions, route_request};
+use pi_protocol::{CacheRetention, Message, Model, ThinkingBudgets, ThinkingLevel, Tool};
+use pi_providers::{Models, RequestHooks, ResolvedRoute, RouteQuery, StreamOptions, route_request};
 use secrecy::SecretString;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Caller;
-use crate::callbacks::ModelEvents;
+use crate::callbacks::{ModelEvents, RequestPayload, ResponseStart};
 use crate::calls::Pending;
+use crate::jobs::JobCallback;
 
 /// Events sent to JavaScript in one batch if they arrive faster than it reads them.
 const EVENT_BATCH: usize = 64;
@@ -32,6 +36,60 @@ pub(crate) struct ModelCall {
     /// Whether to use the built-in wire protocol instead of an extension's provider.
     #[serde(default)]
     on_wire: bool,
+    #[serde(default)]
+    hooks: WantedHooks,
+}
+
+/// Which functions the caller has for the request and the response.
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(default)]
+struct WantedHooks {
+    payload: bool,
+    response: bool,
+}
+
+/// Passes the request and the start of the response to the extension.
+struct CallerHooks {
+    wanted: WantedHooks,
+    callback: JobCallback,
+}
+
+impl RequestHooks for CallerHooks {
+    fn on_payload<'a>(&'a self, payload: Value, _model: &'a Model) -> BoxFuture<'a, Value> {
+        Box::pin(async move {
+            if !self.wanted.payload {
+                return payload;
+            }
+            match self.callback.run(&RequestPayload(&payload)).await {
+                Ok(Value::Null) => payload,
+                Ok(replaced) => replaced,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot pass the request to the extension");
+                    payload
+                }
+            }
+        })
+    }
+
+    fn on_response<'a>(
+        &'a self,
+        response: &'a ResponseHead,
+        _model: &'a Model,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // As for session hooks: an HTTP error is an error of the request.
+            if !self.wanted.response || response.status >= 400 {
+                return;
+            }
+            let start = ResponseStart {
+                status: response.status,
+                headers: &response.headers,
+            };
+            if let Err(error) = self.callback.run(&start).await {
+                tracing::warn!(%error, "cannot pass the response to the extension");
+            }
+        })
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -63,6 +121,11 @@ struct ModelCallOptions {
     temperature: Option<f64>,
     session_id: Option<String>,
     metadata: Option<JsonObject>,
+    cache_retention: Option<CacheRetention>,
+    thinking_budgets: Option<ThinkingBudgets>,
+    max_retries: Option<u32>,
+    /// In milliseconds.
+    max_retry_delay_ms: Option<u64>,
     /// Options of a specific API, by its own names.
     #[serde(flatten)]
     others: JsonObject,
@@ -79,6 +142,10 @@ impl From<ModelCallOptions> for StreamOptions {
             temperature: options.temperature,
             session_id: options.session_id,
             metadata: options.metadata,
+            cache_retention: options.cache_retention,
+            thinking_budgets: options.thinking_budgets.unwrap_or_default(),
+            max_retries: options.max_retries.unwrap_or_default(),
+            max_retry_delay: options.max_retry_delay_ms.map(Duration::from_millis),
             provider_options: options.others,
             ..Self::default()
         }
@@ -91,8 +158,14 @@ impl Caller<'_> {
     pub(super) fn stream_model(&self, call: ModelCall) -> Result<Pending<Message>, HostError> {
         let callback = self.bridge.callback(self.extension, call.number)?;
         let job = self.bridge.start_job(call.number)?;
+        let hooks = CallerHooks {
+            wanted: call.hooks,
+            callback: callback.clone(),
+        };
+        let is_hooked = call.hooks.payload || call.hooks.response;
         let options = StreamOptions {
             cancel: job.cancel(),
+            hooks: is_hooked.then(|| Arc::new(hooks) as _),
             ..call.options.into()
         };
         let messages = call.context.into_messages();

@@ -42,8 +42,15 @@ impl ScreenCalls for Caller<'_> {
     }
 
     fn theme(&self, name: Option<String>) -> Result<Option<ThemeData>, HostError> {
-        let screen = self.screen();
-        Ok(screen.and_then(|screen| screen.theme(name.as_deref())))
+        if let Some(screen) = self.screen() {
+            return Ok(screen.theme(name.as_deref()));
+        }
+        if name.is_some() {
+            return Ok(None);
+        }
+        let settings = self.bridge.settings(None, None);
+        let agent_dir = self.bridge.agent_dir.path();
+        Ok(self.bridge.ui.theme(&settings.settings(), agent_dir))
     }
 
     fn themes(&self) -> Result<Vec<ThemeInfo>, HostError> {

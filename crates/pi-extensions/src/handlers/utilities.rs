@@ -1,6 +1,6 @@
 //! Utility functions for extensions: diffs, size formatting, images, and resources of a directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -8,7 +8,7 @@ use pi_config::{AgentDir, ResourceFlags, ResourceRequest, SettingsStore, Skill, 
 use pi_context::estimate::message_tokens;
 use pi_context::{CompactionSettings, exceeds_threshold};
 use pi_ext::HostError;
-use pi_protocol::{AgentMessage, ProjectAccess};
+use pi_protocol::{AgentMessage, ProjectAccess, SourceInfo};
 use pi_tools::{ImageResizeLimits, TextChange, prepare_image, sniff_image};
 use serde::Deserialize;
 use serde_json::Value;
@@ -150,13 +150,16 @@ impl UtilityCalls for Caller<'_> {
 impl ExtensionBridge {
     /// Adds resource paths named by extensions to the resources of the session.
     pub(crate) fn add_resources(&self, found: DiscoveredResources) {
-        let paths = |found: Vec<DiscoveredPath>| -> Vec<String> {
-            found.into_iter().filter_map(|found| found.path).collect()
+        let paths = |found: &[DiscoveredPath]| -> Vec<String> {
+            found
+                .iter()
+                .filter_map(|found| found.path.clone())
+                .collect()
         };
         let flags = ResourceFlags {
-            skills: paths(found.skills),
-            prompt_templates: paths(found.prompts),
-            themes: paths(found.themes),
+            skills: paths(&found.skills),
+            prompt_templates: paths(&found.prompts),
+            themes: paths(&found.themes),
             no_extensions: true,
             no_skills: true,
             no_prompt_templates: true,
@@ -171,14 +174,24 @@ impl ExtensionBridge {
             return;
         };
         let settings = self.settings(None, None);
-        runtime.extend_resources(load_resources(&ResourceRequest {
+        let mut loaded = load_resources(&ResourceRequest {
             agent_dir: self.agent_dir.clone(),
             cwd: self.cwd.clone(),
             env: self.env.clone(),
             project: settings.project_access(),
             settings,
             flags,
-        }));
+        });
+        for skill in &mut loaded.skills {
+            attribute(&mut skill.source_info, &found.skills, &self.cwd);
+        }
+        for template in &mut loaded.prompt_templates {
+            attribute(&mut template.source_info, &found.prompts, &self.cwd);
+        }
+        for theme in &mut loaded.themes {
+            attribute(&mut theme.source_info, &found.themes, &self.cwd);
+        }
+        runtime.extend_resources(loaded);
     }
 
     fn project(&self) -> ProjectAccess {
@@ -189,7 +202,11 @@ impl ExtensionBridge {
         }
     }
 
-    fn settings(&self, cwd: Option<PathBuf>, agent_dir: Option<PathBuf>) -> SettingsStore {
+    pub(super) fn settings(
+        &self,
+        cwd: Option<PathBuf>,
+        agent_dir: Option<PathBuf>,
+    ) -> SettingsStore {
         let agent_dir = agent_dir.map_or_else(|| self.agent_dir.clone(), AgentDir::at);
         let cwd = cwd.unwrap_or_else(|| self.cwd.clone());
         // The trust decision about the session's project does not apply to other projects.
@@ -269,4 +286,25 @@ pub(crate) fn skill_infos(skills: &[Skill]) -> Vec<SkillInfo> {
             source_info: skill.source_info.clone(),
         })
         .collect()
+}
+
+/// Records which extension a resource comes from: the one that returned the longest path it is in.
+fn attribute(source: &mut SourceInfo, found: &[DiscoveredPath], cwd: &Path) {
+    let paths = found.iter().filter_map(|found| {
+        let (path, extension) = (found.path.as_ref()?, found.extension.as_ref()?);
+        Some((cwd.join(path), Path::new(extension)))
+    });
+    let nearest = paths
+        .filter(|(path, _)| source.path.starts_with(path))
+        .max_by_key(|(path, _)| path.components().count());
+    let Some((_, extension)) = nearest else {
+        return;
+    };
+    let name = extension.file_name().unwrap_or_default().to_string_lossy();
+    let name = name
+        .strip_suffix(".ts")
+        .or(name.strip_suffix(".js"))
+        .unwrap_or(&name);
+    source.source = format!("extension:{name}");
+    source.base_dir = extension.parent().map(Path::to_owned);
 }

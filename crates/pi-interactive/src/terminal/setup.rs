@@ -26,6 +26,9 @@ use super::environment::{clears_on_shrink, shows_hardware_cursor};
 /// `1` always reports the program's state to the terminal, `0` never does.
 const PROGRAM_STATUS: &str = "PI_PROGRAM_STATUS";
 
+/// The file, or the directory for a file, that receives everything written to the terminal.
+const WRITE_LOG: &str = "PI_TUI_WRITE_LOG";
+
 /// Disables colors if set.
 const NO_COLOR: &str = "NO_COLOR";
 
@@ -73,6 +76,24 @@ pub(crate) fn capabilities(settings: &Settings, env: &Env) -> TerminalCapabiliti
         overrides(settings),
         || false,
     )
+}
+
+/// Copies terminal output to the file of [`WRITE_LOG`], if it is set. A directory gets a file per run.
+pub(crate) fn log_writes(env: &Env) {
+    let Some(mut path) = env
+        .var(WRITE_LOG)
+        .filter(|it| !it.is_empty())
+        .map(PathBuf::from)
+    else {
+        return;
+    };
+    if path.is_dir() {
+        path.push(format!("tui-{}-{}.log", env.now_ms(), std::process::id()));
+    }
+    match pi_fs::private::open_for_append(&path) {
+        Ok(file) => pi_tui::log_terminal_writes(file),
+        Err(error) => tracing::warn!(%error, path = %path.display(), "cannot log terminal output"),
+    }
 }
 
 /// Returns the capability overrides of the settings.

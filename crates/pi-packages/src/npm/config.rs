@@ -209,11 +209,35 @@ fn first_variable(env: &Env, names: &[&str]) -> Option<String> {
 }
 
 /// Lists the configuration files in order of precedence.
+/// Returns the user's `.npmrc`.
+fn user_file(env: &Env) -> Option<PathBuf> {
+    let file = first_variable(env, &USER_CONFIG_VARIABLES).map(PathBuf::from);
+    file.or_else(|| Some(env.home_dir()?.join(".npmrc")))
+}
+
+/// Adds a registry to the user's `.npmrc` and returns the file. Other lines are kept.
+pub fn save_registry(address: &str, env: &Env) -> Result<PathBuf, PackageError> {
+    let address = parse_address("registry", address.trim())?;
+    let file = user_file(env).ok_or(PackageError::NoRegistry)?;
+    let mut text = match std::fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(PackageError::disk(&file)(error)),
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!("registry={address}\n"));
+    // The file may have tokens.
+    pi_fs::atomic_file::write(&file, text.as_bytes(), pi_fs::NewFileMode::Private)
+        .map_err(PackageError::disk(&file))?;
+    Ok(file)
+}
+
 fn files(root: &Path, project: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     let mut files = vec![root.join(".npmrc")];
     files.extend(project.map(|project| project.join(".npmrc")));
-    let user = first_variable(env, &USER_CONFIG_VARIABLES).map(PathBuf::from);
-    files.extend(user.or_else(|| Some(env.home_dir()?.join(".npmrc"))));
+    files.extend(user_file(env));
     files.extend(global_file(env));
     files
 }

@@ -3,7 +3,9 @@
 //! A thread reads the terminal, because reads cannot be canceled; it is stopped and joined before
 //! the terminal is released. Dropping the value, a panic and a signal all run `restore`.
 
+use std::fs::File;
 use std::io::{self, Write as _};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::{TerminalModes, raw_mode, restore};
@@ -26,6 +28,15 @@ const STOP_LIMIT: Duration = Duration::from_millis(500);
 
 const BRACKETED_PASTE: &str = "\x1b[?2004h";
 const LEAVE_KEYBOARD: &str = "\x1b[<u\x1b[>4;0m";
+
+/// Receives a copy of everything that is written.
+static WRITE_LOG: OnceLock<File> = OnceLock::new();
+
+/// Copies everything that is written to the terminal to a file, for the rest of the process.
+pub fn log_terminal_writes(file: File) {
+    // The first file stays.
+    WRITE_LOG.set(file).ok();
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEvent {
@@ -93,6 +104,11 @@ impl ProcessTerminal {
     pub fn write(&mut self, bytes: &str) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
+        }
+        if let Some(mut log) = WRITE_LOG.get()
+            && let Err(error) = log.write_all(bytes.as_bytes())
+        {
+            tracing::debug!(%error, "cannot log terminal output");
         }
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes.as_bytes())?;

@@ -41,7 +41,7 @@ pub(super) static TOPICS: [Topic; 28] = [
     topic("codemode", "Scripts that call tools, tool search", &["code", "script", "javascript", "tool_search", "search", "sandbox"]),
     topic("mcp", "Servers of the Model Context Protocol", &["servers", "mcp.json", "resources"]),
     topic("extensions", "Write extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
-    topic("extensions-compatibility", "Tested third-party packages", &["compatible", "tried"]),
+    topic("extension-packages", "Tested third-party packages", &["compatible", "tried", "extensions-compatibility"]),
     topic("skills", "Instructions the model loads for a task", &["skill"]),
     topic("templates", "Reusable prompts as slash commands", &["prompts", "template", "prompt-templates"]),
     topic("themes", "Color themes", &["theme", "colors"]),

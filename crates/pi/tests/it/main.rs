@@ -22,6 +22,7 @@ mod extension_abuse;
 mod extension_children;
 mod extension_driver;
 mod extension_library;
+mod extension_model_calls;
 mod extension_output;
 mod fsck;
 mod harness;

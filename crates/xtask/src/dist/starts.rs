@@ -35,7 +35,7 @@ impl StartProfiler {
     pub(super) fn new(binary: &Path) -> Result<Self> {
         let home = TempDir::new()?;
         let model = FakeModel::start(|_messages| FakeReply {
-            text: REPLY,
+            text: REPLY.into(),
             tool_call: None,
         })?;
         for directory in ["agent", "project", "profiles"] {

@@ -1,11 +1,19 @@
-// Writes the registered tools, commands and providers to the file PROBE_RESULT at session start.
+// Adds a command that activates every tool and writes the registrations to the file PROBE_RESULT.
 import { writeFileSync } from "node:fs";
 
 export default function (pi) {
-  pi.on("session_start", (_event, ctx) => {
-    const tools = pi.getAllTools().map((tool) => tool.name);
-    const commands = pi.getCommands().filter((command) => command.source === "extension").map((command) => command.name);
-    const providers = [...new Set(ctx.modelRegistry.getAll().map((model) => model.provider))];
-    writeFileSync(process.env.PROBE_RESULT, JSON.stringify({ tools, commands, providers }));
+  pi.registerCommand("probe-registrations", {
+    description: "Write the registrations to PROBE_RESULT",
+    handler: async (_args, ctx) => {
+      const tools = pi.getAllTools().map(({ name, description, parameters }) => ({ name, description, parameters }));
+      const commands = pi
+        .getCommands()
+        .filter((command) => command.source === "extension")
+        .map(({ name, description }) => ({ name, description }));
+      const providers = [...new Set(ctx.modelRegistry.getAll().map((model) => model.provider))];
+      const active = pi.getActiveTools();
+      writeFileSync(process.env.PROBE_RESULT, JSON.stringify({ tools, commands, providers, active }));
+      pi.setActiveTools(tools.map((tool) => tool.name));
+    },
   });
 }

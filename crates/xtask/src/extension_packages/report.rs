@@ -1,135 +1,132 @@
-//! The compatibility page.
+//! The page about packages and its explanations of differences.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 
-use super::run::{LoadOutcome, Registrations};
+use super::compare::{ComparedCall, Verdict};
 
+/// Known differences: `PACKAGE | CALL | REASON`; a `*` at the end of CALL matches any rest.
+const EXPLANATIONS: &str = include_str!("explanations.txt");
+
+/// What became of a package.
 pub(super) struct PackageRow {
-    package: String,
-    version: String,
-    ours: Option<LoadOutcome>,
-    reference: Option<LoadOutcome>,
-    install_error: String,
+    pub(super) package: String,
+    pub(super) version: String,
+    pub(super) tools: usize,
+    pub(super) commands: usize,
+    pub(super) calls: Vec<ComparedCall>,
+    /// Why nothing could be compared.
+    pub(super) note: Option<String>,
+}
+
+/// Counts of a row or of all rows.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    compared: usize,
+    same: usize,
 }
 
 impl PackageRow {
-    /// Row for a package that npm cannot install.
-    pub(super) fn not_installed(package: &str, error: &anyhow::Error) -> Self {
+    /// Row for a package that could not be compared.
+    pub(super) fn failed(package: &str, version: &str, note: String) -> Self {
+        let (package, version) = (package.to_owned(), version.to_owned());
         Self {
-            package: package.to_owned(),
-            version: String::new(),
-            ours: None,
-            reference: None,
-            install_error: format!("{error:#}"),
+            package,
+            version,
+            tools: 0,
+            commands: 0,
+            calls: Vec::new(),
+            note: Some(note),
         }
     }
 
-    /// Row for a package that was loaded, or failed to load.
-    pub(super) fn loaded(
-        package: &str,
-        directory: &Path,
-        ours: LoadOutcome,
-        reference: Option<LoadOutcome>,
-    ) -> Self {
-        let manifest = std::fs::read_to_string(directory.join("package.json")).unwrap_or_default();
-        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap_or_default();
-        Self {
-            package: package.to_owned(),
-            version: manifest["version"].as_str().unwrap_or_default().to_owned(),
-            ours: Some(ours),
-            reference,
-            install_error: String::new(),
+    fn counts(&self) -> Counts {
+        let is = |wanted: &Verdict| self.calls.iter().filter(|it| it.verdict == *wanted).count();
+        Counts {
+            compared: self.calls.len() - is(&Verdict::Varies),
+            same: is(&Verdict::Same),
         }
     }
 
-    fn verdict(&self) -> String {
-        match (&self.ours, &self.reference) {
-            (None, _) => format!("not installed: {}", self.install_error),
-            (Some(LoadOutcome::Loaded(ours)), Some(LoadOutcome::Loaded(theirs)))
-                if ours == theirs =>
-            {
-                "same".to_owned()
+    /// Returns what explains the row: a note, known reasons, the calls that differ without a known reason, and the
+    /// number of those that vary.
+    fn notes(&self) -> String {
+        let mut notes: Vec<String> = self.note.iter().cloned().collect();
+        let mut varying = 0;
+        for call in &self.calls {
+            let note_text = match &call.verdict {
+                Verdict::Same => continue,
+                Verdict::Varies => {
+                    varying += 1;
+                    continue;
+                }
+                Verdict::Differs(parts) => explanation(&self.package, &call.name).map_or_else(
+                    || format!("`{}` differs in {}", call.name, parts.join(", ")),
+                    str::to_owned,
+                ),
+            };
+            if !notes.contains(&note_text) {
+                notes.push(note_text);
             }
-            (Some(LoadOutcome::Loaded(ours)), Some(LoadOutcome::Loaded(theirs))) => {
-                format!("differs: {}", difference(ours, theirs))
-            }
-            (Some(LoadOutcome::Loaded(_)), Some(LoadOutcome::Failed(reason))) => {
-                format!("loads only in pi; TypeScript pi: {reason}")
-            }
-            (Some(LoadOutcome::Loaded(_)), None) => "loads".to_owned(),
-            (Some(LoadOutcome::Failed(reason)), Some(LoadOutcome::Failed(there))) => {
-                format!("fails in both: {reason}; TypeScript pi: {there}")
-            }
-            (Some(LoadOutcome::Failed(reason)), _) => format!("fails: {reason}"),
         }
-    }
-
-    fn registered(&self) -> String {
-        match &self.ours {
-            Some(LoadOutcome::Loaded(found)) => listed(found),
-            Some(LoadOutcome::Failed(_)) | None => String::new(),
+        if varying > 0 {
+            notes.push(format!(
+                "{varying} not counted: the TypeScript pi gives no stable result"
+            ));
         }
+        notes.join("; ")
     }
 }
 
-fn parts(found: &Registrations) -> [(&'static str, &BTreeSet<String>); 4] {
-    [
-        ("tools", &found.tools),
-        ("commands", &found.commands),
-        ("flags", &found.flags),
-        ("providers", &found.providers),
-    ]
+fn explanation(package: &str, call: &str) -> Option<&'static str> {
+    EXPLANATIONS.lines().find_map(|line| {
+        let mut fields = line.splitn(3, '|').map(str::trim);
+        let (name, pattern, reason) = (fields.next()?, fields.next()?, fields.next()?);
+        let matches = match pattern.strip_suffix('*') {
+            Some(start) => call.starts_with(start),
+            None => call == pattern,
+        };
+        (name == package && matches).then_some(reason)
+    })
 }
 
-fn listed(found: &Registrations) -> String {
-    let parts = parts(found).into_iter();
-    let parts = parts.filter(|(_, names)| !names.is_empty());
-    let parts: Vec<String> = parts
-        .map(|(kind, names)| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            format!("{kind}: {}", names.join(", "))
-        })
-        .collect();
-    parts.join("; ")
-}
-
-fn difference(ours: &Registrations, theirs: &Registrations) -> String {
-    let mut differences = Vec::new();
-    for ((kind, ours), (_, theirs)) in parts(ours).into_iter().zip(parts(theirs)) {
-        for name in theirs.difference(ours) {
-            differences.push(format!("{kind}: {name} missing"));
-        }
-        for name in ours.difference(theirs) {
-            differences.push(format!("{kind}: {name} added"));
-        }
-    }
-    differences.join(", ")
-}
-
-pub(super) fn table(rows: &[PackageRow]) -> String {
-    let mut page = String::from(
-        "# Extension compatibility\n\n\
-         Third-party extension packages, installed and loaded in pi and in the TypeScript pi. *same* means that both\n\
-         register the same tools, commands, flags and providers. Try one yourself:\n\n\
-         ```sh\npi install npm:PACKAGE\n```\n\n\
-         Generated by `cargo xtask extension-packages`.\n\n\
-         | Package | Version | Result | Registers |\n|---|---|---|---|\n",
-    );
+/// Returns the page.
+pub(super) fn page(rows: &[PackageRow]) -> String {
+    let mut total = Counts::default();
+    let mut table = String::new();
     for row in rows {
+        let counts = row.counts();
+        total.compared += counts.compared;
+        total.same += counts.same;
         let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
         writeln!(
-            page,
-            "| {} | {} | {} | {} |",
+            table,
+            "| {} | {} | {} | {} | {} | {} | {} |",
             row.package,
             row.version,
-            cell(&row.verdict()),
-            cell(&row.registered())
+            row.tools,
+            row.commands,
+            counts.compared,
+            counts.same,
+            cell(&row.notes())
         )
         .unwrap_or_default();
     }
-    page
+    let share = if total.compared == 0 {
+        0.0
+    } else {
+        100.0 * total.same as f64 / total.compared as f64
+    };
+    format!(
+        "# Extension packages\n\n\
+         What third-party packages do in pi and in the TypeScript pi. Every tool and every command of a package is called in both,\n\
+         in RPC mode with a scripted model, and the results, dialogs, notices, status lines, messages, model requests and changed files\n\
+         are compared. **{share:.1} % of {} calls are the same.** Try a package yourself:\n\n\
+         ```sh\npi install npm:PACKAGE\n```\n\n\
+         Generated by `cargo xtask extension-packages`. *Tools* and *Commands* are those that the package registers; a tool is called\n\
+         with the required arguments, with all of them, and with each value of an enumeration.\n\n\
+         | Package | Version | Tools | Commands | Calls | Same | Notes |\n|---|---|---:|---:|---:|---:|---|\n{table}",
+        total.compared
+    )
 }
 
 #[cfg(test)]
@@ -138,29 +135,46 @@ mod tests {
 
     use super::*;
 
-    fn loaded(tools: &[&str], commands: &[&str]) -> LoadOutcome {
-        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        LoadOutcome::Loaded(Registrations {
-            tools: set(tools),
-            commands: set(commands),
-            ..Registrations::default()
-        })
+    #[test]
+    fn a_row_counts_calls_and_names_differences() {
+        let call = |name: &str, verdict| ComparedCall {
+            name: name.into(),
+            verdict,
+        };
+        let row = PackageRow {
+            calls: vec![
+                call("a", Verdict::Same),
+                call(
+                    "b",
+                    Verdict::Differs(vec!["results".into(), "files".into()]),
+                ),
+                call("c", Verdict::Varies),
+            ],
+            note: None,
+            ..PackageRow::failed("p", "1", String::new())
+        };
+        assert_eq!(
+            row.counts(),
+            Counts {
+                compared: 2,
+                same: 1
+            }
+        );
+        let expected = "`b` differs in results, files; 1 not counted: the TypeScript pi gives no stable result";
+        assert_eq!(row.notes(), expected);
+        assert!(page(&[row]).contains("**50.0 % of 2 calls are the same.**"));
     }
 
     #[test]
-    fn a_row_lists_the_differences() {
-        let row = |ours, theirs| PackageRow::loaded("p", Path::new("/nowhere"), ours, Some(theirs));
-        let same = row(loaded(&["a"], &["b"]), loaded(&["a"], &["b"]));
-        assert_eq!(
-            (same.verdict(), same.registered()),
-            ("same".into(), "tools: a; commands: b".into())
-        );
-        let other = row(loaded(&["a", "c"], &[]), loaded(&["a"], &["b"]));
-        assert_eq!(
-            other.verdict(),
-            "differs: tools: c added, commands: b missing"
-        );
-        let failed = row(LoadOutcome::Failed("reason".into()), loaded(&[], &[]));
-        assert_eq!(failed.verdict(), "fails: reason");
+    fn every_explanation_names_a_listed_package() {
+        for line in EXPLANATIONS.lines() {
+            let fields: Vec<&str> = line.splitn(3, '|').map(str::trim).collect();
+            assert_eq!(fields.len(), 3, "{line}");
+            let listed = super::super::PACKAGES.lines().any(|it| {
+                it.rsplit_once('@')
+                    .is_some_and(|(name, _)| name == fields[0])
+            });
+            assert!(listed, "{line}");
+        }
     }
 }

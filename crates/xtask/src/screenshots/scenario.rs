@@ -51,13 +51,13 @@ pub(super) fn settings(theme: &str) -> String {
 /// Replies by the number of tool results and prompts in the request.
 pub(super) fn reply(messages: &[Value]) -> FakeReply {
     let count = |role: &str| messages.iter().filter(|it| it["role"] == role).count();
-    let text = |text| FakeReply {
-        text,
+    let text = |text: &'static str| FakeReply {
+        text: text.into(),
         tool_call: None,
     };
-    let call = |text, name, arguments| FakeReply {
-        text,
-        tool_call: Some((name, arguments)),
+    let call = |text: &'static str, name: &'static str, arguments| FakeReply {
+        text: text.into(),
+        tool_call: Some((name.into(), arguments)),
     };
     let last_prompt = messages.iter().rfind(|it| it["role"] == "user");
     let is_prompt = |prompt: &str| last_prompt.is_some_and(|it| it.to_string().contains(prompt));

@@ -10,13 +10,14 @@ use pi_host::{
     ExtensionHandle, ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo, ThemeData,
     ThemeInfo,
 };
-use pi_tui::{ColorMode, ColorToken, CompletionProvider, Theme, request_suggestions};
+use pi_tui::{CompletionProvider, request_suggestions};
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
 
 use super::completion::{byte_offset, item_of, request, select_item, utf16_column};
 use super::surfaces::DrawSubject;
 use super::{BridgeInner, BridgeState, ExtensionEvent, ExtensionUiBridge};
+use crate::extensions::theme::theme_data;
 use crate::prompt::editor_area::ACTIONS;
 
 /// Rows are numbered from here, far above component IDs but exactly representable in JavaScript.
@@ -304,21 +305,5 @@ impl ExtensionScreen for BridgeInner {
     fn completes_path(&self, question: &ExtensionCompletionRequest) -> bool {
         let provider = self.completion();
         provider.is_some_and(|provider| provider.completes_path(&request(question)))
-    }
-}
-
-fn theme_data(theme: &Theme, path: Option<String>) -> ThemeData {
-    let tokens = ColorToken::all();
-    ThemeData {
-        name: theme.name().to_owned(),
-        path,
-        mode: match theme.mode() {
-            ColorMode::TrueColor => "truecolor",
-            // Extensions know two modes; the colors of a plain theme are empty in either.
-            ColorMode::Palette | ColorMode::Basic | ColorMode::Plain => "256color",
-        },
-        colors: tokens
-            .map(|token| (token.name(), theme.style(token).open()))
-            .collect(),
     }
 }
