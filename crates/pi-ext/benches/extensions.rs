@@ -93,7 +93,7 @@ impl BenchEnv {
             extensions.bind(json!({})).await.unwrap();
             let start = json!({"type": "session_start", "reason": "startup"});
             extensions
-                .hook_dispatch(1, start)
+                .hook_dispatch(1, 0, start)
                 .run(None, &Value::Null)
                 .await
                 .unwrap();
@@ -151,7 +151,11 @@ fn tool_call_hook(bencher: Bencher<'_, '_>) {
             "input": {"command": "ls -la src"}});
         let result = env
             .runtime
-            .block_on(extensions.hook_dispatch(1, event).run(None, &Value::Null))
+            .block_on(
+                extensions
+                    .hook_dispatch(1, 0, event)
+                    .run(None, &Value::Null),
+            )
             .unwrap();
         assert_eq!(result["block"], true);
     });

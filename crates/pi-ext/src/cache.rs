@@ -7,6 +7,7 @@
 //! Every edit of an extension adds an entry, so the oldest entries are removed when the directory
 //! grows too large.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -18,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
 
 /// Increment when the preparation changes, to invalidate entries of older versions.
-const FORMAT: &str = "2";
+const FORMAT: &str = "3";
 
 /// Directory size at which the oldest entries are removed, down to half of it. Far more than any
 /// set of extensions needs.
@@ -53,6 +54,7 @@ impl SourceCache {
         source: &str,
         preferred: SourceFormat,
     ) -> Result<PreparedSource, SyntaxError> {
+        let source = &*with_standalone_process(source);
         let Some(directory) = &self.directory else {
             return prepare(path, source, preferred);
         };
@@ -67,6 +69,19 @@ impl SourceCache {
         SIZE_CHECK.call_once(|| remove_oldest(directory, MAX_BYTES));
         Ok(prepared)
     }
+}
+
+/// Directory of the TypeScript pi's standalone build. Modules that look for it want to start pi.
+const STANDALONE_DIR: &str = "/$bunfs/";
+
+/// Gives a module that looks for a standalone build of pi a `process` that identifies this program as one.
+fn with_standalone_process(source: &str) -> Cow<'_, str> {
+    let has_process = source.contains("import process") || source.contains("import * as process");
+    if !source.contains(STANDALONE_DIR) || has_process || source.starts_with("#!") {
+        return Cow::Borrowed(source);
+    }
+    let process = "const process = globalThis[Symbol.for('pi.standalone')];";
+    Cow::Owned(format!("{process} {source}"))
 }
 
 fn entry_name(path: &Path, source: &str, preferred: SourceFormat) -> String {

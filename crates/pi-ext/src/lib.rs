@@ -31,6 +31,7 @@ mod loader;
 mod manager;
 mod node;
 mod node_host;
+mod node_need;
 mod resolver;
 mod running_hooks;
 mod source_map;

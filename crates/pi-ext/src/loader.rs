@@ -27,6 +27,9 @@ use crate::typescript::{ALL_EXPORTS, PreparedSource, SourceFormat};
 /// Prefix of modules that add stubs for exports a builtin lacks.
 const STUB_PREFIX: &str = "stub:";
 
+/// Prefix of modules that add names, which are undefined, to the exports of a file.
+const PARTIAL_PREFIX: &str = "partial:";
+
 /// Module state of one realm.
 pub(crate) struct ModuleTable {
     pub(crate) resolver: ModuleResolver,
@@ -133,6 +136,9 @@ impl ModuleTable {
             ResolvedModule::Builtin(name) => stub_for(&name, names),
             ResolvedModule::File(path) => {
                 let name = path.to_string_lossy().into_owned();
+                if let Some(missing) = self.missing_names(&path, &names) {
+                    return Ok(format!("{PARTIAL_PREFIX}{name}?{}", missing.join(",")));
+                }
                 if !names.is_empty() {
                     self.requested_exports
                         .borrow_mut()
@@ -143,6 +149,52 @@ impl ModuleTable {
                 name
             }
         })
+    }
+
+    /// Returns the names that an ES module does not export, if any. Importers of types that are not marked as such
+    /// request them, too.
+    fn missing_names(&self, path: &Path, names: &[String]) -> Option<Vec<String>> {
+        if names.is_empty() {
+            return None;
+        }
+        let known = self.module_names(path)?;
+        let missing = names.iter().filter(|name| !known.contains(*name));
+        let missing: BTreeSet<String> = missing.cloned().collect();
+        (!missing.is_empty()).then(|| missing.into_iter().collect())
+    }
+
+    /// Returns the exports of an ES module; `None` if they cannot be known without running code.
+    fn module_names(&self, path: &Path) -> Option<HashSet<String>> {
+        let mut names = HashSet::new();
+        let mut seen = HashSet::new();
+        let mut pending = vec![path.to_path_buf()];
+        while let Some(path) = pending.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            if path
+                .extension()
+                .is_some_and(|it| it == "json" || it == "node")
+            {
+                return None;
+            }
+            let prepared = self.prepare(&path).ok()?;
+            if prepared.format != SourceFormat::Module {
+                return None;
+            }
+            names.extend(prepared.exports.names.iter().cloned());
+            let importer = path.to_string_lossy();
+            for specifier in &prepared.exports.reexports {
+                let target = self
+                    .resolver
+                    .resolve(specifier, &importer, ImportKind::Import);
+                match target {
+                    Ok(ResolvedModule::File(file)) => pending.push(file),
+                    _ => return None,
+                }
+            }
+        }
+        Some(names)
     }
 
     /// Reads and prepares a file.
@@ -214,6 +266,28 @@ impl ModuleTable {
         }
     }
 
+    fn partial_source(&self, rest: &str) -> String {
+        let (file, names) = rest.rsplit_once('?').unwrap_or((rest, ""));
+        let mut source = format!("export * from {};\n", quoted(file));
+        let known = self.module_names(Path::new(file));
+        if known.is_some_and(|known| known.contains("default")) {
+            append(
+                &mut source,
+                format_args!("export {{ default }} from {};\n", quoted(file)),
+            );
+        }
+        for (index, name) in names.split(',').enumerate() {
+            append(
+                &mut source,
+                format_args!(
+                    "const name{index} = undefined;\nexport {{ name{index} as {} }};\n",
+                    quoted(name)
+                ),
+            );
+        }
+        source
+    }
+
     fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
         if name == NativeModule::NAME {
             return Module::declare_def::<NativeModule, _>(ctx.clone(), name);
@@ -232,6 +306,9 @@ impl ModuleTable {
         }
         if let Some(rest) = name.strip_prefix(STUB_PREFIX) {
             return Module::declare(ctx.clone(), name, stub_source(rest));
+        }
+        if let Some(rest) = name.strip_prefix(PARTIAL_PREFIX) {
+            return Module::declare(ctx.clone(), name, self.partial_source(rest));
         }
         let path = Path::new(name);
         if path
@@ -265,9 +342,16 @@ impl ModuleTable {
 
 /// Whether the importer is an embedded or generated module, which imports by full name.
 fn is_internal(importer: &str) -> bool {
-    ["pi:", "node:", "bridge:", package::PREFIX, STUB_PREFIX]
-        .iter()
-        .any(|prefix| importer.starts_with(prefix))
+    [
+        "pi:",
+        "node:",
+        "bridge:",
+        package::PREFIX,
+        STUB_PREFIX,
+        PARTIAL_PREFIX,
+    ]
+    .iter()
+    .any(|prefix| importer.starts_with(prefix))
 }
 
 /// Returns the builtin, or a stub module if it lacks a requested export.

@@ -17,11 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::cache::SourceCache;
 use crate::engine::{CallOptions, Engine, EngineOptions};
 use crate::error::EngineError;
 use crate::host::SharedHost;
 use crate::host_router::{ExtensionHost, RoutedHost, Subscriptions};
 use crate::node_host::{self, NodeHost};
+use crate::node_need;
 use crate::running_hooks::RunningHooks;
 pub use functions::UiCall;
 use functions::{
@@ -63,6 +65,7 @@ pub struct ExtensionManager {
     subscriptions: Arc<Mutex<Subscriptions>>,
     running_hooks: Arc<RunningHooks>,
     blocked: BlockedHosts,
+    cache: SourceCache,
 }
 
 impl ExtensionManager {
@@ -96,7 +99,13 @@ impl ExtensionManager {
             subscriptions,
             running_hooks: Arc::clone(&options.running_hooks),
             blocked: BlockedHosts::default(),
+            cache: options.cache.clone(),
         }
+    }
+
+    /// Returns what an extension uses that only Node provides, if anything. Blocks; runs no code.
+    pub fn node_need(&self, path: &Path) -> Option<String> {
+        node_need::find(&self.cache, path)
     }
 
     /// Loads an extension on the embedded engine and returns its registrations. A failed load
@@ -112,11 +121,23 @@ impl ExtensionManager {
             lock(&self.on_node).insert(name.clone());
         }
         let values = vec![Value::String(name.clone())];
-        let mut loaded = self.call_extension(&name, LOAD_EXTENSION, values).await?;
+        let loaded = self.call_extension(&name, LOAD_EXTENSION, values).await;
+        if loaded.is_err() {
+            // It may be loaded on the other host then.
+            lock(&self.on_node).remove(&name);
+        }
+        let mut loaded = loaded?;
         if let Some(events) = loaded.get_mut("events") {
             *events = lock(&self.subscriptions).update(host, events);
         }
         Ok(loaded)
+    }
+
+    /// Adds an extension that JavaScript has loaded for the agent with this number.
+    pub fn adopt(&self, key: &str, agent: u64) {
+        if agent >= node_host::FIRST_NODE_ID {
+            lock(&self.on_node).insert(key.to_owned());
+        }
     }
 
     /// Sets the values of extension flags, then enables the actions of the extension API.

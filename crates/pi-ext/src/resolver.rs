@@ -337,7 +337,7 @@ impl ModuleResolver {
                 return Some(found);
             }
             let entry = match kind {
-                ImportKind::Import => manifest.module.as_ref().or(manifest.main.as_ref()),
+                ImportKind::Import => manifest.main.as_ref().or(manifest.module.as_ref()),
                 ImportKind::Require => manifest.main.as_ref(),
             };
             if let Some(entry) = entry {

@@ -9,12 +9,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::Program;
+use oxc_ast::ast::{Program, Statement};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::{Parser, ParserReturn};
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::SourceType;
-use oxc_syntax::module_record::{ExportImportName, ImportImportName};
+use oxc_syntax::module_record::{
+    ExportExportName, ExportImportName, ExportLocalName, ImportImportName, ModuleRecord,
+};
 use oxc_transformer::{TransformOptions, Transformer};
 use serde::{Deserialize, Serialize};
 
@@ -111,8 +113,12 @@ fn prepare_on_this_thread(
     let extension = path.extension().and_then(|extension| extension.to_str());
     let parsed = Parser::new(&allocator, source, source_type).parse();
     let has_module_syntax = parsed.module_record.has_module_syntax;
+    let mut statements = parsed.program.body.iter();
+    let has_export_assignment =
+        statements.any(|statement| matches!(statement, Statement::TSExportAssignment(_)));
     let format = match extension {
         Some("mjs" | "mts") => SourceFormat::Module,
+        Some("cts") if has_module_syntax && !has_export_assignment => SourceFormat::Module,
         Some("cjs" | "cts") => SourceFormat::CommonJs,
         _ if has_module_syntax => SourceFormat::Module,
         _ => preferred,
@@ -123,10 +129,6 @@ fn prepare_on_this_thread(
     fail_on_error(path, source, &parsed)?;
     let imports = requested_names(&parsed);
     let mut program = parsed.program;
-    let exports = match format {
-        SourceFormat::CommonJs => commonjs_exports::find(&program),
-        SourceFormat::Module => CommonJsExports::default(),
-    };
     let semantic = SemanticBuilder::new()
         .with_excess_capacity(if source_type.is_typescript() {
             2.0
@@ -136,8 +138,12 @@ fn prepare_on_this_thread(
         .with_enum_eval(true)
         .build(&program);
     let scoping = semantic.semantic.into_scoping();
+    let exports = match format {
+        SourceFormat::CommonJs => commonjs_exports::find(&program),
+        SourceFormat::Module => module_exports(&parsed.module_record, &scoping),
+    };
     let prologue = match format {
-        SourceFormat::Module => commonjs_prologue(&scoping),
+        SourceFormat::Module => commonjs_prologue(&scoping, &program),
         SourceFormat::CommonJs => String::new(),
     };
     if !source_type.is_typescript() && !source_type.is_jsx() {
@@ -289,12 +295,49 @@ fn requested_names(parsed: &ParserReturn<'_>) -> Vec<(String, Vec<String>)> {
     requested
 }
 
+/// Returns the values that an ES module exports, and the modules whose exports it adds with `export *`.
+fn module_exports(record: &ModuleRecord<'_>, scoping: &Scoping) -> CommonJsExports {
+    let mut exports = CommonJsExports::default();
+    let entries = record.local_export_entries.iter();
+    for entry in entries.chain(&record.indirect_export_entries) {
+        let is_type = match &entry.local_name {
+            ExportLocalName::Name(local) => scoping
+                .get_root_binding(local.name.as_str().into())
+                .is_some_and(|symbol| {
+                    !scoping
+                        .symbol_flags(symbol)
+                        .can_be_referenced_by_value_as_type()
+                }),
+            ExportLocalName::Default(_) | ExportLocalName::Null => false,
+        };
+        if entry.is_type || is_type {
+            continue;
+        }
+        match &entry.export_name {
+            ExportExportName::Name(name) => exports.names.push(name.name.to_string()),
+            ExportExportName::Default(_) => exports.names.push("default".to_owned()),
+            ExportExportName::Null => {}
+        }
+    }
+    let stars = record.star_export_entries.iter();
+    let stars = stars.filter_map(|entry| entry.module_request.as_ref());
+    let stars = stars.map(|request| request.name.to_string());
+    exports.reexports.extend(stars);
+    exports
+}
+
 /// Binds the CommonJS variables that the file uses but does not declare.
-fn commonjs_prologue(scoping: &Scoping) -> String {
+fn commonjs_prologue(scoping: &Scoping, program: &Program<'_>) -> String {
     let unresolved = scoping.root_unresolved_references();
+    let mut statements = program.body.iter();
+    // `import name = require("x")` becomes a call.
+    let requires = statements.any(|it| matches!(it, Statement::TSImportEqualsDeclaration(_)));
     let names: Vec<&str> = COMMONJS_NAMES
         .into_iter()
-        .filter(|name| unresolved.keys().any(|known| known.as_str() == *name))
+        .filter(|name| {
+            let is_used = unresolved.keys().any(|known| known.as_str() == *name);
+            is_used || (requires && *name == "require")
+        })
         .collect();
     if names.is_empty() {
         return String::new();

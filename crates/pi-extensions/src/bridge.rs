@@ -71,13 +71,13 @@ pub(crate) struct ExtensionBridge {
     pub(crate) is_trusted: bool,
     pub(crate) services: Arc<dyn ProgramServices>,
     runtime_handle: Handle,
-    next_signal: AtomicU64,
+    next_signal: Arc<AtomicU64>,
     pub(crate) open_dialogs: Mutex<OpenDialogs>,
-    pub(crate) streams: SignalStreams,
-    pub(crate) jobs: Mutex<HashMap<u64, CancellationToken>>,
-    pub(crate) open_sessions: Mutex<OpenSessions>,
-    pub(crate) sign_ins: Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>,
-    pub(crate) agents: Mutex<ExtensionAgents>,
+    pub(crate) streams: Arc<SignalStreams>,
+    pub(crate) jobs: Arc<Mutex<HashMap<u64, CancellationToken>>>,
+    pub(crate) open_sessions: Arc<Mutex<OpenSessions>>,
+    pub(crate) sign_ins: Arc<Mutex<HashMap<u64, mpsc::UnboundedSender<SignInStep>>>>,
+    pub(crate) agents: Arc<Mutex<ExtensionAgents>>,
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
 }
@@ -95,15 +95,40 @@ impl ExtensionBridge {
             is_trusted: environment.is_trusted,
             services: Arc::clone(&environment.services),
             runtime_handle: Handle::current(),
-            next_signal: AtomicU64::new(1),
+            next_signal: Arc::new(AtomicU64::new(1)),
             open_dialogs: Mutex::default(),
-            streams: SignalStreams::default(),
-            jobs: Mutex::default(),
-            open_sessions: Mutex::default(),
-            sign_ins: Mutex::default(),
-            agents: Mutex::default(),
+            streams: Arc::default(),
+            jobs: Arc::default(),
+            open_sessions: Arc::default(),
+            sign_ins: Arc::default(),
+            agents: Arc::default(),
             agent_dir: environment.agent_dir.clone(),
             env: environment.env.clone(),
+        }
+    }
+
+    /// Creates the bridge of an agent's session, which shares the operations in progress.
+    pub(crate) fn for_agent(&self, cwd: PathBuf, ui: Arc<dyn ExtensionUi>) -> Self {
+        Self {
+            state: Mutex::new(BridgeState::Loading),
+            shared: OnceLock::new(),
+            runtime: OnceLock::new(),
+            registry: Mutex::default(),
+            ui,
+            models: self.models.clone(),
+            cwd,
+            is_trusted: self.is_trusted,
+            services: Arc::clone(&self.services),
+            runtime_handle: self.runtime_handle.clone(),
+            next_signal: Arc::clone(&self.next_signal),
+            open_dialogs: Mutex::default(),
+            streams: Arc::clone(&self.streams),
+            jobs: Arc::clone(&self.jobs),
+            open_sessions: Arc::clone(&self.open_sessions),
+            sign_ins: Arc::clone(&self.sign_ins),
+            agents: Arc::clone(&self.agents),
+            agent_dir: self.agent_dir.clone(),
+            env: self.env.clone(),
         }
     }
 
@@ -148,6 +173,11 @@ impl ExtensionBridge {
             BridgeState::Loading => Err(HostError::new(STILL_LOADING)),
             BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
         }
+    }
+
+    /// Returns whether extensions load and there is no session yet.
+    pub(crate) fn is_loading(&self) -> bool {
+        matches!(*lock(&self.state), BridgeState::Loading)
     }
 
     pub(crate) fn runtime(&self) -> Result<Arc<dyn RuntimeControl>, HostError> {

@@ -38,6 +38,7 @@ callbacks! {
     ResponseStart<'_> => "response" -> IgnoredAny;
     SessionEventData => "event" -> IgnoredAny;
     AgentToolCall<'_> => "tool" -> Value;
+    AgentFailure => "failure" -> IgnoredAny;
     PartialResult => "update" -> IgnoredAny;
     CommandOutput => "output" -> IgnoredAny;
     RunCommand<'_> => "exec" -> Option<CommandExit>;
@@ -76,6 +77,16 @@ pub(crate) struct AgentToolCall<'a> {
     pub(crate) name: &'a str,
     pub(crate) call_id: &'a str,
     pub(crate) arguments: JsonObject,
+}
+
+/// A failure of the extensions of an agent's session.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AgentFailure {
+    pub(crate) extension_path: Option<String>,
+    pub(crate) event: String,
+    pub(crate) error: String,
+    pub(crate) stack: Option<String>,
 }
 
 /// A partial result of a built-in tool.

@@ -17,10 +17,11 @@ use pi_protocol::{
     Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
-use pi_session::{ForkPosition, Session};
+use pi_session::{ForkPosition, Session, SessionError};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
+use crate::SessionExtensions;
 use crate::send_message::{DraftData, SendOptions};
 
 /// The result of a command to a session.
@@ -41,6 +42,12 @@ pub trait SessionHistory: Send + Sync {
     fn read(&self, read: &mut dyn FnMut(&Session));
 
     /// Returns the messages of the model's context.
+    /// Changes the session directly. Emits no events.
+    fn change(
+        &self,
+        change: &mut dyn FnMut(&mut Session) -> Result<(), SessionError>,
+    ) -> Result<(), HostError>;
+
     fn messages(&self) -> Result<Vec<SharedMessage>, HostError>;
 
     fn last_assistant_text(&self) -> Result<Option<String>, HostError>;
@@ -243,6 +250,9 @@ pub trait RunningAgent: Send + Sync {
     /// Returns why the model differs from the requested one.
     fn model_fallback(&self) -> Option<String>;
 
+    /// Emits `session_start` to the extensions of its session; a second call does nothing.
+    fn notify_start(&self) -> BoxFuture<'static, ()>;
+
     fn shutdown(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -325,12 +335,14 @@ pub struct AgentOptions {
     pub thinking_level: Option<ThinkingLevel>,
     pub tools: AgentTools,
     pub resources: ResourceFlags,
+    /// The extensions of the agent's session.
+    pub extensions: Option<SessionExtensions>,
 }
 
 /// The session of an extension's agent.
 pub enum AgentSessionChoice {
-    Open(PathBuf),
-    InMemory,
+    /// A session that the extension opened.
+    Opened(Box<Session>),
     New,
 }
 

@@ -99,7 +99,8 @@ impl ExtensionsInner {
         event: Value,
         cancel: Option<&CancellationToken>,
     ) -> Value {
-        let mut dispatch = self.engine.hook_dispatch(self.bridge.new_signal(), event);
+        let id = self.bridge.new_signal();
+        let mut dispatch = self.engine.hook_dispatch(id, self.agent, event);
         let probe = dispatch.probe();
         let extension = || probe.extension();
         loop {

@@ -14,6 +14,7 @@ use pi_protocol::{Answer, Request, RequestId, RequestKind};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::SessionExtensions;
 use crate::screen::{ExtensionScreen, ThemeData};
 
 /// The kind of front end, as visible to extensions (`ctx.mode`).
@@ -290,6 +291,8 @@ pub struct ExtensionOptions {
     pub tui_toolkit: Option<Arc<dyn TuiToolkit>>,
     /// The engine for all extensions; overrides the settings.
     pub engine: Option<ExtensionEngine>,
+    /// Extensions that are loaded already, instead of those in files.
+    pub preloaded: Option<SessionExtensions>,
 }
 
 impl Default for ExtensionOptions {
@@ -299,6 +302,7 @@ impl Default for ExtensionOptions {
             flags: Vec::new(),
             tui_toolkit: None,
             engine: None,
+            preloaded: None,
         }
     }
 }

@@ -259,7 +259,15 @@ impl ExtensionsInner {
         tokio::select! {
             biased;
             data = step => Some(data),
-            () = self.deadline(self.hooks.limits.load) => None,
+            () = self.load_deadline() => None,
+        }
+    }
+
+    /// Completes when loading takes too long. An extension that runs agents instead of loading has no limit.
+    async fn load_deadline(&self) {
+        self.deadline(self.hooks.limits.load).await;
+        if lock(&self.bridge.agents).has_created {
+            std::future::pending::<()>().await;
         }
     }
 

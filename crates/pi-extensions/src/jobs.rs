@@ -18,7 +18,7 @@ pub(crate) struct JobCallback {
     /// Weak, since the engine may shut down during the job.
     pub(crate) shared: Weak<ExtensionsInner>,
     extension: Option<String>,
-    number: u64,
+    pub(crate) number: u64,
 }
 
 impl JobCallback {

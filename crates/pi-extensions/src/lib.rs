@@ -6,6 +6,7 @@
 //! replaced: objects an extension kept from it then throw. Without extension files nothing is
 //! created, and no JavaScript runs.
 
+mod agent_extensions;
 mod bridge;
 mod callbacks;
 mod calls;
@@ -21,6 +22,7 @@ mod handlers;
 mod hook_limits;
 mod hooks;
 mod jobs;
+mod loading;
 mod mcp_servers;
 mod open_dialogs;
 mod prompt_options;
@@ -36,12 +38,11 @@ mod virtual_model;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
-use pi_ext::{EngineError, EngineOptions, ExtensionHost, ProcessInfo, SourceCache};
-use pi_protocol::settings::{ExtensionEngine, Settings};
+use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};
+use pi_protocol::settings::Settings;
 use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, SourceInfo};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
 use serde_json::{Map, Value};
@@ -79,7 +80,7 @@ pub use startup_ui::StartupUi;
 use bridge::ExtensionBridge;
 use hook_limits::HookLimits;
 use hooks::HookState;
-use registration::{FlagKind, ProviderData, Registrations, ToolData};
+use registration::{FlagKind, ProviderData, ToolData};
 use sign_in::ExtensionSignIn;
 
 /// Cache of prepared sources, relative to the agent directory.
@@ -103,7 +104,9 @@ pub struct ExtensionEnvironment {
 pub struct SessionExtensions(Arc<ExtensionsInner>);
 
 pub(crate) struct ExtensionsInner {
-    engine: pi_ext::ExtensionManager,
+    engine: Arc<pi_ext::ExtensionManager>,
+    /// The agent whose session they belong to; 0 for the main session.
+    agent: u64,
     bridge: Arc<ExtensionBridge>,
     hooks: HookState,
 }
@@ -115,6 +118,9 @@ impl SessionExtensions {
         options: &ExtensionOptions,
         diagnostics: &mut Vec<ConfigDiagnostic>,
     ) -> Option<Self> {
+        if let Some(preloaded) = &options.preloaded {
+            return Some(preloaded.clone());
+        }
         let files = &environment.files;
         if files.is_empty() {
             let unclaimed = options.flags.iter().map(|flag| flag.unclaimed.clone());
@@ -136,17 +142,18 @@ impl SessionExtensions {
             engine = engine.with_tui_toolkit(Arc::clone(kit));
         }
         let extensions = Self(Arc::new(ExtensionsInner {
-            engine: pi_ext::ExtensionManager::new(engine),
+            engine: Arc::new(pi_ext::ExtensionManager::new(engine)),
+            agent: 0,
             bridge,
             hooks: HookState::new(HookLimits::from_env(&environment.env)),
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
         let settings = &environment.settings;
         for file in files {
-            let engine = options.engine;
-            let engine =
-                engine.unwrap_or_else(|| pi_config::extension_engine(settings, &file.path));
-            extensions.load_file(file, engine, diagnostics).await;
+            let configured = options.engine;
+            let configured =
+                configured.or_else(|| pi_config::extension_engine(settings, &file.path));
+            extensions.load_file(file, configured, diagnostics).await;
         }
         let flags = extensions.claim_flags(&options.flags, diagnostics);
         let registering = extensions.register_providers(diagnostics);
@@ -159,49 +166,9 @@ impl SessionExtensions {
         let binding = extensions.0.engine.bind(Value::Object(flags));
         let bound = extensions.0.within_load_limit(binding).await;
         if let Err(error) = bound.unwrap_or(Err(EngineError::Stuck)) {
-            diagnostics.push(load_error(&error, None));
+            diagnostics.push(loading::load_error(&error, None));
         }
         Some(extensions)
-    }
-
-    async fn load_file(
-        &self,
-        file: &ExtensionFile,
-        engine: ExtensionEngine,
-        diagnostics: &mut Vec<ConfigDiagnostic>,
-    ) {
-        let engine_kind = match engine {
-            ExtensionEngine::QuickJs => ExtensionHost::Embedded,
-            ExtensionEngine::Node => ExtensionHost::Node,
-        };
-        let loading = self.0.engine.load_on(&file.path, engine_kind);
-        let Some(loaded) = self.0.within_load_limit(loading).await else {
-            self.0.abandon_load(&file.path, engine_kind).await;
-            let path = file.path.to_string_lossy();
-            self.0.bridge.registry().mcp_servers.remove_all(&path);
-            return diagnostics.push(load_timeout(&file.path, self.0.hooks.limits.load));
-        };
-        let loaded = loaded.and_then(|value| {
-            serde_json::from_value::<Registrations>(value)
-                .map_err(|error| EngineError::InvalidValue(error.to_string()))
-        });
-        match loaded {
-            Ok(registrations) => {
-                let path = file.path.to_string_lossy().into_owned();
-                let mut registry = self.0.bridge.registry();
-                let clashes = registry.add(path, &file.source_info, registrations);
-                diagnostics.extend(clashes.into_iter().map(|message| ConfigDiagnostic {
-                    level: DiagnosticLevel::Error,
-                    message,
-                    path: Some(file.path.clone()),
-                }));
-            }
-            Err(error) => {
-                let path = file.path.to_string_lossy();
-                self.0.bridge.registry().mcp_servers.remove_all(&path);
-                diagnostics.push(load_error(&error, Some(&file.path)));
-            }
-        }
     }
 
     /// Assigns command-line flags to the extensions that registered them.
@@ -378,25 +345,5 @@ fn error_diagnostic(message: String) -> ConfigDiagnostic {
         level: DiagnosticLevel::Error,
         message,
         path: None,
-    }
-}
-
-fn load_timeout(path: &Path, limit: Duration) -> ConfigDiagnostic {
-    ConfigDiagnostic {
-        level: DiagnosticLevel::Error,
-        message: format!(
-            "cannot load extension: it is not responding ({} s); fix or remove it, or start with \
-             --no-extensions",
-            limit.as_secs_f32()
-        ),
-        path: Some(path.to_owned()),
-    }
-}
-
-fn load_error(error: &EngineError, path: Option<&Path>) -> ConfigDiagnostic {
-    ConfigDiagnostic {
-        level: DiagnosticLevel::Error,
-        message: format!("cannot load extension: {error}"),
-        path: path.map(Path::to_owned),
     }
 }

@@ -118,7 +118,9 @@ impl SessionExtensions {
 
     /// Shuts down the agents of extensions and makes objects of the session throw.
     pub async fn end_session(&self) {
-        self.0.bridge.shutdown_agents().await;
+        if self.0.agent == 0 {
+            self.0.bridge.shutdown_agents().await;
+        }
         self.0.bridge.mark_stale();
     }
 

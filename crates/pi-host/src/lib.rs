@@ -122,7 +122,9 @@ pub use session::{
     SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
 };
 pub use session_catalog::SessionCatalog;
-pub use session_choice::{SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError};
+pub use session_choice::{
+    OpenedSession, SessionChoice, SessionChoiceError, SessionFlags, SessionFlagsError,
+};
 pub use settings_editor::SettingsEditor;
 pub use sign_in::{SignIn, SignInError};
 pub use toolset::{

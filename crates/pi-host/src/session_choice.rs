@@ -4,6 +4,7 @@
 //! files.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pi_config::AgentDir;
 use pi_env::Env;
@@ -38,6 +39,8 @@ pub enum SessionChoice {
     Named(String),
     /// The session in this file.
     Open(PathBuf),
+    /// A session that is open already.
+    Opened(OpenedSession),
     /// A copy of a session given by file or ID.
     Fork {
         source: String,
@@ -45,6 +48,29 @@ pub enum SessionChoice {
         id: Option<String>,
     },
 }
+
+/// An open session, for the runtime that takes it first.
+#[derive(Debug, Clone)]
+pub struct OpenedSession(Arc<Mutex<Option<Session>>>);
+
+impl OpenedSession {
+    pub fn new(session: Session) -> Self {
+        Self(Arc::new(Mutex::new(Some(session))))
+    }
+
+    fn take(&self) -> Option<Session> {
+        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        session.take()
+    }
+}
+
+impl PartialEq for OpenedSession {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for OpenedSession {}
 
 impl Default for SessionChoice {
     fn default() -> Self {
@@ -196,6 +222,7 @@ impl SessionResolver {
             },
             SessionChoice::ContinueRecent => store.continue_recent(&self.env)?,
             SessionChoice::Open(path) => self.open_file(&path)?,
+            SessionChoice::Opened(opened) => opened.take().ok_or(SessionError::Closed)?,
             SessionChoice::Named(name) => match self.find(&name)? {
                 ResolvedSession::File(path) => self.open_file(&path)?,
                 ResolvedSession::OtherProject { path, cwd } => {

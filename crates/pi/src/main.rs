@@ -37,9 +37,10 @@ mod signals;
 mod start_timings;
 mod startup;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -65,7 +66,11 @@ fn main() -> ExitCode {
     hardening::disable_ptrace_and_core_dumps();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default();
-    let words: Vec<OsString> = words.collect();
+    let mut words: Vec<OsString> = words.collect();
+    // Extensions start pi as `process.execPath` with the script `process.argv[1]`, and both are this file.
+    if words.first().is_some_and(|word| is_this_program(word)) {
+        words.remove(0);
+    }
     if let Some(command) = pi_search_commands::command_of(program.as_ref()) {
         return pi_search_commands::run(command, words).into();
     }
@@ -82,6 +87,10 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     pi_tools::release_children();
     exit.into()
+}
+
+fn is_this_program(word: &OsStr) -> bool {
+    Path::new(word).is_absolute() && std::env::current_exe().is_ok_and(|program| program == word)
 }
 
 fn dispatch(words: Vec<OsString>) -> Exit {

@@ -10,14 +10,16 @@ use crate::resources::GlobSegment;
 ///
 /// A pattern is a path component, or several consecutive ones separated by slashes. The
 /// longest matching pattern wins.
-pub fn extension_engine(settings: &Settings, path: &Path) -> ExtensionEngine {
+///
+/// `None` if nothing is configured for the extension.
+pub fn extension_engine(settings: &Settings, path: &Path) -> Option<ExtensionEngine> {
     match &settings.extension_host {
-        None => ExtensionEngine::default(),
-        Some(ExtensionHosts::All(engine)) => *engine,
+        None => None,
+        Some(ExtensionHosts::All(engine)) => Some(*engine),
         Some(ExtensionHosts::Matching(engines)) => {
             let matching = engines.iter().filter(|(pattern, _)| matches(pattern, path));
             let longest = matching.max_by_key(|(pattern, _)| pattern.len());
-            longest.map_or_else(ExtensionEngine::default, |(_, engine)| *engine)
+            longest.map(|(_, engine)| *engine)
         }
     }
 }
@@ -58,18 +60,21 @@ mod tests {
             ..Settings::default()
         };
         let cases = [
+            ("/home/u/.pi/agent/extensions/a.ts", None),
             (
-                "/home/u/.pi/agent/extensions/a.ts",
-                ExtensionEngine::QuickJs,
+                "/home/u/.pi/npm/pi-lens/index.ts",
+                Some(ExtensionEngine::Node),
             ),
-            ("/home/u/.pi/npm/pi-lens/index.ts", ExtensionEngine::Node),
+            ("/home/u/.pi/npm/pi-lens-2/index.ts", None),
             (
-                "/home/u/.pi/npm/pi-lens-2/index.ts",
-                ExtensionEngine::QuickJs,
+                "/n/@aliou/pi-processes/src/index.ts",
+                Some(ExtensionEngine::Node),
             ),
-            ("/n/@aliou/pi-processes/src/index.ts", ExtensionEngine::Node),
-            ("/n/@aliou/pi-plain/index.ts", ExtensionEngine::QuickJs),
-            ("/n/sqlite.native.ts", ExtensionEngine::Node),
+            (
+                "/n/@aliou/pi-plain/index.ts",
+                Some(ExtensionEngine::QuickJs),
+            ),
+            ("/n/sqlite.native.ts", Some(ExtensionEngine::Node)),
         ];
         for (path, expected) in cases {
             assert_eq!(
@@ -81,7 +86,7 @@ mod tests {
         let all: Settings = serde_json::from_str(r#"{"extensionHost": "node"}"#).unwrap();
         assert_eq!(
             extension_engine(&all, Path::new("/a.ts")),
-            ExtensionEngine::Node
+            Some(ExtensionEngine::Node)
         );
         let invalid = serde_json::from_str::<Settings>(r#"{"extensionHost": "deno"}"#);
         assert!(invalid.is_err());

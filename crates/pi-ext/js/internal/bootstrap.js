@@ -44,6 +44,8 @@ if (typeof globalThis.queueMicrotask !== "function") {
   define("queueMicrotask", (callback) => void Promise.resolve().then(callback));
 }
 
+Object.defineProperty(globalThis, Symbol.for("pi.standalone"), { configurable: true, get: () => requireModule("pi:standalone").createStandaloneProcess() });
+
 lazy("pi:web/events", "Event", "EventTarget", "CustomEvent", "AbortController", "AbortSignal", "DOMException");
 lazy("pi:web/encoding", "TextEncoder", "TextDecoder", "atob", "btoa");
 lazy("pi:web/url", "URL", "URLSearchParams");

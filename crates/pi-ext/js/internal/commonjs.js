@@ -126,7 +126,9 @@ export function requireFile(filename) {
 
 // Returns the default import of a CommonJS module. Compiled ES modules are marked with `__esModule`.
 export function defaultOf(value) {
-  return value !== null && typeof value === "object" && value.__esModule && "default" in value ? value.default : value;
+  const unwrapped = value !== null && typeof value === "object" && value.__esModule ? value.default : undefined;
+  // A primitive default stays a member, as in the loader of the TypeScript pi.
+  return typeof unwrapped === "function" || (typeof unwrapped === "object" && unwrapped !== null) ? unwrapped : value;
 }
 
 export const builtinModules = builtinNames();

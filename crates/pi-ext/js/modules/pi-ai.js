@@ -13,6 +13,12 @@ import { errorsOf } from "pi:pi/schema_check";
 export { AssistantMessageEventStream, EventStream, Type };
 export { complete, completeSimple, getApiProvider, getApiProviders, registerApiProvider, resetApiProviders, stream, streamSimple, unregisterApiProviders };
 
+export {
+  appendAssistantMessageDiagnostic, cleanupSessionResources, createAssistantMessageDiagnostic, createProvider, defaultProviderAuthContext, envApiKeyAuth,
+  extractDiagnosticError, InMemoryCredentialStore, InMemoryModelsStore, lazyApi, lazyOAuth, lazyStream, ModelsError, parseJsonWithRepair,
+  registerSessionResourceCleanup, repairJson,
+} from "pi:pi/provider_library";
+
 const protocol = () => ({ stream: streamApiOnWire, streamSimple: streamOnWire });
 export const anthropicMessagesApi = protocol;
 export const azureOpenAIResponsesApi = protocol;
@@ -186,6 +192,18 @@ export function getCurrentSystemMessage(messages) {
 }
 export function getCurrentSystemPrompt(messages) {
   return call("messages.systemText", { messages });
+}
+export function getInitialSystemMessage(messages) {
+  return messages[0]?.role === "system" ? messages[0] : undefined;
+}
+export function getSystemMessageText(message) {
+  return call("messages.systemText", { messages: [message] });
+}
+export function getDeclaredTools(messages) {
+  return getCurrentTools(messages);
+}
+export function declarationsEqual(left, right) {
+  return JSON.stringify(toToolDeclaration(left)) === JSON.stringify(toToolDeclaration(right));
 }
 export function getCurrentTools(messages) {
   return getCurrentSystemMessage(messages)?.toolsAdded ?? [];

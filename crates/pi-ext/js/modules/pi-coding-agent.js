@@ -43,17 +43,22 @@ export {
   createAgentSessionRuntime,
   createAgentSessionServices,
 } from "pi:pi/agent_runtime";
-export { AgentSession, createAgentSession } from "pi:pi/agent_session";
+export { AgentExtensionRunner as ExtensionRunner, AgentSession, createAgentSession } from "pi:pi/agent_session";
 export { copyToClipboard } from "pi:pi/clipboard";
 export { ModelRegistry } from "pi:pi/model_registry";
 export { ModelRuntime } from "pi:pi/model_runtime";
 export { convertToPng, detectSupportedImageMimeTypeFromFile, formatDimensionNote, resizeImage } from "pi:pi/images";
 export { CONFIG_DIR_NAME, getAgentDir, getDocsPath, getExamplesPath, getPackageDir, getPowerShellConfig, getReadmePath, getShellConfig } from "pi:pi/paths";
-export { DefaultResourceLoader, loadProjectContextFiles } from "pi:pi/resource_loader";
+export { resolveCliModel, resolveModelScopeWithDiagnostics } from "pi:pi/model_reference";
+export { createExtensionRuntime, DefaultResourceLoader, discoverAndLoadExtensions, loadProjectContextFiles } from "pi:pi/resource_loader";
+export { DefaultPackageManager } from "pi:pi/package_manager";
 export { RpcClient } from "pi:pi/rpc_client";
 export {
   buildContextEntries,
   buildSessionContext,
+  buildSessionProjection,
+  findCutPoint,
+  findTurnStartIndex,
   getLatestCompactionEntry,
   parseSessionEntries,
   sessionEntryToContextMessages,
@@ -132,10 +137,6 @@ export function truncateToVisualLines(text, maxVisualLines, width, paddingX = 0)
 // Nothing to initialize: the program owns the theme.
 export function initTheme() {}
 
-// An empty runtime, for resource loaders without extensions.
-export function createExtensionRuntime() {
-  return { flagValues: new Map(), pendingProviderRegistrations: [] };
-}
 export function wrapRegisteredTool({ definition }, runner) {
   const context = () => runner?.createContext?.();
   return { ...definition, execute: (id, args, signal, onUpdate) => definition.execute(id, args, signal, onUpdate, context()) };
@@ -147,6 +148,14 @@ export function wrapRegisteredTools(tools, runner) {
 export function isToolCallEventType(name, event) {
   return event.toolName === name;
 }
+// The range of lines that a call of `read` shows, such as `:5-9`.
+export function formatReadLineRange(offset, limit) {
+  const number = (value, fallback) => (value === undefined || value === null ? fallback : Number.isFinite(Number(value)) ? Number(value) : NaN);
+  const [start, count] = [number(offset, 1), number(limit, 0)];
+  if ((offset ?? limit) == null || Number.isNaN(start) || Number.isNaN(count)) return "";
+  return limit == null ? `:${start}` : `:${start}-${start + count - 1}`;
+}
+
 const isResultOf = (name) => (event) => event.toolName === name;
 export const isBashToolResult = isResultOf("bash");
 export const isEditToolResult = isResultOf("edit");

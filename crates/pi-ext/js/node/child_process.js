@@ -27,6 +27,38 @@ function streamsOf(stdio, fallback = "pipe") {
   });
 }
 
+// Options of Node that take a value, and those that do not exist for pi.
+const NODE_VALUES = new Set(["--import", "--require", "--loader", "--experimental-loader", "--conditions", "--env-file"]);
+const isNodeFlag = (text) => /^--(no-warnings|experimental-|enable-source-maps|max-old-space-size|input-type|trace-|disable-warning|expose-gc|stack-|inspect|preserve-symlinks|import=|require=|loader=|conditions=|env-file=)/.test(text);
+const isScript = (text) => /\.[cm]?[jt]sx?$/.test(text) && callSync("fs", "exists", { path: resolve(globalThis.process.cwd(), text) });
+
+// Returns the script that arguments for Node run, or undefined if they are arguments of pi.
+function scriptOf(list) {
+  let index = 0;
+  while (NODE_VALUES.has(list[index]) || isNodeFlag(list[index] ?? "")) index += NODE_VALUES.has(list[index]) ? 2 : 1;
+  const [first = "", code = ""] = list.slice(index);
+  if (first === "--eval" || (first === "-e" && /[(;={]/.test(code))) return "--eval";
+  return isScript(first) ? first : undefined;
+}
+
+// `process.execPath` is this program, which runs no scripts: Node does. As its own script, it is pi.
+function programOf(file, list) {
+  const { execPath } = processInfo();
+  if (file !== execPath) return [file, list];
+  if (list[0] === execPath) return [file, list.slice(1)];
+  return scriptOf(list) === undefined ? [file, list] : ["node", list];
+}
+
+// Returns the error of a program that cannot be started, in the words of Node.
+function spawnFailure(error, name, file, list, requested) {
+  if (typeof error.errno !== "number") return error;
+  const syscall = `${name} ${file}`;
+  const isScript = file === "node" && requested !== file && error.code === "ENOENT";
+  const hint = isScript ? `: pi runs no scripts; install Node to run ${scriptOf(list)}` : "";
+  const message = { value: `${syscall} ${error.code}${hint}`, configurable: true, writable: true };
+  return Object.assign(Object.defineProperty(error, "message", message), { syscall, path: file, spawnargs: list });
+}
+
 // Converts the common arguments of all spawn functions.
 function request(file, args, options) {
   if (typeof file !== "string" || file === "") throw invalid("file", "a non-empty string");
@@ -35,8 +67,7 @@ function request(file, args, options) {
   const cwd = settings.cwd === undefined || settings.cwd === null ? process.cwd() : resolve(settings.cwd instanceof URL ? fileURLToPath(settings.cwd) : String(settings.cwd));
   const env = {};
   for (const [name, value] of Object.entries(settings.env ?? process.env)) if (value !== undefined) env[name] = String(value);
-  let command = file;
-  let list = (args ?? []).map(String);
+  let [command, list] = programOf(file, (args ?? []).map(String));
   if (settings.shell) {
     const line = [file, ...list].join(" ");
     const shell = typeof settings.shell === "string" ? settings.shell : isWindows ? (env.ComSpec ?? "cmd.exe") : "/bin/sh";
@@ -125,7 +156,7 @@ export function spawn(file, args, options) {
   try {
     running = callSync("child", "spawn", values);
   } catch (error) {
-    const failure = Object.assign(error, { path: values.file, spawnargs: values.arguments });
+    const failure = spawnFailure(error, "spawn", values.file, values.arguments, file);
     const silent = () => new Readable({ read() { this.push(null); } });
     if (streams[0] === "pipe") child.stdin = new Writable({ write: (chunk, encoding, done) => done() });
     if (streams[1] === "pipe") child.stdout = silent();
@@ -270,7 +301,7 @@ export function spawnSync(file, args, options) {
     return result;
   } catch (error) {
     if (error.code === "ERR_INVALID_ARG_TYPE") throw error;
-    return { pid: 0, output: null, stdout: null, stderr: null, status: null, signal: null, error: Object.assign(error, { path: values.file, spawnargs: list }) };
+    return { pid: 0, output: null, stdout: null, stderr: null, status: null, signal: null, error: spawnFailure(error, "spawnSync", values.file, values.arguments, file) };
   }
 }
 

@@ -1,5 +1,5 @@
 // process.
-import { now, print, processInfo } from "pi:native";
+import { now, print, processInfo, requireModule } from "pi:native";
 import { callSync } from "pi:operations";
 import { EventEmitter } from "node:events";
 
@@ -65,7 +65,8 @@ Object.assign(process, {
   ppid: ids?.[4] ?? 0,
   platform: info.platform,
   arch: info.arch,
-  argv: [info.execPath, ...info.argv.slice(1)],
+  // The second element is the script on Node; here it is the program, too.
+  argv: [info.execPath, info.execPath, ...info.argv.slice(1)],
   argv0: info.argv[0] ?? "pi",
   execArgv: [],
   execPath: info.execPath,
@@ -86,7 +87,12 @@ Object.assign(process, {
     const target = path.startsWith("/") || /^[A-Za-z]:/.test(path) ? path : `${directory}/${path}`;
     directory = callSync("fs", "realpath", { path: target });
   },
-  exit() {
+  exit(code) {
+    try {
+      requireModule("pi:standalone").exitProgram(code);
+    } catch {
+      // Not allowed now.
+    }
     throw forbidden("process.exit()");
   },
   reallyExit() {

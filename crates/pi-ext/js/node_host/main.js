@@ -213,7 +213,14 @@ function fault(kind, error) {
 replace(process, "stdout", outputStream("info", 1));
 replace(process, "stderr", outputStream("error", 2));
 replace(process, "stdin", Object.assign(Readable.from([]), { fd: 0, isTTY: false }));
-replace(process, "exit", forbid("process.exit()"));
+replace(process, "exit", (code) => {
+  try {
+    require("pi:pi/program").exit(code);
+  } catch {
+    // Not allowed now.
+  }
+  forbid("process.exit()")();
+});
 replace(process, "abort", forbid("process.abort()"));
 process.on("uncaughtException", (error) => fault("uncaught", error));
 process.on("unhandledRejection", (error) => fault("rejection", error));
@@ -270,6 +277,7 @@ if (typeof nodeModule.registerHooks === "function") {
   const { packages, executable } = call("modules", "packages");
   globalThis[Symbol.for("pi.connection")] = { call, enterHandler, executable, request, commonjsScope, requireModule: (name) => require(name) };
   nodeModule.registerHooks({ resolve: resolveHook(packages), load: loadHook });
+  Object.defineProperty(globalThis, Symbol.for("pi.standalone"), { get: () => require("pi:standalone").createStandaloneProcess() });
   process.setSourceMapsEnabled(true);
   send({ kind: "ready" });
 } else {

@@ -1,10 +1,11 @@
 // The `pi` object of one extension.
-import { call, request } from "pi:host";
 import { requireModule } from "pi:native";
 import { createEventBus } from "pi:pi/event_bus";
+import { contentOf, customMessageOf, parametersOf, textOf } from "pi:pi/tolerance";
 import { describeCommand, describeProvider, describeTool, describeVirtualModel, publishSubscriptions } from "pi:pi/registry";
 
 const bus = createEventBus();
+const LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 function requireNonEmpty(value, name) {
   if (typeof value !== "string" || value === "") throw new TypeError(`${name} must be a non-empty string`);
@@ -16,11 +17,13 @@ function withoutModel(models, provider, id) {
 
 // Handlers run up to their first await before the registration returns.
 function notifyServersChanged(extension) {
-  if (extension.isBound) requireModule("pi:pi/dispatch").emitServersChange(call("registration.mcpServers"));
+  if (extension.isBound) requireModule("pi:pi/dispatch").emitServersChange(extension.scope, extension.scope.call("registration.mcpServers"));
 }
 
 // Creates the object that is passed to an extension's factory.
 export function createApi(extension) {
+  const call = (method, args) => extension.scope.call(method, args);
+  const request = (method, args) => extension.scope.request(method, args);
   return {
     on(event, handler) {
       requireNonEmpty(event, "event name");
@@ -41,22 +44,22 @@ export function createApi(extension) {
     registerTool(tool) {
       requireNonEmpty(tool?.name, "tool name");
       if (typeof tool.execute !== "function") throw new TypeError(`tool ${tool.name} has no execute function`);
-      if (tool.parameters?.type !== "object") {
+      if (parametersOf(tool.parameters)?.type !== "object") {
         throw new TypeError(`parameters of tool ${tool.name} must be an object schema`);
       }
       extension.tools.set(tool.name, tool);
-      if (extension.isBound) call("registration.tool", { extension: extension.path, tool: describeTool(tool) });
+      if (extension.isBound) call("registration.tool", { extension: extension.key, tool: describeTool(tool) });
     },
     registerCommand(name, command) {
       requireNonEmpty(name, "command name");
       if (typeof command?.handler !== "function") throw new TypeError(`command ${name} has no handler function`);
       extension.commands.set(name, command);
-      if (extension.isBound) call("registration.command", { extension: extension.path, command: describeCommand(name, command) });
+      if (extension.isBound) call("registration.command", { extension: extension.key, command: describeCommand(name, command) });
     },
     registerShortcut(key, shortcut) {
       requireNonEmpty(key, "shortcut key");
       extension.shortcuts.set(key, shortcut);
-      if (extension.isBound) call("registration.shortcut", { extension: extension.path, shortcut: { key, description: shortcut.description } });
+      if (extension.isBound) call("registration.shortcut", { extension: extension.key, shortcut: { key, description: shortcut.description } });
     },
     registerFlag(name, flag) {
       requireNonEmpty(name, "flag name");
@@ -86,7 +89,8 @@ export function createApi(extension) {
       const [name, settings] = typeof nameOrProvider === "string" ? [nameOrProvider, config ?? {}] : [nameOrProvider.id, nameOrProvider];
       requireNonEmpty(name, "provider name");
       extension.providers = [...extension.providers.filter((known) => known.name !== name), { name, config: settings }];
-      if (extension.isBound) call("registration.provider", { extension: extension.path, provider: describeProvider(name, settings) });
+      extension.runtime?.pendingProviderRegistrations.push({ name, config: settings, extensionPath: extension.path });
+      if (extension.isBound) call("registration.provider", { extension: extension.key, provider: describeProvider(name, settings) });
     },
     unregisterProvider(name) {
       extension.providers = extension.providers.filter((known) => known.name !== name);
@@ -96,11 +100,11 @@ export function createApi(extension) {
     // The program checks and stores servers, also while extensions load.
     registerMcpServer(name, config) {
       requireNonEmpty(name, "server name");
-      call("registration.mcpServer", { extension: extension.path, name, config });
+      call("registration.mcpServer", { extension: extension.key, name, config });
       notifyServersChanged(extension);
     },
     unregisterMcpServer(name) {
-      const isRemoved = call("registration.removeMcpServer", { extension: extension.path, name });
+      const isRemoved = call("registration.removeMcpServer", { extension: extension.key, name });
       if (isRemoved) notifyServersChanged(extension);
     },
     getMcpServers() {
@@ -111,7 +115,7 @@ export function createApi(extension) {
       requireNonEmpty(definition.id?.trim(), "ID of a virtual model");
       const { provider, id } = definition;
       if (typeof definition.route !== "function") throw new TypeError(`virtual model ${provider}/${id} has no route function`);
-      if (extension.isBound) call("registration.virtualModel", { extension: extension.path, model: describeVirtualModel(definition) });
+      if (extension.isBound) call("registration.virtualModel", { extension: extension.key, model: describeVirtualModel(definition) });
       extension.virtualModels = [...withoutModel(extension.virtualModels, provider, id), definition];
     },
     unregisterVirtualModel(provider, id) {
@@ -120,13 +124,13 @@ export function createApi(extension) {
     },
 
     sendMessage(message, options) {
-      call("run.sendMessage", { message, options: options ?? {} });
+      call("run.sendMessage", { message: customMessageOf(message), options: options ?? {} });
     },
     sendUserMessage(content, options) {
-      call("run.sendUserMessage", { content, options: options ?? {} });
+      call("run.sendUserMessage", { content: contentOf(content), options: options ?? {} });
     },
     appendEntry(customType, data) {
-      call("session.appendEntry", { customType, data });
+      call("session.appendEntry", { customType: String(customType), data });
     },
     setSessionName(name) {
       call("session.setName", { name });
@@ -135,7 +139,7 @@ export function createApi(extension) {
       return call("session.name") ?? undefined;
     },
     setLabel(entryId, label) {
-      call("session.setLabel", { entryId, label });
+      call("session.setLabel", { entryId, label: textOf(label) });
     },
     exec(command, args, options) {
       // Loaded lazily, since child processes depend on many Node modules.
@@ -145,7 +149,7 @@ export function createApi(extension) {
       return call("tools.active");
     },
     getAllTools() {
-      return requireModule("pi:pi/tools").allTools();
+      return requireModule("pi:pi/tools").allTools(extension.scope);
     },
     setActiveTools(names) {
       call("tools.setActive", { names: [...names] });
@@ -163,7 +167,7 @@ export function createApi(extension) {
       return call("thinking.level");
     },
     setThinkingLevel(level) {
-      call("thinking.set", { level });
+      call("thinking.set", { level: LEVELS.includes(level) ? level : "off" });
     },
     events: bus,
   };

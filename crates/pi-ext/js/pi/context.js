@@ -1,9 +1,9 @@
 // The context passed to handlers. Properties are read from the program on access, so they are never stale; after
 // the session ends, access throws.
-import { call, request } from "pi:host";
 import { requestWithCallbacks } from "pi:pi/callbacks";
 import { createModelRegistry } from "pi:pi/model_registry";
 import { reportError } from "pi:pi/report";
+import { mainScope } from "pi:pi/scope";
 import { createSessionView } from "pi:pi/session_view";
 import { signalOf } from "pi:pi/signals";
 import { createUi } from "pi:pi/ui";
@@ -12,15 +12,59 @@ const sessionView = createSessionView();
 const modelRegistry = createModelRegistry();
 const ui = createUi();
 
-function compact(options = {}) {
+function compact(scope, options = {}) {
+  const { request } = scope;
   request("run.compact", { customInstructions: options.customInstructions }).then(
     (result) => options.onComplete?.(result),
-    (error) => (options.onError ? options.onError(error) : reportError(undefined, "compact", error)),
+    (error) => (options.onError ? options.onError(error) : reportError(undefined, "compact", error, scope)),
   );
 }
 
+// The `ctx.ui` of agents without one.
+const noUi = new Proxy(
+  {
+    select: async () => undefined,
+    confirm: async () => false,
+    input: async () => undefined,
+    editor: async () => undefined,
+    custom: async () => undefined,
+    onTerminalInput: () => () => {},
+    getEditorText: () => "",
+    getAllThemes: () => [],
+    setTheme: () => ({ success: false, error: "UI not available" }),
+    getToolsExpanded: () => false,
+  },
+  { get: (members, name) => (name === "theme" ? ui.theme : typeof name === "symbol" || Object.hasOwn(members, name) ? members[name] : () => undefined) },
+);
+
+// What the context of an agent's session has instead of that of the main one.
+function agentMembers(scope) {
+  return {
+    get ui() {
+      return scope.bindings.uiContext ?? noUi;
+    },
+    get mode() {
+      return scope.bindings.mode ?? "print";
+    },
+    get hasUI() {
+      return scope.bindings.uiContext !== undefined;
+    },
+    get sessionManager() {
+      return (scope.sessionManager ??= createSessionView(scope));
+    },
+    abort: () => (scope.bindings.abortHandler ? void scope.bindings.abortHandler() : void scope.call("run.abort")),
+    shutdown: () => void scope.bindings.shutdownHandler?.(),
+  };
+}
+
 // Creates the context of a handler. `signalId` identifies its abort signal.
-export function createContext(signalId) {
+export function createContext(signalId, scope = mainScope) {
+  const context = createBaseContext(signalId, scope);
+  return scope === mainScope ? context : withLiveMembers(context, agentMembers(scope));
+}
+
+function createBaseContext(signalId, scope) {
+  const { call } = scope;
   return {
     get ui() {
       call("program.context");
@@ -60,7 +104,7 @@ export function createContext(signalId) {
     hasPendingMessages: () => call("run.hasPendingMessages"),
     shutdown: () => void call("program.shutdown"),
     getContextUsage: () => call("run.contextUsage") ?? undefined,
-    compact,
+    compact: (options) => compact(scope, options),
     getSystemPrompt: () => call("run.systemPrompt"),
   };
 }
@@ -73,8 +117,9 @@ function executeTool(callId, signalId, name, args, { signal, onUpdate } = {}) {
 }
 
 // Creates the context of a tool call. `signalId` identifies the call.
-export function createToolContext(callId, signalId) {
-  return withLiveMembers(createContext(signalId), {
+export function createToolContext(callId, signalId, scope = mainScope) {
+  const { call } = mainScope;
+  return withLiveMembers(createContext(signalId, scope), {
     get tools() {
       return call("job.callableTools", { signalId });
     },
@@ -82,7 +127,7 @@ export function createToolContext(callId, signalId) {
   });
 }
 
-async function runWithSession(result, options) {
+async function runWithSession({ call }, result, options) {
   if (!result.cancelled && options?.withSession) {
     call("replacement.bind");
     try {
@@ -95,15 +140,18 @@ async function runWithSession(result, options) {
 }
 
 // Actions that are available only to commands, such as replacing the session.
-function sessionActions() {
+function sessionActions(scope) {
+  const { call, request } = scope;
+  const actions = scope.bindings.commandContextActions;
   return {
     getSystemPromptOptions: () => call("run.systemPromptOptions"),
     waitForIdle: () => request("run.waitForIdle"),
-    newSession: async (options) => runWithSession(await request("replacement.newSession", { parentSession: options?.parentSession }), options),
-    fork: async (entryId, options) => runWithSession(await request("replacement.fork", { entryId, position: options?.position }), options),
+    newSession: async (options) => runWithSession(scope, await request("replacement.newSession", { parentSession: options?.parentSession }), options),
+    fork: async (entryId, options) => runWithSession(scope, await request("replacement.fork", { entryId, position: options?.position }), options),
     navigateTree: (targetId, options) => request("session.navigate", { targetId, ...options }),
-    switchSession: async (path, options) => runWithSession(await request("replacement.switchSession", { path }), options),
+    switchSession: async (path, options) => runWithSession(scope, await request("replacement.switchSession", { path }), options),
     reload: () => request("replacement.reload"),
+    ...actions,
   };
 }
 
@@ -112,12 +160,13 @@ function withLiveMembers(context, members) {
 }
 
 // Creates the context of a command.
-export function createCommandContext() {
-  return withLiveMembers(createContext(), sessionActions());
+export function createCommandContext(scope = mainScope) {
+  return withLiveMembers(createContext(undefined, scope), sessionActions(scope));
 }
 
 // Creates the context of the session that replaced the one a command started in.
 function createReplacementContext() {
+  const { request } = mainScope;
   return withLiveMembers(createCommandContext(), {
     sendMessage: (message, options) => request("run.deliverMessage", { message, options: options ?? {} }),
     sendUserMessage: (content, options) => request("run.deliverUserMessage", { content, options: options ?? {} }),
@@ -126,6 +175,7 @@ function createReplacementContext() {
 
 // Creates the context of `project_trust` handlers, which run before a session exists.
 export function createTrustContext() {
+  const { call } = mainScope;
   const { cwd, mode } = call("program.context");
   // Only the terminal UI can show dialogs before the session starts.
   const hasUI = mode === "tui";

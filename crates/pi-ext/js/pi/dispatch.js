@@ -2,7 +2,8 @@
 // Failing handlers are reported and skipped, unless the rule of an event says otherwise.
 import { createCommandContext, createContext, createTrustContext } from "pi:pi/context";
 import { messageOf, reportError } from "pi:pi/report";
-import { extensionOf, extensions } from "pi:pi/registry";
+import { extensionOf } from "pi:pi/registry";
+import { scopeOf } from "pi:pi/scope";
 import { releaseSignal, signalOf } from "pi:pi/signals";
 import { shellHandlers } from "pi:pi/tool_operations";
 import { register } from "pi:pi/callbacks";
@@ -18,15 +19,16 @@ const FAIL_CLOSED = new Set(["tool_call", "user_bash"]);
 // Iterates over the extensions that have not received an event yet.
 function* remaining(event) {
   const position = event[POSITION];
-  const { run } = position;
+  const { run, scope } = position;
+  const { extensions } = scope;
   while (position.run === run && position.next < extensions.length) {
     const extension = extensions[position.next++];
     if (!extension.handlers.get(event.type)?.length) continue;
-    if (Object.hasOwn(position.skipped, extension.path)) {
-      if (position.skipped[extension.path] && FAIL_CLOSED.has(event.type)) throw new Error(`the extension ${extension.path} is not responding`);
+    if (Object.hasOwn(position.skipped, extension.key)) {
+      if (position.skipped[extension.key] && FAIL_CLOSED.has(event.type)) throw new Error(`the extension ${extension.path} is not responding`);
       continue;
     }
-    enterHandler(position.dispatch, extension.path);
+    if (position.dispatch > 0) enterHandler(position.dispatch, extension.key);
     yield extension;
   }
 }
@@ -51,9 +53,9 @@ async function runHandlers(event, context, onResult, onError = undefined) {
         const result = await handler(event, context);
         if (isAbandoned(event, run) || onResult?.(result, extension)) return;
       } catch (error) {
-        if (isAbandoned(event, run)) return reportError(extension.path, event.type, error);
+        if (isAbandoned(event, run)) return reportError(extension.path, event.type, error, extension.scope);
         if (onError?.(error, extension)) return;
-        reportError(extension.path, event.type, error);
+        reportError(extension.path, event.type, error, extension.scope);
       }
     }
   }
@@ -152,7 +154,7 @@ const rules = {
     await runHandlers(event, context, (result, extension) => {
       if (!result?.message) return false;
       if (result.message.role !== event.message.role) {
-        reportError(extension.path, event.type, new Error("a message can only be replaced by a message with the same role"));
+        reportError(extension.path, event.type, new Error("a message can only be replaced by a message with the same role"), extension.scope);
         return false;
       }
       event.message = result.message;
@@ -227,7 +229,7 @@ const rules = {
         return true;
       },
       (error, extension) => {
-        reportError(extension.path, event.type, error);
+        reportError(extension.path, event.type, error, extension.scope);
         verdict = { failure: messageOf(error) };
         return true;
       },
@@ -248,7 +250,7 @@ async function transformMessages(event, context) {
         if (isAbandoned(event, run)) return messages;
         event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
       } catch (error) {
-        reportError(extension.path, event.type, error);
+        reportError(extension.path, event.type, error, extension.scope);
       }
     }
   }
@@ -258,15 +260,17 @@ async function transformMessages(event, context) {
 // Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
 // this ID after a handler was interrupted or abandoned. `skipped` has the extensions that receive no events; its values
 // state whether events whose handlers decide about something must fail then.
-export async function emit(newEvent, signalId, dispatchId, skipped) {
+// `agent` is the agent whose session emits it.
+export async function emit(newEvent, signalId, dispatchId, skipped, agent) {
   const event = newEvent ?? dispatches.get(dispatchId);
-  if (!event) return undefined;
-  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0, run: 0, dispatch: dispatchId } });
+  const scope = scopeOf(agent);
+  if (!event || !scope) return undefined;
+  if (newEvent) Object.defineProperty(event, POSITION, { value: { next: 0, run: 0, dispatch: dispatchId, scope } });
   const position = event[POSITION];
   const run = ++position.run;
   position.skipped = skipped ?? {};
   dispatches.set(dispatchId, event);
-  const context = event.type === "project_trust" ? undefined : createContext(signalId);
+  const context = event.type === "project_trust" ? undefined : createContext(signalId, scope);
   const signal = signalOf(signalId);
   if (signal) event.signal = signal;
   try {
@@ -279,15 +283,15 @@ export async function emit(newEvent, signalId, dispatchId, skipped) {
 }
 
 // Emits `mcp_servers_change` for a registration.
-export async function emitServersChange(servers) {
+export async function emitServersChange(scope, servers) {
   const event = { type: "mcp_servers_change", servers };
-  const context = createContext();
-  for (const extension of extensions) {
+  const context = createContext(undefined, scope);
+  for (const extension of scope.extensions) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       try {
         await handler(event, context);
       } catch (error) {
-        reportError(extension.path, event.type, error);
+        reportError(extension.path, event.type, error, extension.scope);
       }
     }
   }
@@ -295,11 +299,12 @@ export async function emitServersChange(servers) {
 
 // Called by the program to run a command.
 export async function runCommand(path, name, args) {
+  const { commands, scope } = extensionOf(path);
   try {
-    await extensionOf(path).commands.get(name).handler(args, createCommandContext());
+    await commands.get(name).handler(args, createCommandContext(scope));
   } catch (error) {
     // Commands are identified by name, regardless of their extension.
-    reportError(`command:${name}`, "command", error);
+    reportError(`command:${name}`, "command", error, scope);
   }
 }
 

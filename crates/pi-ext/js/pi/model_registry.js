@@ -24,7 +24,7 @@ export class ModelRegistry {
     return call("models.available");
   }
   find(provider, id) {
-    return call("models.find", { provider, id }) ?? undefined;
+    return call("models.find", { provider: String(provider), id: String(id) }) ?? undefined;
   }
   getModelsOfType(type, provider) {
     return typed().modelsOfType(type, provider);

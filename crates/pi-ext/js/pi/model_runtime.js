@@ -20,6 +20,9 @@ export class ModelRuntime extends ModelRegistry {
   getAuth(model) {
     return this.getProviderAuth(model.provider);
   }
+  registerNativeProvider(provider) {
+    this.registerProvider(provider);
+  }
   async checkAuth(provider) {
     return this.getProviderAuthStatus(provider).configured;
   }

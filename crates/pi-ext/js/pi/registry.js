@@ -3,14 +3,20 @@ import { restoreIntrinsics } from "pi:intrinsics";
 import { markEvaluated, resolve } from "pi:native";
 import { call } from "pi:host";
 import { createApi } from "pi:pi/api";
+import { findExtension, mainScope } from "pi:pi/scope";
+import { linesOf, parametersOf, textOf } from "pi:pi/tolerance";
 
-// In load order, which is the dispatch order.
-export const extensions = [];
+// The extensions of the main session.
+export const { extensions } = mainScope;
 
 // The registrations of one extension.
-class Extension {
-  constructor(path) {
+export class Extension {
+  constructor(path, scope = mainScope) {
     this.path = path;
+    this.resolvedPath = path;
+    // Identifies it to the program.
+    this.key = path;
+    this.scope = scope;
     this.handlers = new Map();
     this.tools = new Map();
     this.commands = new Map();
@@ -37,8 +43,21 @@ async function withRestoredIntrinsics(work) {
   }
 }
 
-// Loads an extension, runs its factory and returns its registrations. On failure, nothing is registered.
+// Loads an extension for the main session and returns its registrations. On failure, nothing is registered.
 export async function loadExtension(path) {
+  const extension = new Extension(path);
+  await runFactory(extension, await factoryOf(path));
+  extensions.push(extension);
+  return describeRegistrations(extension);
+}
+
+// Runs the factory of an extension.
+export function runFactory(extension, factory) {
+  return withRestoredIntrinsics(() => factory(extension.api));
+}
+
+// Returns the factory that a file exports.
+export async function factoryOf(path) {
   // A directory resolves to its index file.
   const namespace = await withRestoredIntrinsics(() => import(resolve(path, path, "import")));
   markEvaluated();
@@ -49,9 +68,11 @@ export async function loadExtension(path) {
   if (typeof factory !== "function") {
     throw new Error("the default export must be a function");
   }
-  const extension = new Extension(path);
-  await withRestoredIntrinsics(() => factory(extension.api));
-  extensions.push(extension);
+  return factory;
+}
+
+// Returns the registrations of an extension, as the program reads them.
+export function describeRegistrations(extension) {
   return {
     tools: [...extension.tools.values()].map(describeTool),
     commands: [...extension.commands].map(([name, command]) => describeCommand(name, command)),
@@ -63,7 +84,7 @@ export async function loadExtension(path) {
     rendersTools: extension.toolRenderers.length > 0,
     providers: extension.providers.map(({ name, config }) => describeProvider(name, config)),
     virtualModels: extension.virtualModels.map(describeVirtualModel),
-    events: subscribedEvents(),
+    events: subscribedEvents(extension.scope),
   };
 }
 
@@ -81,9 +102,9 @@ export function setFlags(values) {
   }
 }
 
-// Returns the extension loaded from a path.
+// Returns the extension with a key, which is its path in the main session.
 export function extensionOf(path) {
-  const found = extensions.find((extension) => extension.path === path);
+  const found = findExtension(path);
   if (!found) throw new Error(`no extension loaded from ${path}`);
   return found;
 }
@@ -97,9 +118,9 @@ export function ownerOfCall() {
 }
 
 // Lists the events that have handlers.
-function subscribedEvents() {
+function subscribedEvents(scope) {
   const names = new Set();
-  for (const extension of extensions) {
+  for (const extension of scope.extensions) {
     for (const [name, handlers] of extension.handlers) if (handlers.length > 0) names.add(name);
   }
   return [...names];
@@ -107,19 +128,20 @@ function subscribedEvents() {
 
 // Sends the subscribed events to the program. Before `bind`, they are part of the load result.
 export function publishSubscriptions(extension) {
-  if (extension.isBound) call("registration.events", { events: subscribedEvents() });
+  const { call } = extension.scope;
+  if (extension.isBound) call("registration.events", { events: subscribedEvents(extension.scope) });
 }
 
 // Returns the serializable description of a tool.
 export function describeTool(tool) {
   return {
     name: tool.name,
-    label: tool.label,
-    description: tool.description,
-    parameters: tool.parameters,
-    promptSnippet: tool.promptSnippet,
-    promptGuidelines: tool.promptGuidelines,
-    executionMode: tool.executionMode,
+    label: textOf(tool.label),
+    description: textOf(tool.description),
+    parameters: parametersOf(tool.parameters),
+    promptSnippet: textOf(tool.promptSnippet),
+    promptGuidelines: linesOf(tool.promptGuidelines),
+    executionMode: ["parallel", "sequential"].includes(tool.executionMode) ? tool.executionMode : undefined,
     defaultActive: tool.defaultActive,
     constrainedSampling: tool.constrainedSampling,
     outputSchema: tool.outputSchema,
@@ -137,7 +159,7 @@ export function describeTool(tool) {
 
 // Returns the serializable description of a command.
 export function describeCommand(name, command) {
-  return { name, description: command.description, completes: typeof command.getArgumentCompletions === "function" };
+  return { name, description: textOf(command.description), completes: typeof command.getArgumentCompletions === "function" };
 }
 
 // Returns the serializable description of a provider.

@@ -1,5 +1,5 @@
 // Reports errors of extensions to the program.
-import { call } from "pi:host";
+import { mainScope } from "pi:pi/scope";
 
 // Returns the message of a thrown value.
 export function messageOf(error) {
@@ -8,6 +8,6 @@ export function messageOf(error) {
 }
 
 // Reports an error in an extension's code.
-export function reportError(extensionPath, event, error) {
+export function reportError(extensionPath, event, error, { call } = mainScope) {
   call("program.reportError", { extensionPath, event, error: messageOf(error), stack: error?.stack });
 }

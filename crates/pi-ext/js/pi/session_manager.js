@@ -20,6 +20,7 @@ export function treeOf(entries, labelOf) {
 export class SessionManager {
   #session;
   #openOptions;
+  #reopen;
 
   constructor(options) {
     this.#open(options);
@@ -59,7 +60,18 @@ export class SessionManager {
     }
     finalizers.register(this, this.#session, this);
   }
+  // Prepares for the end of the agent that uses the session: from then on, it is opened again on use.
+  release() {
+    const path = this.getSessionFile();
+    const { sessionDir } = this.#openOptions;
+    this.#reopen = path ? { kind: "open", path, sessionDir } : { kind: "memory", cwd: this.getCwd(), id: this.getSessionId(), entries: this.getEntries() };
+  }
   #call(method, args) {
+    if (this.#reopen) {
+      const options = this.#reopen;
+      this.#reopen = undefined;
+      this.#open(options);
+    }
     return call(method, { ...args, session: this.#session });
   }
   #append(entry) {
@@ -68,7 +80,7 @@ export class SessionManager {
 
   // Describes this session for `createAgentSession`.
   get openOptions() {
-    return { kind: this.#openOptions.kind, file: this.getSessionFile(), sessionDir: this.#openOptions.sessionDir };
+    return { session: this.#session, sessionDir: this.#openOptions.sessionDir };
   }
   setSessionFile(path) {
     this.#open({ kind: "open", path: resolve(path) });
@@ -125,7 +137,7 @@ export class SessionManager {
     return optional(this.#call("sessionFile.label", { id }));
   }
   getBranch(fromId) {
-    return this.#call("sessionFile.branch", { fromId });
+    return typeof fromId === "string" && !this.getEntry(fromId) ? [] : this.#call("sessionFile.branch", { fromId });
   }
   getTree() {
     return treeOf(this.getEntries(), (id) => this.getLabel(id));
@@ -231,6 +243,41 @@ export function buildSessionContext(entries, leafId) {
 export function buildContextEntries(entries, leafId) {
   return call("sessionFile.project", { entries: pathTo(entries, leafId) }).entries;
 }
+export function buildSessionProjection(entries, leafId) {
+  const context = buildSessionContext(entries, leafId);
+  const kept = buildContextEntries(entries, leafId);
+  return { ...context, entries: kept.map((sourceEntry) => ({ sourceEntry, messages: sessionEntryToContextMessages(sourceEntry) })) };
+}
+
+// An entry with which a turn starts.
+const startsTurn = ({ type, message }) => ["branch_summary", "custom_message"].includes(type) || (type === "message" && ["user", "bashExecution"].includes(message.role));
+
+export function findTurnStartIndex(entries, entryIndex, startIndex) {
+  for (let index = entryIndex; index >= startIndex; index--) if (startsTurn(entries[index])) return index;
+  return -1;
+}
+
+// Finds where the entries begin that compaction keeps: about `keepRecentTokens`, and no result without its call.
+export function findCutPoint(entries, startIndex, endIndex, keepRecentTokens) {
+  const isCutPoint = (entry) => startsTurn(entry) || (entry.type === "message" && entry.message.role === "assistant");
+  const candidates = [...entries.keys()].slice(startIndex, endIndex).filter((index) => isCutPoint(entries[index]));
+  if (candidates.length === 0) return { firstKeptEntryIndex: startIndex, turnStartIndex: -1, isSplitTurn: false };
+  const tokensOf = (entry) => sessionEntryToContextMessages(entry).reduce((sum, message) => sum + call("utility.estimateTokens", { message }), 0);
+  let cut = candidates[0];
+  let total = 0;
+  for (let index = endIndex - 1; index >= startIndex; index--) {
+    total += tokensOf(entries[index]);
+    if (total >= keepRecentTokens) {
+      cut = candidates.find((candidate) => candidate >= index) ?? candidates.at(-1);
+      break;
+    }
+  }
+  const isInvisible = (entry) => entry.type !== "compaction" && sessionEntryToContextMessages(entry).length === 0;
+  while (cut > startIndex && isInvisible(entries[cut - 1])) cut--;
+  const turnStartIndex = startsTurn(entries[cut]) ? -1 : findTurnStartIndex(entries, cut, startIndex);
+  return { firstKeptEntryIndex: cut, turnStartIndex, isSplitTurn: turnStartIndex !== -1 };
+}
+
 export function sessionEntryToContextMessages(entry) {
   return call("sessionFile.project", { entries: [{ ...entry, parentId: null }] }).messages;
 }

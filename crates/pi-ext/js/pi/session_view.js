@@ -1,11 +1,11 @@
 // Read-only view of the live session.
-import { call } from "pi:host";
+import { mainScope } from "pi:pi/scope";
 import { requireModule } from "pi:native";
 
 const optional = (value) => value ?? undefined;
 
 // Creates a view that always reads the current session.
-export function createSessionView() {
+export function createSessionView({ call } = mainScope) {
   return {
     getCwd: () => call("program.context").cwd,
     getSessionDir: () => call("session.info").directory,
@@ -19,7 +19,7 @@ export function createSessionView() {
     getEntry: (id) => optional(call("session.entry", { id })),
     getEntries: () => call("session.entries"),
     getEntryCount: () => call("session.entryCount"),
-    getBranch: (fromId) => call("session.branch", { fromId }),
+    getBranch: (fromId) => (typeof fromId === "string" && !call("session.entry", { id: fromId }) ? [] : call("session.branch", { fromId })),
     getChildren: (parentId) => call("session.entries").filter((entry) => entry.parentId === parentId),
     getLabel: (id) => optional(call("session.label", { id })),
     getTree() {

@@ -1,7 +1,8 @@
 // Runs tools of extensions.
 import { call } from "pi:host";
+import { mainScope } from "pi:pi/scope";
 import { createToolContext } from "pi:pi/context";
-import { extensionOf, extensions } from "pi:pi/registry";
+import { extensionOf } from "pi:pi/registry";
 import { releaseSignal, signalOf } from "pi:pi/signals";
 
 function toolOf(path, name) {
@@ -40,18 +41,18 @@ export function toolResult(result) {
 export async function execute(path, name, callId, args, signalId) {
   const onUpdate = (partial) => void call("job.toolUpdate", { signalId, partial });
   try {
-    return toolResult(await toolOf(path, name).execute(callId, args, signalOf(signalId), onUpdate, createToolContext(callId, signalId)));
+    return toolResult(await toolOf(path, name).execute(callId, args, signalOf(signalId), onUpdate, createToolContext(callId, signalId, extensionOf(path).scope)));
   } finally {
     releaseSignal(signalId);
   }
 }
 
 // Lists all tools of the session.
-export function allTools() {
-  return call("tools.all").map((tool) => (tool.reachesTools ? { ...tool, reachesTools: reachOf(tool.name) } : tool));
+export function allTools({ call, extensions } = mainScope) {
+  return call("tools.all").map((tool) => (tool.reachesTools ? { ...tool, reachesTools: reachOf(extensions, tool.name) } : tool));
 }
 
-function reachOf(name) {
+function reachOf(extensions, name) {
   const owner = extensions.find((extension) => extension.tools.has(name));
   return owner ? (input) => owner.tools.get(name).reachesTools(input) : () => "all";
 }

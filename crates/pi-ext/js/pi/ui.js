@@ -4,6 +4,7 @@ import { call } from "pi:host";
 import { startAbortable } from "pi:operations";
 import { requireModule } from "pi:native";
 import { theme, themeNamed, Theme } from "pi:pi/theme";
+import { choose, textOf } from "pi:pi/tolerance";
 
 // Terminal modules are loaded on first use.
 const terminalModule = (name) => requireModule(`pi:pi/${name}`);
@@ -16,7 +17,7 @@ const keybindings = () => requireModule("pi:tui/keybindings").getKeybindings();
 function prompt(kind, dialog, options = {}, fallback = undefined) {
   const { signal, timeout } = options;
   if (signal?.aborted) return Promise.resolve(fallback);
-  const { promise, abort } = startAbortable("host", "ui.showDialog", { kind, ...dialog, timeout });
+  const { promise, abort } = startAbortable("host", "ui.showDialog", { kind, ...dialog, timeout: timeout === undefined || timeout === null ? undefined : Number(timeout) });
   const dismiss = () => abort(signal.reason);
   signal?.addEventListener("abort", dismiss, { once: true });
   return promise
@@ -112,14 +113,14 @@ function setTheme(nameOrTheme) {
 
 export function createUi() {
   return {
-    select: (title, options, dialogOptions) => prompt("select", { title, options }, dialogOptions),
-    confirm: (title, message, dialogOptions) => prompt("confirm", { title, message }, dialogOptions, false),
-    input: (title, placeholder, dialogOptions) => prompt("input", { title, placeholder }, dialogOptions),
-    editor: (title, prefill) => prompt("editor", { title, prefill }),
+    select: (title, options, dialogOptions) => choose(options, (labels) => prompt("select", { title: String(title), options: labels }, dialogOptions ?? {})),
+    confirm: (title, message, dialogOptions) => prompt("confirm", { title: String(title), message: textOf(message) }, dialogOptions ?? {}, false),
+    input: (title, placeholder, dialogOptions) => prompt("input", { title: String(title), placeholder: textOf(placeholder) }, dialogOptions ?? {}),
+    editor: (title, prefill) => prompt("editor", { title: String(title), prefill: textOf(prefill) }),
     notify: (message, type) => notifyHost("notify", { message: String(message), notifyType: type }),
     onTerminalInput: (listener) => (hasTerminal() ? terminalModule("screen").listenRaw(listener) : () => {}),
-    setStatus: (key, text) => notifyHost("status", { key, text }),
-    setWorkingMessage: (message) => notifyHost("workingMessage", { message }),
+    setStatus: (key, text) => notifyHost("status", { key: String(key), text: textOf(text) }),
+    setWorkingMessage: (message) => notifyHost("workingMessage", { message: textOf(message) }),
     setWorkingVisible: (visible) => notifyHost("workingVisible", { visible }),
     setWorkingIndicator: (indicator) => notifyHost("workingIndicator", { indicator }),
     setHiddenThinkingLabel: (label) => notifyHost("hiddenThinkingLabel", { label }),
@@ -130,7 +131,7 @@ export function createUi() {
     setHeader(factory) {
       if (hasTerminal()) mountInSlot("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
     },
-    setTitle: (title) => notifyHost("title", { title }),
+    setTitle: (title) => notifyHost("title", { title: String(title) }),
     custom: (factory, options) => asDialog(() => show(factory, options)),
     pasteToEditor: (text) => notifyHost("editorPaste", { text: String(text) }),
     setEditorText: (text) => notifyHost("editorText", { text: String(text) }),

@@ -57,7 +57,12 @@ pub(super) fn source(rest: &str) -> String {
                 );
             }
             // A type, or a name that the real package does not export either.
-            None => {}
+            None => append(
+                &mut source,
+                format_args!(
+                    "const name{index} = undefined;\nexport {{ name{index} as {name} }};\n"
+                ),
+            ),
         }
     }
     source

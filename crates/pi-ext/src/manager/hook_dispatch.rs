@@ -12,6 +12,7 @@ use super::{ExtensionManager, lock};
 use crate::engine::CallOptions;
 use crate::error::EngineError;
 use crate::host_router::{EventFlow, ExtensionHost, combine_results, merge_result};
+use crate::node_host::FIRST_NODE_ID;
 
 /// Time between attempts to interrupt code that keeps the JavaScript thread busy.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(5);
@@ -54,6 +55,8 @@ pub struct HookDispatch<'manager> {
     is_on_node: bool,
     /// The result of the embedded engine, once all of its handlers have run.
     first: Option<Value>,
+    /// The agent whose extensions receive the event; 0 for those of the main session.
+    agent: u64,
 }
 
 /// Observes a [`HookDispatch`] while it runs.
@@ -64,19 +67,24 @@ pub struct HookProbe<'manager> {
 }
 
 impl ExtensionManager {
-    /// Prepares to emit an event. `id` must be unique.
-    pub fn hook_dispatch(&self, id: u64, event: Value) -> HookDispatch<'_> {
+    /// Prepares to emit an event. `id` must be unique. `agent` selects the extensions of an agent; 0 those of the main
+    /// session.
+    pub fn hook_dispatch(&self, id: u64, agent: u64, event: Value) -> HookDispatch<'_> {
         let name = event.get("type").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
         self.running_hooks.begin(id, ExtensionHost::Embedded);
+        // An agent runs on the host of the extension that created it.
+        let is_for_node = agent >= FIRST_NODE_ID;
+        let has_node = is_for_node || (agent == 0 && self.node.is_alive());
         HookDispatch {
             manager: self,
             id,
             name,
-            node_event: self.node.is_alive().then(|| event.clone()),
+            node_event: has_node.then(|| event.clone()),
             event: Some(event),
             is_on_node: false,
-            first: None,
+            first: is_for_node.then_some(Value::Null),
+            agent,
         }
     }
 }
@@ -112,7 +120,8 @@ impl<'manager> HookDispatch<'manager> {
             let flow = merge_result(&mut event, &first);
             let manager = self.manager;
             if flow == EventFlow::Decided
-                || !lock(&manager.subscriptions).has_node_subscriber(&self.name)
+                || (self.agent == 0
+                    && !lock(&manager.subscriptions).has_node_subscriber(&self.name))
             {
                 return Ok(first);
             }
@@ -132,6 +141,11 @@ impl<'manager> HookDispatch<'manager> {
         self.run_on_node(given, first, signal, skipped).await
     }
 
+    fn arguments(&self, event: Value, signal: Option<u64>, skipped: &Value) -> Vec<Value> {
+        let agent = self.agent.into();
+        vec![event, json!(signal), self.id.into(), skipped.clone(), agent]
+    }
+
     async fn run_embedded(
         &mut self,
         signal: Option<u64>,
@@ -145,7 +159,7 @@ impl<'manager> HookDispatch<'manager> {
             return Err(EngineError::Stuck);
         }
         let event = self.event.take().unwrap_or_default();
-        let values = vec![event, json!(signal), self.id.into(), skipped.clone()];
+        let values = self.arguments(event, signal, skipped);
         let options = CallOptions::default();
         engine.call(EMIT.module, EMIT.name, values, options).await
     }
@@ -160,7 +174,7 @@ impl<'manager> HookDispatch<'manager> {
         if self.manager.blocked.node.load(Ordering::Relaxed) {
             return Err(EngineError::Stuck);
         }
-        let values = vec![event, json!(signal), self.id.into(), skipped.clone()];
+        let values = self.arguments(event, signal, skipped);
         let options = CallOptions::default();
         let called = self
             .manager

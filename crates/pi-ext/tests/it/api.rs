@@ -1,6 +1,6 @@
 //! Extensions through the extension API: registrations, event results and package imports.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use pi_ext::{
@@ -69,14 +69,19 @@ impl ManagerEnv {
         name: &str,
         source: &str,
     ) -> Result<Value, pi_ext::EngineError> {
+        let path = self.write(name, source);
+        self.extensions.load(&path).await
+    }
+
+    pub(crate) fn write(&self, name: &str, source: &str) -> PathBuf {
         let path = self.directory.path().canonicalize().unwrap().join(name);
         crate::support::write(&path, source);
-        self.extensions.load(&path).await
+        path
     }
 
     pub(crate) async fn emit(&self, event: Value) -> Value {
         self.extensions
-            .hook_dispatch(1, event)
+            .hook_dispatch(1, 0, event)
             .run(None, &Value::Null)
             .await
             .unwrap()

@@ -214,7 +214,7 @@ async fn process_exposes_the_configured_values() {
             env.root,
             "hello",
             "x",
-            ["--print"],
+            ["/usr/bin/pi", "--print"],
             "/usr/bin/pi",
             true,
             true,

@@ -6,6 +6,7 @@ mod engine;
 mod examples;
 mod globals;
 mod limits;
+mod module_forms;
 mod modules;
 mod node_fixtures;
 mod node_host;

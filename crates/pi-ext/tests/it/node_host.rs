@@ -112,7 +112,7 @@ impl NodeHostEnv {
     }
 
     async fn emit(&self, event: Value) -> Value {
-        let mut dispatch = self.extensions.hook_dispatch(1, event);
+        let mut dispatch = self.extensions.hook_dispatch(1, 0, event);
         dispatch.run(None, &Value::Null).await.unwrap()
     }
 

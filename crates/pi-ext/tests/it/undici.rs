@@ -81,7 +81,7 @@ async fn requests_agents_and_errors_of_undici_work() {
     extensions.load(&path).await.unwrap();
     let event = json!({ "type": "input", "text": "" });
     let result = extensions
-        .hook_dispatch(1, event)
+        .hook_dispatch(1, 0, event)
         .run(None, &Value::Null)
         .await
         .unwrap();

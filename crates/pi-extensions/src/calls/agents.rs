@@ -10,6 +10,7 @@ use pi_protocol::{
 };
 use pi_tools::ShellResult;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::group::calls;
 use super::selection::{ScopedModelInfo, ToolSummary};
@@ -50,6 +51,15 @@ calls! {
             options as "...": Box<ExtensionAgentOptions>,
         ) -> CreatedAgent;
         request "agent.dispose" => dispose(agent: u64);
+        /// Emits `session_start` to the extensions of the agent's session.
+        request "agent.bind" => bind(agent: u64);
+        /// Makes a call about the agent's session instead of the main one.
+        call "agent.call" => call_in(agent: u64, method: String, arguments: Value) -> Value;
+        request "agent.request" => request_in(
+            agent: u64,
+            method: String,
+            arguments: Value,
+        ) -> Value;
         call "agent.state" => state(agent: u64) -> AgentState;
         call "agent.messages" => messages(agent: u64) -> Vec<SharedMessage>;
         call "agent.systemPrompt" => system_prompt(agent: u64) -> String;

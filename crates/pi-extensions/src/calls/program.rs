@@ -37,5 +37,8 @@ calls! {
 
         /// Exits the program once everything in progress has finished.
         call "program.shutdown" => shutdown();
+
+        /// Ends the program, while extensions load and without a terminal.
+        call "program.exit" => exit(code: i32);
     }
 }

@@ -65,6 +65,7 @@ pub(crate) struct LoadedResources {
     pub(crate) skills: Vec<SkillInfo>,
     pub(crate) prompts: Vec<PromptTemplateInfo>,
     pub(crate) agents_files: Vec<ContextFile>,
+    pub(crate) extensions: Vec<PathBuf>,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Vec<String>,
     pub(crate) diagnostics: Vec<ResourceProblem>,

@@ -1,7 +1,7 @@
 //! Sessions that extensions run on their own, in addition to the main session.
 //!
 //! `createAgentSession` in JavaScript creates a separate runtime here, with the models of the
-//! program and without extensions. JavaScript receives its events and runs the tools it supplied.
+//! program. JavaScript receives its events and runs the tools and extensions it supplied.
 
 mod options;
 mod tool;
@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::Caller;
 use super::selection::{scoped_models, tool_summaries};
+use crate::SessionExtensions;
 use crate::bridge::{ExtensionBridge, lock};
 use crate::callbacks::SessionEventData;
 use crate::calls::{AgentCalls, AgentRunCalls, AgentState, CreatedAgent, Pending, ToolSummary};
@@ -31,7 +32,13 @@ pub(crate) use options::ExtensionAgentOptions;
 
 /// The agents of extensions, by number.
 #[derive(Default)]
-pub(crate) struct ExtensionAgents(HashMap<u64, Box<dyn RunningAgent>>);
+pub(crate) struct ExtensionAgents {
+    running: HashMap<u64, Box<dyn RunningAgent>>,
+    /// The extensions of their sessions, from before they start.
+    extensions: HashMap<u64, SessionExtensions>,
+    /// Whether there ever was one.
+    pub(crate) has_created: bool,
+}
 
 /// Forwards events to JavaScript.
 struct AgentEventForwarder(JobCallback);
@@ -49,19 +56,25 @@ impl AgentObserver for AgentEventForwarder {
 impl ExtensionBridge {
     /// Shuts down all agents together with the main session.
     pub(crate) async fn shutdown_agents(&self) {
-        let agents = std::mem::take(&mut lock(&self.agents).0);
-        for agent in agents.into_values() {
+        let agents = std::mem::take(&mut *lock(&self.agents));
+        for agent in agents.running.into_values() {
             agent.shutdown().await;
         }
     }
 }
 
 impl Caller<'_> {
-    fn agent(&self, number: u64) -> Result<Arc<dyn ExtensionSession>, HostError> {
+    pub(super) fn agent(&self, number: u64) -> Result<Arc<dyn ExtensionSession>, HostError> {
         let agents = lock(&self.bridge.agents);
-        let agent = agents.0.get(&number);
+        let agent = agents.running.get(&number);
         let agent = agent.ok_or_else(|| HostError::new("this session was disposed"))?;
         Ok(agent.session())
+    }
+
+    /// Returns the extensions of an agent's session.
+    fn agent_extensions(&self, number: u64) -> Result<SessionExtensions, HostError> {
+        let extensions = lock(&self.bridge.agents).extensions.get(&number).cloned();
+        extensions.ok_or_else(|| HostError::new("this session was disposed"))
     }
 }
 
@@ -72,18 +85,32 @@ impl AgentCalls for Caller<'_> {
     ) -> Result<Pending<CreatedAgent>, HostError> {
         let number = options.number;
         let callback = self.bridge.callback(self.extension, number)?;
-        let options = options.resolve(self.bridge, &callback);
+        let options = options.resolve(self.bridge, &callback)?;
+        if let Some(extensions) = options.extensions.clone() {
+            let mut agents = lock(&self.bridge.agents);
+            agents.extensions.insert(number, extensions);
+            agents.has_created = true;
+        }
         let shared = self.bridge.shared()?;
         let observer = Arc::new(AgentEventForwarder(callback));
         let starting = self.bridge.services.start_agent(options, observer);
         Ok(self.bridge.spawn_on_runtime(async move {
-            let agent = starting.await?;
+            let started = starting.await;
+            let agent = match (started, shared.upgrade()) {
+                (Ok(agent), _) => agent,
+                (Err(error), shared) => {
+                    if let Some(shared) = shared {
+                        lock(&shared.bridge.agents).extensions.remove(&number);
+                    }
+                    return Err(error);
+                }
+            };
             let fallback = agent.model_fallback();
             let Some(shared) = shared.upgrade() else {
                 agent.shutdown().await;
                 return Err(HostError::new("the extension was unloaded"));
             };
-            lock(&shared.bridge.agents).0.insert(number, agent);
+            lock(&shared.bridge.agents).running.insert(number, agent);
             Ok(CreatedAgent {
                 model_fallback_message: fallback,
             })
@@ -91,13 +118,43 @@ impl AgentCalls for Caller<'_> {
     }
 
     fn dispose(&self, agent: u64) -> Result<Pending<()>, HostError> {
-        let agent = lock(&self.bridge.agents).0.remove(&agent);
+        let number = agent;
+        let agent = lock(&self.bridge.agents).running.remove(&number);
+        let agents = Arc::clone(&self.bridge.agents);
         Ok(self.bridge.spawn_on_runtime(async move {
             if let Some(agent) = agent {
                 agent.shutdown().await;
             }
+            lock(&agents).extensions.remove(&number);
             Ok(())
         }))
+    }
+
+    fn bind(&self, agent: u64) -> Result<Pending<()>, HostError> {
+        let agents = lock(&self.bridge.agents);
+        let starting = agents.running.get(&agent).map(|agent| agent.notify_start());
+        Ok(self.bridge.spawn_on_runtime(async move {
+            if let Some(starting) = starting {
+                starting.await;
+            }
+            Ok(())
+        }))
+    }
+
+    fn call_in(&self, agent: u64, method: String, arguments: Value) -> Result<Value, HostError> {
+        let extensions = self.agent_extensions(agent)?;
+        Caller::new(&extensions.0.bridge, self.extension).call(&method, arguments)
+    }
+
+    fn request_in(
+        &self,
+        agent: u64,
+        method: String,
+        arguments: Value,
+    ) -> Result<Pending<Value>, HostError> {
+        let extensions = self.agent_extensions(agent)?;
+        let caller = Caller::new(&extensions.0.bridge, self.extension);
+        Ok(Pending::from_json(caller.request(&method, arguments)))
     }
 
     fn state(&self, agent: u64) -> Result<AgentState, HostError> {

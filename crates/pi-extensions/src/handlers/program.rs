@@ -5,7 +5,7 @@ use pi_protocol::CommandInfo;
 
 use super::Caller;
 use crate::calls::{ContextInfo, ProgramCalls};
-use crate::front_end::ExtensionFailure;
+use crate::front_end::{ExtensionFailure, ExtensionMode};
 
 impl ProgramCalls for Caller<'_> {
     fn context(&self) -> Result<ContextInfo, HostError> {
@@ -45,6 +45,17 @@ impl ProgramCalls for Caller<'_> {
             commands.extend(runtime.resource_commands());
         }
         Ok(commands)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the extension replaces the program, which has not started a session"
+    )]
+    fn exit(&self, code: i32) -> Result<(), HostError> {
+        if !self.bridge.is_loading() || self.bridge.ui.mode() == ExtensionMode::Terminal {
+            return Err(HostError::new("use ctx.shutdown() to quit"));
+        }
+        std::process::exit(code)
     }
 
     fn shutdown(&self) -> Result<(), HostError> {

@@ -11,8 +11,8 @@ use pi_config::AgentDir;
 use pi_ext::HostError;
 use pi_protocol::{AgentMessage, Entry, EntryBody, EntryId, SessionHeader, Usage};
 use pi_session::{
-    AccessMode, BranchSummary, NewSession, OpenSession, ProjectedEntry, Session, SessionStore,
-    listing, project_path,
+    AccessMode, BranchSummary, NewSession, OpenSession, ProjectedEntry, Session, SessionError,
+    SessionStore, listing, project_path,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,6 +28,8 @@ use crate::calls::{
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     sessions: HashMap<u64, Session>,
+    /// Sessions that were handed over to agents.
+    live: HashMap<u64, u64>,
     last: u64,
 }
 
@@ -40,6 +42,15 @@ impl OpenSessions {
 
     fn close(&mut self, number: u64) {
         self.sessions.remove(&number);
+        self.live.remove(&number);
+    }
+
+    /// Hands a session over to an agent, through which it is used from then on.
+    pub(crate) fn hand_over(&mut self, number: u64, agent: u64) -> Result<Session, HostError> {
+        let session = self.sessions.remove(&number);
+        let session = session.ok_or_else(|| HostError::new("this session is in use"))?;
+        self.live.insert(number, agent);
+        Ok(session)
     }
 
     fn get(&mut self, number: u64) -> Result<&mut Session, HostError> {
@@ -114,15 +125,22 @@ impl ExtensionBridge {
                 path,
                 session_dir,
                 cwd,
-            } => Session::open(
-                &path,
-                OpenSession {
+            } => {
+                let new_cwd = cwd.clone().unwrap_or_else(|| self.cwd.clone());
+                let options = OpenSession {
                     access: AccessMode::Write,
                     directory: session_dir,
                     cwd,
                     env: self.env.clone(),
-                },
-            ),
+                };
+                match Session::open(&path, options) {
+                    // A session that is written to this path later.
+                    Err(SessionError::Missing { .. }) => {
+                        Session::create_at(&path, &new_cwd, new(None, None))
+                    }
+                    opened => opened,
+                }
+            }
             SessionSpec::Recent { cwd, session_dir } => {
                 let store = self.store(&cwd, session_dir.as_deref());
                 store.continue_recent(&self.env)
@@ -147,6 +165,45 @@ impl ExtensionBridge {
             }
         };
         session.map_err(host_error)
+    }
+}
+
+impl Caller<'_> {
+    fn agent_of(&self, number: u64) -> Option<u64> {
+        lock(&self.bridge.open_sessions).live.get(&number).copied()
+    }
+
+    /// Reads a session that an extension opened.
+    fn read_open<Data>(
+        &self,
+        number: u64,
+        read: impl FnOnce(&Session) -> Result<Data, HostError>,
+    ) -> Result<Data, HostError> {
+        match self.agent_of(number) {
+            Some(agent) => self.agent(agent)?.with(read)?,
+            None => read(lock(&self.bridge.open_sessions).get(number)?),
+        }
+    }
+
+    /// Changes a session that an extension opened.
+    fn change_open<Data>(
+        &self,
+        number: u64,
+        change: impl FnOnce(&mut Session) -> Result<Data, SessionError>,
+    ) -> Result<Data, HostError> {
+        let Some(agent) = self.agent_of(number) else {
+            let mut open = lock(&self.bridge.open_sessions);
+            return change(open.get(number)?).map_err(host_error);
+        };
+        let mut change = Some(change);
+        let mut changed = None;
+        self.agent(agent)?.change(&mut |session| {
+            if let Some(change) = change.take() {
+                changed = Some(change(session)?);
+            }
+            Ok(())
+        })?;
+        changed.ok_or_else(|| HostError::new("the session was not changed"))
     }
 }
 
@@ -204,59 +261,51 @@ impl SessionFileCalls for Caller<'_> {
     }
 
     fn info(&self, session: u64) -> Result<SessionInfo, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        Ok(session::info(open.get(session)?))
+        self.read_open(session, |session| Ok(session::info(session)))
     }
 
     fn cwd(&self, session: u64) -> Result<PathBuf, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        Ok(open.get(session)?.cwd().to_owned())
+        self.read_open(session, |session| Ok(session.cwd().to_owned()))
     }
 
     fn name(&self, session: u64) -> Result<Option<String>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        Ok(open.get(session)?.name().map(str::to_owned))
+        self.read_open(session, |session| Ok(session.name().map(str::to_owned)))
     }
 
     fn header(&self, session: u64) -> Result<SessionHeader, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        Ok(open.get(session)?.header().clone())
+        self.read_open(session, |session| Ok(session.header().clone()))
     }
 
     fn entry(&self, session: u64, id: Option<String>) -> Result<Option<Arc<Entry>>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        session::entry(open.get(session)?, id.as_deref())
+        self.read_open(session, |session| session::entry(session, id.as_deref()))
     }
 
     fn entries(&self, session: u64) -> Result<Vec<Arc<Entry>>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        session::entries(open.get(session)?)
+        self.read_open(session, session::entries)
     }
 
     fn branch(&self, session: u64, from: Option<String>) -> Result<Vec<Arc<Entry>>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        session::branch(open.get(session)?, from)
+        self.read_open(session, |session| session::branch(session, from))
     }
 
     fn label(&self, session: u64, id: Option<String>) -> Result<Option<String>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        Ok(session::label(open.get(session)?, id))
+        self.read_open(session, |session| Ok(session::label(session, id)))
     }
 
     fn context(&self, session: u64) -> Result<FileContext, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        let session = open.get(session)?;
-        let branch = session.current_branch();
-        let projection = branch.projection().map_err(host_error)?;
-        let settings = branch.settings().map_err(host_error)?;
-        Ok(FileContext {
-            messages: projection.messages().cloned().collect(),
-            entries: session::entry_messages(&projection),
-            thinking_level: settings.thinking_level,
-            model: settings.model.map(|model| ContextModelInfo {
-                provider: model.provider,
-                model_id: model.model_id,
-            }),
+        self.read_open(session, |session| {
+            let branch = session.current_branch();
+            let projection = branch.projection().map_err(host_error)?;
+            let settings = branch.settings().map_err(host_error)?;
+            Ok(FileContext {
+                messages: projection.messages().cloned().collect(),
+                entries: session::entry_messages(&projection),
+                thinking_level: settings.thinking_level,
+                model: settings.model.map(|model| ContextModelInfo {
+                    provider: model.provider,
+                    model_id: model.model_id,
+                }),
+            })
         })
     }
 }
@@ -264,20 +313,15 @@ impl SessionFileCalls for Caller<'_> {
 impl SessionWriteCalls for Caller<'_> {
     fn append(&self, session: u64, entry: Value) -> Result<Arc<Entry>, HostError> {
         let body = read_body(entry)?;
-        let mut open = lock(&self.bridge.open_sessions);
-        open.get(session)?.append(body).map_err(host_error)
+        self.change_open(session, |session| session.append(body))
     }
 
     fn append_message(&self, session: u64, message: AgentMessage) -> Result<Arc<Entry>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        open.get(session)?
-            .append_message(message)
-            .map_err(host_error)
+        self.change_open(session, |session| session.append_message(message))
     }
 
     fn set_name(&self, session: u64, name: String) -> Result<Arc<Entry>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        open.get(session)?.set_name(&name).map_err(host_error)
+        self.change_open(session, |session| session.set_name(&name))
     }
 
     fn set_label(
@@ -286,22 +330,21 @@ impl SessionWriteCalls for Caller<'_> {
         target: String,
         label: Option<String>,
     ) -> Result<Arc<Entry>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        let set = open
-            .get(session)?
-            .set_label(&EntryId::from(target), label.as_deref());
-        set.map_err(host_error)
+        let target = EntryId::from(target);
+        self.change_open(session, |session| {
+            session.set_label(&target, label.as_deref())
+        })
     }
 
     fn set_leaf(&self, session: u64, id: String) -> Result<(), HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        let branched = open.get(session)?.branch(&EntryId::from(id));
-        branched.map_err(host_error)
+        self.change_open(session, |session| session.branch(&EntryId::from(id)))
     }
 
     fn reset_leaf(&self, session: u64) -> Result<(), HostError> {
-        lock(&self.bridge.open_sessions).get(session)?.reset_leaf();
-        Ok(())
+        self.change_open(session, |session| {
+            session.reset_leaf();
+            Ok(())
+        })
     }
 
     fn branch_with_summary(
@@ -320,19 +363,16 @@ impl SessionWriteCalls for Caller<'_> {
             from_hook,
         };
         let from = from.map(EntryId::from);
-        let mut open = lock(&self.bridge.open_sessions);
-        let branched = open
-            .get(session)?
-            .branch_with_summary(from.as_ref(), summary);
-        branched.map_err(host_error)
+        self.change_open(session, |session| {
+            session.branch_with_summary(from.as_ref(), summary)
+        })
     }
 
     fn extract_branch(&self, session: u64, leaf: String) -> Result<Option<PathBuf>, HostError> {
-        let mut open = lock(&self.bridge.open_sessions);
-        let session = open.get(session)?;
-        let extracted = session.extract_branch(&EntryId::from(leaf));
-        *session = extracted.map_err(host_error)?;
-        Ok(session.path().map(ToOwned::to_owned))
+        self.change_open(session, |session| {
+            *session = session.extract_branch(&EntryId::from(leaf))?;
+            Ok(session.path().map(ToOwned::to_owned))
+        })
     }
 }
 

@@ -32,6 +32,11 @@ pub(crate) struct ResourceLookup {
     #[serde(default)]
     prompt_templates: Vec<String>,
     #[serde(default)]
+    extensions: Vec<String>,
+    /// Extensions are found only on request.
+    #[serde(default = "yes")]
+    no_extensions: bool,
+    #[serde(default)]
     no_skills: bool,
     #[serde(default)]
     no_prompt_templates: bool,
@@ -40,6 +45,10 @@ pub(crate) struct ResourceLookup {
     system_prompt: Option<String>,
     #[serde(default)]
     append_system_prompt: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// An image and its maximum size.
@@ -228,7 +237,8 @@ impl ExtensionBridge {
             project: settings.project_access(),
             settings,
             flags: ResourceFlags {
-                no_extensions: true,
+                no_extensions: lookup.no_extensions,
+                extensions: lookup.extensions,
                 no_themes: true,
                 skills: lookup.skills,
                 prompt_templates: lookup.prompt_templates,
@@ -242,7 +252,7 @@ impl ExtensionBridge {
         });
         let templates = found.prompt_templates.into_iter();
         let files = found.context_files.into_iter();
-        let problems = found.diagnostics.into_iter();
+        let problems = found.diagnostics.into_iter().chain(found.extension_errors);
         LoadedResources {
             skills: skill_infos(&found.skills),
             prompts: templates
@@ -260,6 +270,7 @@ impl ExtensionBridge {
                     content: file.content,
                 })
                 .collect(),
+            extensions: found.extensions.into_iter().map(|file| file.path).collect(),
             system_prompt: found.system_prompt,
             append_system_prompt: found.append_system_prompt,
             diagnostics: problems

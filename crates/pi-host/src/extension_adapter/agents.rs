@@ -6,17 +6,17 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_core::{ToolOrigin, ToolRegistry};
 use pi_extensions::{
-    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionSession,
-    HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
+    AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, ExtensionOptions,
+    ExtensionSession, HostError, ProgramServices, RunningAgent, ToolRegistration, host_error,
 };
 use pi_protocol::{SessionEvent, UpdateFormat};
 
 use super::registered;
 use crate::host::{Host, HostOptions, TrustFlag};
 use crate::model_choice::ModelFlags;
-use crate::runtime::{SessionOptions, SessionRuntime};
+use crate::runtime::{SessionOptions, SessionRuntime, StartNotification};
 use crate::session::{SessionListener, SessionSubscription};
-use crate::session_choice::SessionChoice;
+use crate::session_choice::{OpenedSession, SessionChoice};
 use crate::toolset::{DefaultTools, ToolListError, ToolSelection, Toolset, ToolsetOptions};
 
 pub(super) struct RuntimeServices;
@@ -80,6 +80,11 @@ impl RunningAgent for RuntimeAgent {
         self.runtime.model_fallback()
     }
 
+    fn notify_start(&self) -> BoxFuture<'static, ()> {
+        let runtime = self.runtime.clone();
+        Box::pin(async move { runtime.notify_session_start().await })
+    }
+
     fn shutdown(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.runtime.shutdown())
     }
@@ -93,8 +98,7 @@ fn split_options(options: AgentOptions) -> Result<(Host, SessionOptions), ToolLi
         ..HostOptions::new(options.agent_dir, options.env)
     });
     let session = match options.session {
-        AgentSessionChoice::Open(file) => SessionChoice::Open(file),
-        AgentSessionChoice::InMemory => SessionChoice::InMemory { id: None },
+        AgentSessionChoice::Opened(session) => SessionChoice::Opened(OpenedSession::new(*session)),
         AgentSessionChoice::New => SessionChoice::New {
             id: None,
             parent: None,
@@ -128,6 +132,11 @@ fn split_options(options: AgentOptions) -> Result<(Host, SessionOptions), ToolLi
         tools: selection,
         tool_sources: vec![Arc::new(ToolRegistry::new(custom.collect()))],
         resources: options.resources,
+        extensions: ExtensionOptions {
+            preloaded: options.extensions,
+            ..ExtensionOptions::default()
+        },
+        session_start: StartNotification::Deferred,
         ..SessionOptions::new(options.cwd)
     };
     Ok((host, options))

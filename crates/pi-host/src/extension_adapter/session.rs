@@ -17,7 +17,7 @@ use pi_protocol::{
     Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
     Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
-use pi_session::Session;
+use pi_session::{Session, SessionError};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
@@ -44,6 +44,13 @@ impl SessionHistory for AgentSession {
 
     fn read(&self, read: &mut dyn FnMut(&Session)) {
         self.history().with_session(read);
+    }
+
+    fn change(
+        &self,
+        change: &mut dyn FnMut(&mut Session) -> Result<(), SessionError>,
+    ) -> Result<(), HostError> {
+        self.history().change(change).map_err(host_error)
     }
 
     fn messages(&self) -> Result<Vec<SharedMessage>, HostError> {

@@ -61,6 +61,15 @@ impl History<'_> {
         read(self.session.0.transcript().session())
     }
 
+    /// Changes the session directly, for extensions that own it. Emits no events.
+    pub(crate) fn change(
+        self,
+        change: &mut dyn FnMut(&mut Session) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let change = |transcript: &mut Transcript| transcript.change(change);
+        self.session.writer().write(change)
+    }
+
     /// Stores extension state in the session.
     pub async fn append_custom_entry(
         self,

@@ -86,6 +86,16 @@ impl Transcript {
         Ok(entry)
     }
 
+    /// Changes the session in a way that the views do not follow.
+    pub(crate) fn change(
+        &mut self,
+        change: &mut dyn FnMut(&mut Session) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let changed = change(&mut self.session);
+        self.forget_views();
+        changed
+    }
+
     /// Appends a message as the entry for its role.
     pub(crate) fn append_message(
         &mut self,

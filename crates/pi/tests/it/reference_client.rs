@@ -40,6 +40,20 @@ pub(crate) fn modules_of(version: &str) -> Option<PathBuf> {
     Some(other.join("node_modules"))
 }
 
+/// Returns the Node that is installed with a version; prints a note if there is none.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+pub(crate) fn node_of(version: &str) -> Option<PathBuf> {
+    let node = modules_of(version)?.join(".bin/node");
+    if !node.exists() {
+        println!("skipped: needs the Node of the TypeScript pi {version}");
+        return None;
+    }
+    Some(node)
+}
+
 fn find_reference() -> Option<ReferenceInstall> {
     let modules = modules()?;
     let install = ReferenceInstall {

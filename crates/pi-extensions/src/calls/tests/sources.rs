@@ -35,6 +35,8 @@ pub(super) fn sources() -> Vec<(String, String)> {
             let calls = imports.any(|line| {
                 let makes_calls = line.contains(" call") || line.contains(" request");
                 (makes_calls && (line.contains("pi:host") || line.contains("pi:pi/callbacks")))
+                    || line.contains("pi:pi/scope")
+                    || line.contains("createEventBus")
                     || line.contains(" register ")
                     || line.contains("pi:pi/tool_operations")
             });

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use pi_config::{AgentDir, ResourceFlags};
+use pi_ext::HostError;
 use pi_protocol::ThinkingLevel;
 use serde::Deserialize;
 
 use super::tool;
-use crate::bridge::ExtensionBridge;
+use crate::agent_extensions::{self, AgentExtensionData};
+use crate::bridge::{ExtensionBridge, lock};
 use crate::control::{AgentDefaultTools, AgentOptions, AgentSessionChoice, AgentTools};
 use crate::jobs::JobCallback;
 use crate::registration::ToolData;
@@ -32,10 +34,11 @@ pub(crate) struct ExtensionAgentOptions {
     no_tools: Option<String>,
     #[serde(default)]
     custom_tools: Vec<ToolData>,
-    session_file: Option<PathBuf>,
+    /// A session that the extension opened.
+    session: Option<u64>,
     session_dir: Option<String>,
     #[serde(default)]
-    is_in_memory: bool,
+    extensions: Vec<AgentExtensionData>,
     #[serde(default)]
     resources: AgentResources,
 }
@@ -55,7 +58,7 @@ struct AgentResources {
 impl From<AgentResources> for ResourceFlags {
     fn from(resources: AgentResources) -> Self {
         Self {
-            // Agents of extensions run without extensions.
+            // The extensions of an agent are those that its creator loaded.
             no_extensions: true,
             no_skills: resources.no_skills,
             skills: resources.skills,
@@ -71,7 +74,20 @@ impl From<AgentResources> for ResourceFlags {
 
 impl ExtensionAgentOptions {
     /// Completes the options with those of the program.
-    pub(super) fn resolve(self, bridge: &ExtensionBridge, callback: &JobCallback) -> AgentOptions {
+    pub(super) fn resolve(
+        self,
+        bridge: &ExtensionBridge,
+        callback: &JobCallback,
+    ) -> Result<AgentOptions, HostError> {
+        let cwd = self.cwd.unwrap_or_else(|| bridge.cwd.clone());
+        let session = match self.session {
+            Some(session) => {
+                let session = lock(&bridge.open_sessions).hand_over(session, self.number)?;
+                AgentSessionChoice::Opened(Box::new(session))
+            }
+            None => AgentSessionChoice::New,
+        };
+        let extensions = agent_extensions::create(bridge, callback, &cwd, self.extensions)?;
         let own = self.custom_tools.iter();
         let own_names = own.clone().map(|tool| tool.name.clone());
         let (allow, defaults) = match (self.tools, self.no_tools.as_deref()) {
@@ -81,20 +97,16 @@ impl ExtensionAgentOptions {
             (allow, Some(_)) => (allow, AgentDefaultTools::NoBuiltin),
             (allow, None) => (allow, AgentDefaultTools::All),
         };
-        AgentOptions {
+        Ok(AgentOptions {
             agent_dir: match self.agent_dir {
                 Some(agent_dir) => AgentDir::at(agent_dir),
                 None => bridge.agent_dir.clone(),
             },
-            cwd: self.cwd.unwrap_or_else(|| bridge.cwd.clone()),
+            cwd,
             env: bridge.env.clone(),
             models: bridge.models.clone(),
             is_trusted: bridge.is_trusted,
-            session: match self.session_file {
-                Some(file) => AgentSessionChoice::Open(file),
-                None if self.is_in_memory => AgentSessionChoice::InMemory,
-                None => AgentSessionChoice::New,
-            },
+            session,
             session_dir: self.session_dir,
             model: self.model.map(|model| (model.provider, model.id)),
             thinking_level: self.thinking_level,
@@ -105,6 +117,7 @@ impl ExtensionAgentOptions {
                 custom: own.map(|data| tool::registered(callback, data)).collect(),
             },
             resources: self.resources.into(),
-        }
+            extensions: Some(extensions),
+        })
     }
 }
