@@ -57,6 +57,11 @@ impl AgentDir {
         self.0.join("mcp-pins.json")
     }
 
+    /// Returns the directory with what MCP servers last offered.
+    pub fn mcp_catalog_dir(&self) -> PathBuf {
+        self.0.join("mcp-catalog")
+    }
+
     /// Returns which MCP servers of `.mcp.json` files the user has accepted.
     pub fn mcp_approvals_file(&self) -> PathBuf {
         self.0.join("mcp-approvals.json")

@@ -45,6 +45,7 @@ mod extension_adapter;
 mod host;
 mod llama_command;
 mod mcp;
+mod mcp_completion;
 mod model_catalog;
 mod model_choice;
 mod model_json;
@@ -70,6 +71,7 @@ pub use host::{
     AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
     TrustResolution, TrustResolver,
 };
+pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{
     ModelChoiceError, ModelFlags, default_model_of_provider, fetch_local_models,

@@ -14,7 +14,7 @@ use pi_extensions::{
 };
 use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
-    McpSession, SessionToolInfo,
+    McpSession, SamplingAnswer, SamplingRequest, SessionToolInfo,
 };
 use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
@@ -25,7 +25,7 @@ use crate::participants::{
     AgentStart, AgentStartChanges, EventHook, InputHook, InputVerdict, LifecycleHook, Participants,
     PromptHook, SessionShutdown, SessionStart, ToolPolicy, UserInput,
 };
-use crate::session::AgentSession;
+use crate::session::{AgentSession, sample_for_server};
 
 const COMMAND: &str = "mcp";
 
@@ -384,6 +384,14 @@ impl McpSession for BoundSession {
     fn statuses_changed(&self, servers: Vec<McpServerStatus>) -> BoxFuture<'static, ()> {
         let session = self.session.clone();
         async move { session.tools().publish_servers(servers).await }.boxed()
+    }
+
+    fn sample(
+        &self,
+        server: &str,
+        request: SamplingRequest,
+    ) -> BoxFuture<'static, Result<SamplingAnswer, String>> {
+        sample_for_server(self.session.clone(), server.to_owned(), request).boxed()
     }
 
     fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>> {

@@ -11,6 +11,7 @@ mod dialog_factory;
 mod display;
 pub(crate) mod display_command;
 mod intents;
+mod mcp_completion;
 pub(crate) mod message;
 mod outcomes;
 mod perform;

@@ -2,6 +2,8 @@
 
 mod handshake;
 mod lists;
+mod modern;
+mod questions;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +17,13 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::error::{INTERNAL_ERROR, METHOD_NOT_FOUND, McpError};
-use crate::json_rpc::{self, ServerMessage};
+use crate::error::{METHOD_NOT_FOUND, McpError};
+use crate::json_rpc::{self, JsonRpcMessage};
 use crate::transport::{Inbox, Transport};
+pub(crate) use handshake::ServerInfo;
 pub(crate) use lists::{ListKind, ListPage};
+use modern::Envelope;
+pub(crate) use modern::{METHOD_HEADER_NAMES, envelope_version};
 
 /// How many replies may wait until the server reads them; further requests of the server are not answered.
 const MAX_WAITING_REPLIES: usize = 256;
@@ -76,6 +81,8 @@ struct ClientState {
     /// Requests of the server that wait for an answer, by the JSON of their IDs.
     asked: Mutex<HashMap<String, CancellationToken>>,
     next_id: AtomicU64,
+    /// What every request carries; `None` if the connection started with a handshake.
+    envelope: Mutex<Option<Envelope>>,
     /// Messages that have no caller and that the server has not read yet.
     waiting_replies: Arc<AtomicUsize>,
     is_closed: AtomicBool,
@@ -103,6 +110,7 @@ impl Client {
             pending: Mutex::default(),
             asked: Mutex::default(),
             next_id: AtomicU64::new(1),
+            envelope: Mutex::default(),
             waiting_replies: Arc::default(),
             is_closed: AtomicBool::new(false),
         });
@@ -133,7 +141,11 @@ impl Client {
         params: Option<Value>,
         options: RequestOptions,
     ) -> Result<Value, McpError> {
-        let result = self.exchange(method, params, options).await;
+        let result = if self.0.has_envelope() {
+            Box::pin(self.request_with_inputs(method, params, options)).await
+        } else {
+            self.exchange(method, params, options).await
+        };
         result.map_err(|error| error.map_text(|text| self.0.transport().redact(text)))
     }
 
@@ -155,10 +167,15 @@ impl Client {
             cancel,
             progress,
         } = options;
-        let params = match &progress {
-            Some(_) => Some(with_progress_token(params, id)),
+        let mut params = match &progress {
+            Some(_) => Some(with_meta(params, "progressToken", id.into())),
             None => params,
         };
+        if method != "initialize"
+            && let Some(envelope) = &*self.0.envelope()
+        {
+            params = Some(envelope.wrap(params));
+        }
         let (sender, mut answer) = oneshot::channel();
         let renewed = Arc::new(Notify::new());
         let entry = PendingRequest {
@@ -190,7 +207,7 @@ impl Client {
         };
         self.0.pending().remove(&id);
         // A handshake cannot be canceled.
-        if method != "initialize" {
+        if method != "initialize" && !self.0.transport().abandon(id) {
             let reason = interruption.to_string();
             let params = json!({"requestId": id, "reason": reason});
             self.0.notify(json_rpc::notification(
@@ -258,52 +275,6 @@ impl ClientState {
         });
     }
 
-    fn asked(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_asked(&self) -> bool {
-        !self.asked().is_empty()
-    }
-
-    /// Answers a request of the server when its answer is known, unless the server withdraws it.
-    fn answer_later(&self, id: &Value, answer: ServerRequestAnswer) {
-        let (key, id) = (id.to_string(), id.clone());
-        let withdrawn = CancellationToken::new();
-        self.asked().insert(key.clone(), withdrawn.clone());
-        let state = self.own.clone();
-        tokio::spawn(async move {
-            let answered = withdrawn.run_until_cancelled(answer).await;
-            let Some(state) = state.upgrade() else {
-                return;
-            };
-            state.asked().remove(&key);
-            // The timeouts of what waited for the answer start again.
-            for request in state.pending().values() {
-                request.renewed.notify_one();
-            }
-            match answered {
-                Some(Ok(result)) => state.notify(json_rpc::response(&id, &result)),
-                Some(Err(McpError::Rpc { code, message })) => {
-                    state.notify(json_rpc::error_response(&id, code, &message));
-                }
-                Some(Err(error)) => {
-                    let text = error.to_string();
-                    state.notify(json_rpc::error_response(&id, INTERNAL_ERROR, &text));
-                }
-                None => {}
-            }
-        });
-    }
-
-    /// The server no longer waits for the answer to a request.
-    fn withdraw(&self, params: &Value) {
-        let id = params.get("requestId").map(Value::to_string);
-        if let Some(asked) = id.and_then(|id| self.asked().remove(&id)) {
-            asked.cancel();
-        }
-    }
-
     /// Fails the pending requests; returns whether the connection was open.
     fn end(&self) -> bool {
         let was_open = !self.is_closed.swap(true, Ordering::AcqRel);
@@ -337,15 +308,15 @@ impl ClientState {
 
 impl Inbox for ClientState {
     fn receive(&self, message: Value) {
-        match ServerMessage::parse(message) {
-            Some(ServerMessage::Response {
+        match JsonRpcMessage::parse(message) {
+            Some(JsonRpcMessage::Response {
                 id: Some(id),
                 outcome,
             }) => self.answer(id, outcome),
-            Some(ServerMessage::Request { id, method, params }) => {
+            Some(JsonRpcMessage::Request { id, method, params }) => {
                 let reply = match method.as_str() {
-                    "ping" => json_rpc::response(&id, &json!({})),
-                    "roots/list" => json_rpc::response(&id, &self.roots),
+                    "ping" => json_rpc::json_rpc_response(&id, &json!({})),
+                    "roots/list" => json_rpc::json_rpc_response(&id, &self.roots),
                     other => match self.observer.requested(other, params) {
                         Some(answer) => return self.answer_later(&id, answer),
                         None => json_rpc::error_response(
@@ -357,7 +328,7 @@ impl Inbox for ClientState {
                 };
                 self.notify(reply);
             }
-            Some(ServerMessage::Notification { method, params }) => {
+            Some(JsonRpcMessage::Notification { method, params }) => {
                 if method == "notifications/cancelled" {
                     self.withdraw(&params);
                 }
@@ -366,7 +337,7 @@ impl Inbox for ClientState {
                 }
                 self.observer.notified(&method, &params);
             }
-            Some(ServerMessage::Response { id: None, .. }) | None => {
+            Some(JsonRpcMessage::Response { id: None, .. }) | None => {
                 tracing::debug!("an MCP server sent an invalid message");
             }
         }
@@ -397,12 +368,16 @@ impl Transport for ClosedTransport {
     }
 }
 
-fn with_progress_token(params: Option<Value>, token: u64) -> Value {
+/// Adds a value to the metadata of a request.
+fn with_meta(params: Option<Value>, key: &str, value: Value) -> Value {
     let mut params = match params {
         Some(Value::Object(params)) => params,
         _ => Map::new(),
     };
-    params.insert("_meta".to_owned(), json!({ "progressToken": token }));
+    let meta = params.entry("_meta").or_insert_with(|| json!({}));
+    if let Value::Object(meta) = meta {
+        meta.insert(key.to_owned(), value);
+    }
     Value::Object(params)
 }
 

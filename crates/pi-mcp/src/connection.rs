@@ -2,12 +2,16 @@
 //! about the server.
 
 mod active_calls;
+mod idle;
+mod lifecycle;
+mod observer;
 mod opening;
+mod requests;
 mod resolution;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -21,12 +25,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{AuthChallenge, McpAuth};
-use crate::client::{
-    Client, ClientObserver, ListKind, ListPage, RequestOptions, ServerRequestAnswer,
-};
-use crate::error::{METHOD_NOT_FOUND, McpError};
+use crate::catalog::McpCatalog;
+use crate::client::{Client, ListKind, RequestOptions};
+use crate::error::McpError;
 use crate::log::McpLog;
 use active_calls::ActiveCalls;
+use idle::Usage;
+pub(crate) use requests::{PageChoice, Repetition};
 
 /// How long to wait before tools are read again that changed while they were read.
 const CHANGE_PAUSE: Duration = Duration::from_millis(250);
@@ -49,6 +54,10 @@ pub struct ConnectionOptions {
     pub variables: InheritedVariables,
     /// Whether a user can answer questions of the server.
     pub has_elicitation: bool,
+    /// Whether the server may use the session's model.
+    pub has_sampling: bool,
+    /// What servers offered when they were used last.
+    pub catalog: McpCatalog,
 }
 
 /// The environment of a child process.
@@ -71,6 +80,7 @@ pub struct ConnectionStatus {
     pub tools: Arc<Vec<DeclaredTool>>,
     pub has_resources: bool,
     pub has_prompts: bool,
+    pub has_completions: bool,
     /// Counts changes of the prompts.
     pub prompts_version: u64,
     pub instructions: Option<String>,
@@ -88,6 +98,7 @@ struct ConnectionState {
     tool_changes: AtomicUsize,
     closing: CancellationToken,
     active: ActiveCalls,
+    usage: Usage,
 }
 
 #[derive(Default)]
@@ -99,24 +110,28 @@ struct LiveClient {
     generation: u64,
 }
 
-/// Whether a request may be sent again after it may have been processed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repetition {
-    /// It only reads.
-    Allowed,
-    Never,
-}
-
 impl McpConnection {
+    /// Creates a connection, which is not open yet. The tools of a lazy server are those it had last.
     pub fn new(options: ConnectionOptions) -> Self {
+        let is_lazy = options.spec.lifecycle.is_lazy;
+        let known = is_lazy
+            .then(|| options.catalog.load(&options.spec))
+            .flatten();
+        let known = known.filter(|known| known.tools.is_some());
+        let state = match known {
+            Some(_) => McpState::Disconnected,
+            None => McpState::Connecting,
+        };
+        let known = known.unwrap_or_default();
         let status = ConnectionStatus {
-            state: McpState::Connecting,
+            state,
             error: None,
-            tools: Arc::default(),
-            has_resources: false,
-            has_prompts: false,
+            tools: Arc::new(known.tools.unwrap_or_default()),
+            has_resources: known.has_resources,
+            has_prompts: known.has_prompts,
+            has_completions: known.has_completions,
             prompts_version: 0,
-            instructions: None,
+            instructions: known.instructions,
         };
         Self(Arc::new(ConnectionState {
             options,
@@ -125,6 +140,7 @@ impl McpConnection {
             tool_changes: AtomicUsize::new(0),
             closing: CancellationToken::new(),
             active: ActiveCalls::default(),
+            usage: Usage::default(),
         }))
     }
 
@@ -146,8 +162,19 @@ impl McpConnection {
         self.0.options.auth.as_ref()?.challenge()
     }
 
+    /// Returns whether a user can answer questions of the server.
+    pub(crate) fn has_elicitation(&self) -> bool {
+        self.0.options.has_elicitation
+    }
+
     pub fn state(&self) -> McpState {
         self.0.status.borrow().state
+    }
+
+    /// Returns whether this is a lazy server that has not been needed yet.
+    pub(crate) fn waits_for_use(&self) -> bool {
+        let live = self.0.live();
+        live.generation == 0 && live.opening.is_none() && self.state() == McpState::Disconnected
     }
 
     /// Returns whether two handles are the same connection.
@@ -232,97 +259,6 @@ impl McpConnection {
         live.opening = Some(opening.clone());
         opening.boxed()
     }
-
-    /// Sends a request, and connects before if needed.
-    pub(crate) async fn request(
-        &self,
-        method: &'static str,
-        params: Value,
-        options: RequestOptions,
-        repetition: Repetition,
-    ) -> Result<Value, McpError> {
-        let send = |client: Client| {
-            let (params, options) = (params.clone(), options.clone());
-            async move { client.request(method, Some(params), options).await }.boxed()
-        };
-        self.run(repetition, send).await
-    }
-
-    /// Returns a page of a list, or all of it. A server without templates has none.
-    pub(crate) async fn list(
-        &self,
-        list: ListKind,
-        page: PageChoice,
-        options: RequestOptions,
-    ) -> Result<ListPage, McpError> {
-        let read = |client: Client| {
-            let (page, options) = (page.clone(), options.clone());
-            async move {
-                let result = match page {
-                    PageChoice::All => {
-                        let items = client.list_all(list, &options).await;
-                        items.map(|items| ListPage {
-                            items,
-                            next_cursor: None,
-                        })
-                    }
-                    PageChoice::One(cursor) => client.list_page(list, cursor, options).await,
-                };
-                match result {
-                    Err(McpError::Rpc { code, .. })
-                        if code == METHOD_NOT_FOUND && list == ListKind::ResourceTemplates =>
-                    {
-                        Ok(ListPage::default())
-                    }
-                    other => other,
-                }
-            }
-            .boxed()
-        };
-        self.run(Repetition::Allowed, read).await
-    }
-
-    async fn run<Answer>(
-        &self,
-        repetition: Repetition,
-        operation: impl Fn(Client) -> BoxFuture<'static, Result<Answer, McpError>>,
-    ) -> Result<Answer, McpError> {
-        let mut is_first = true;
-        loop {
-            let client = self.client().await?;
-            let error = match operation(client.clone()).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error,
-            };
-            let may_repeat = std::mem::take(&mut is_first);
-            match error {
-                McpError::SessionExpired if may_repeat => {
-                    // Other calls of this client get the same error and repeat, too, so it is not closed.
-                    self.0.detach(&client);
-                }
-                McpError::Http { .. }
-                    if may_repeat && repetition == Repetition::Allowed && error.is_transient() =>
-                {
-                    tokio::time::sleep(RETRY_DELAYS[0]).await;
-                }
-                McpError::Unauthorized if self.0.options.auth.is_some() => {
-                    self.0.detach(&client);
-                    client.close().await;
-                    self.0.set_state(McpState::NeedsAuth, None);
-                    return Err(self.0.sign_in_needed());
-                }
-                error => return Err(error),
-            }
-        }
-    }
-}
-
-/// Which part of a list to read.
-#[derive(Debug, Clone)]
-pub(crate) enum PageChoice {
-    All,
-    /// The page at a cursor, or the first.
-    One(Option<String>),
 }
 
 impl ConnectionState {
@@ -429,44 +365,6 @@ impl ConnectionState {
             text.push_str(&output);
         }
         self.set_state(McpState::Disconnected, Some(text));
-    }
-}
-
-struct ConnectionObserver {
-    connection: Weak<ConnectionState>,
-    generation: u64,
-}
-
-impl ClientObserver for ConnectionObserver {
-    fn notified(&self, method: &str, params: &Value) {
-        let Some(connection) = self.connection.upgrade() else {
-            return;
-        };
-        match method {
-            "notifications/message" => {
-                let ConnectionOptions { spec, log, .. } = &connection.options;
-                log.write(&spec.name, params);
-            }
-            "notifications/prompts/list_changed" => {
-                let change = |status: &mut ConnectionStatus| status.prompts_version += 1;
-                connection.status.send_modify(change);
-            }
-            "notifications/tools/list_changed" => {
-                tokio::spawn(connection.follow_tools(self.generation));
-            }
-            _ => {}
-        }
-    }
-
-    fn requested(&self, method: &str, params: Value) -> Option<ServerRequestAnswer> {
-        let connection = self.connection.upgrade()?;
-        connection.answer_request(method, params)
-    }
-
-    fn connection_lost(&self) {
-        if let Some(connection) = self.connection.upgrade() {
-            connection.connection_lost(self.generation);
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use pi_http::HttpClient;
 use pi_protocol::{McpScope, McpTransport};
 
 use crate::auth::McpAuth;
+use crate::catalog::McpCatalog;
 use crate::connection::{ConnectionOptions, InheritedVariables, McpConnection};
 use crate::log::McpLog;
 use crate::oauth::{OAuthSession, ProviderAuth};
@@ -69,6 +70,8 @@ impl McpConnector {
                 McpScope::Global | McpScope::Extension => InheritedVariables::All,
             },
             has_elicitation: false,
+            has_sampling: server.spec.lifecycle.has_sampling && server.scope == McpScope::Global,
+            catalog: McpCatalog::new(&self.agent_dir),
         }
     }
 

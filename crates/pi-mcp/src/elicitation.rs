@@ -26,6 +26,10 @@ const ANSWER: &str = "Answer";
 const ACCEPT: &str = "Accept";
 const OPEN: &str = "Open the page in the browser";
 const DECLINE: &str = "Decline";
+const CONTINUE: &str = "Continue";
+
+/// More pages are not opened for one call.
+const MAX_PAGES: usize = 5;
 
 /// Asks the user and returns the result of `elicitation/create`.
 pub(crate) async fn elicit(
@@ -50,6 +54,7 @@ fn invalid(message: impl Into<String>) -> McpError {
     McpError::Rpc {
         code: INVALID_PARAMS,
         message: message.into(),
+        data: Value::Null,
     }
 }
 
@@ -138,6 +143,32 @@ async fn elicit_page(
         Some(_) => Ok(declined()),
         None => Ok(canceled()),
     }
+}
+
+/// Lets the user visit the pages that a server requires before a call; returns whether the call may be repeated.
+pub(crate) async fn visit_required_pages(
+    session: &dyn McpSession,
+    server: &str,
+    data: &Value,
+) -> bool {
+    let pages = data.get("elicitations").and_then(Value::as_array);
+    let pages = pages.filter(|pages| (1..=MAX_PAGES).contains(&pages.len()));
+    let Some(pages) = pages else {
+        return false;
+    };
+    for page in pages {
+        let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
+        let message: String = text("message").chars().take(MAX_MESSAGE).collect();
+        let visited = elicit_page(session, server, &message, page.get("url")).await;
+        if !visited.is_ok_and(|answer| answer == json!({"action": "accept"})) {
+            return false;
+        }
+    }
+    let title = format!(
+        "MCP server \"{server}\" waits for the page that was opened. Finish there, then continue."
+    );
+    let options = vec![CONTINUE.to_owned(), DECLINE.to_owned()];
+    session.select(title, options).await.as_deref() == Some(CONTINUE)
 }
 
 #[cfg(test)]

@@ -9,7 +9,12 @@ use thiserror::Error;
 pub enum McpError {
     /// The server rejected the request.
     #[error("{message}")]
-    Rpc { code: i64, message: String },
+    Rpc {
+        code: i64,
+        message: String,
+        /// What the server adds, or null.
+        data: serde_json::Value,
+    },
     #[error("the connection to the MCP server is closed")]
     Closed,
     #[error("the MCP server did not respond within {} s", .0.as_secs_f64())]
@@ -42,6 +47,15 @@ pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The server failed.
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
+/// The server does not support the version of the protocol; `data.supported` lists those it supports.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// The codes that only servers of 2026-07-28 and later use.
+pub(crate) const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERSION..=-32020;
+
+/// The user must visit pages before the request can succeed; `data.elicitations` lists them.
+pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
+
 impl McpError {
     /// Whether another attempt may succeed.
     pub(crate) fn is_transient(&self) -> bool {
@@ -55,9 +69,14 @@ impl McpError {
     /// Changes the text of the server that an error contains.
     pub(crate) fn map_text(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Rpc { code, message } => Self::Rpc {
+            Self::Rpc {
+                code,
+                message,
+                data,
+            } => Self::Rpc {
                 code,
                 message: change(message),
+                data,
             },
             Self::Http { status, message } => Self::Http {
                 status,

@@ -1,14 +1,17 @@
 //! Servers with streamable HTTP: every message is a request; responses and messages of the server arrive as JSON or as
 //! event streams, which are resumed if they break.
 
+mod modern;
+mod response;
 mod stream;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use pi_env::Env;
 use pi_http::{HttpClient, KnownSecrets, Route, send_error, user_agent};
@@ -19,10 +22,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
 
-use crate::auth::{AuthChallenge, McpAuth, RejectedToken};
+use crate::auth::{McpAuth, RejectedToken};
+use crate::client::envelope_version;
 use crate::error::McpError;
 use crate::secrets::secret_in;
 use crate::transport::{MAX_MESSAGE_BYTES, Transport, WeakInbox};
+use modern::{add_modern_headers, rpc_error};
+pub(crate) use response::read_limited;
+use response::{challenge_of, content_type, failure_text, read_start};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -32,11 +39,6 @@ const EVENT_STREAM: &str = "text/event-stream";
 
 /// Limit for the end of a session.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How much of an error response is shown.
-const SHOWN_BODY_CHARS: usize = 500;
-
-const READ_BODY_BYTES: usize = 8 << 10;
 
 /// A server and how to reach it.
 pub(crate) struct HttpTarget {
@@ -57,6 +59,8 @@ struct HttpState {
     closing: CancellationToken,
     /// Streams that are being read.
     tasks: TaskTracker,
+    /// Requests that are canceled by closing their responses.
+    cancelable: Mutex<HashMap<u64, CancellationToken>>,
 }
 
 #[derive(Default)]
@@ -68,6 +72,13 @@ struct HttpSession {
     has_stream: bool,
 }
 
+/// What is left of an exchange after its response has started.
+enum Exchange {
+    Ended,
+    /// The response is being read.
+    Streaming,
+}
+
 impl HttpTransport {
     pub(crate) fn new(target: HttpTarget, inbox: WeakInbox) -> Self {
         Self(Arc::new(HttpState {
@@ -76,6 +87,7 @@ impl HttpTransport {
             session: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            cancelable: Mutex::default(),
         }))
     }
 }
@@ -83,12 +95,30 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     fn send(&self, message: Value) -> BoxFuture<'static, Result<(), McpError>> {
         let state = Arc::clone(&self.0);
+        let canceled = state.track(&message);
+        let id = message.get("id").and_then(Value::as_u64);
         async move {
-            let closing = state.closing.clone();
-            let result = closing.run_until_cancelled(state.post(message)).await;
-            result.unwrap_or(Err(McpError::Closed))
+            let posting = Arc::clone(&state).post(message, canceled.clone());
+            let result = canceled.run_until_cancelled(posting).await;
+            match result.unwrap_or(Err(McpError::Closed)) {
+                Ok(Exchange::Streaming) => Ok(()),
+                ended => {
+                    id.and_then(|id| state.cancelable().remove(&id));
+                    ended.map(|_| ())
+                }
+            }
         }
         .boxed()
+    }
+
+    fn abandon(&self, request: u64) -> bool {
+        match self.0.cancelable().remove(&request) {
+            Some(canceled) => {
+                canceled.cancel();
+                true
+            }
+            None => false,
+        }
     }
 
     fn redact(&self, text: String) -> String {
@@ -124,6 +154,21 @@ impl HttpState {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn cancelable(&self) -> MutexGuard<'_, HashMap<u64, CancellationToken>> {
+        let requests = self.cancelable.lock();
+        requests.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what ends the exchange of a message. A request without a handshake is canceled by closing its response.
+    fn track(&self, message: &Value) -> CancellationToken {
+        let canceled = self.closing.child_token();
+        let id = message.get("id").and_then(Value::as_u64);
+        if let Some(id) = id.filter(|_| envelope_version(message).is_some()) {
+            self.cancelable().insert(id, canceled.clone());
+        }
+        canceled
+    }
+
     /// Removes the credentials of the server.
     fn redact(&self, text: String) -> String {
         let HttpTarget { url, headers, .. } = &self.target;
@@ -142,7 +187,11 @@ impl HttpState {
     }
 
     /// Sends a message and receives the response to a request.
-    async fn post(self: Arc<Self>, message: Value) -> Result<(), McpError> {
+    async fn post(
+        self: Arc<Self>,
+        message: Value,
+        canceled: CancellationToken,
+    ) -> Result<Exchange, McpError> {
         let method = message.get("method").and_then(Value::as_str);
         let request_id = message.get("id").filter(|_| method.is_some()).cloned();
         let is_initialized = method == Some("notifications/initialized");
@@ -151,14 +200,19 @@ impl HttpState {
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         headers.insert(ACCEPT, accept);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let is_modern = add_modern_headers(&mut headers, &message);
+        if is_initialized {
+            // The message stream is opened next, and the server may still be busy with this connection.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         let body = message.to_string();
         let response = self.authorized(Method::POST, headers, Some(body)).await?;
-        let response = self.checked(response).await?;
+        let response = self.checked(response, is_modern).await?;
         let Some(request_id) = request_id else {
             if is_initialized {
                 self.start_stream();
             }
-            return Ok(());
+            return Ok(Exchange::Ended);
         };
         let status = response.status().as_u16();
         if matches!(status, 202 | 204) {
@@ -176,12 +230,17 @@ impl HttpState {
                     Value::Array(messages) => messages.into_iter().for_each(|it| self.receive(it)),
                     message => self.receive(message),
                 }
-                Ok(())
+                Ok(Exchange::Ended)
             }
             EVENT_STREAM => {
                 let state = Arc::clone(&self);
-                self.spawn(async move { state.read_response(response, request_id).await });
-                Ok(())
+                self.spawn(async move {
+                    let id = request_id.as_u64();
+                    let reading = state.read_response(response, request_id);
+                    canceled.run_until_cancelled(reading).await;
+                    id.and_then(|id| state.cancelable().remove(&id));
+                });
+                Ok(Exchange::Streaming)
             }
             other => Err(McpError::Http {
                 status,
@@ -293,8 +352,9 @@ impl HttpState {
         headers
     }
 
-    /// Returns a successful response, and remembers the session it belongs to.
-    async fn checked(&self, response: Response) -> Result<Response, McpError> {
+    /// Returns a successful response, and remembers the session it belongs to. Servers of 2026-07-28 send errors of requests
+    /// with the status of an error.
+    async fn checked(&self, response: Response, is_modern: bool) -> Result<Response, McpError> {
         let status = response.status().as_u16();
         if response.status().is_success() {
             if let Some(id) = response.headers().get(SESSION_ID) {
@@ -309,6 +369,9 @@ impl HttpState {
             _ => {
                 // Before it is cut, which could leave a part of a credential.
                 let body = self.redact(read_start(response).await);
+                if let Some(error) = rpc_error(status, &body, is_modern) {
+                    return Err(error);
+                }
                 Err(McpError::Http {
                     status,
                     message: failure_text(status, &body),
@@ -325,93 +388,5 @@ impl HttpState {
         if let Err(error) = ended {
             tracing::debug!(%error, "cannot end the session of an MCP server");
         }
-    }
-}
-
-/// Returns the type of a body without its parameters.
-fn content_type(response: &Response) -> String {
-    let kind = response.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default();
-    kind.trim().to_ascii_lowercase()
-}
-
-/// Returns what the server asks for if it rejects a request for lack of a credential.
-fn challenge_of(response: &Response) -> Option<AuthChallenge> {
-    let header = response.headers().get(WWW_AUTHENTICATE);
-    let header = header.and_then(|header| header.to_str().ok());
-    let challenge = header.map(AuthChallenge::parse).unwrap_or_default();
-    match response.status().as_u16() {
-        401 => Some(challenge),
-        403 if challenge.is_insufficient_scope => Some(challenge),
-        _ => None,
-    }
-}
-
-fn failure_text(status: u16, body: &str) -> String {
-    let body = body.trim();
-    let mut text = format!("the MCP server responded with status {status}");
-    if !body.is_empty() {
-        text.push_str(": ");
-        text.extend(body.chars().take(SHOWN_BODY_CHARS));
-        if body.chars().nth(SHOWN_BODY_CHARS).is_some() {
-            text.push('…');
-        }
-    }
-    text
-}
-
-/// Reads the start of an error response.
-async fn read_start(mut response: Response) -> String {
-    let mut body = Vec::new();
-    while body.len() < READ_BODY_BYTES {
-        match response.chunk().await {
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) | Err(_) => break,
-        }
-    }
-    body.truncate(READ_BODY_BYTES);
-    String::from_utf8_lossy(&body).into_owned()
-}
-
-/// Reads a body that must not be longer than a limit.
-pub(crate) async fn read_limited(
-    mut response: Response,
-    route: &Route,
-    limit: usize,
-) -> Result<Vec<u8>, McpError> {
-    let mut body = Vec::new();
-    loop {
-        let chunk = response.chunk().await;
-        let chunk =
-            chunk.map_err(|error| McpError::Network(pi_http::read_error(error, route).message))?;
-        let Some(chunk) = chunk else {
-            return Ok(body);
-        };
-        body.extend_from_slice(&chunk);
-        if body.len() > limit {
-            return Err(McpError::protocol(format!(
-                "{route} sent more than {} MiB",
-                limit >> 20
-            )));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    #[test]
-    fn error_responses_are_shortened() {
-        assert_eq!(
-            failure_text(500, " "),
-            "the MCP server responded with status 500"
-        );
-        let text = failure_text(500, &"é".repeat(600));
-        assert!(text.ends_with("é…"));
-        assert!(text.chars().count() < 600);
     }
 }

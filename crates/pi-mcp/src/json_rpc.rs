@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::McpError;
 
-/// A message of the server.
+/// A message of JSON-RPC 2.0.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ServerMessage {
+pub enum JsonRpcMessage {
     Request {
         id: Value,
         method: String,
@@ -23,9 +23,9 @@ pub(crate) enum ServerMessage {
     },
 }
 
-impl ServerMessage {
+impl JsonRpcMessage {
     /// Parses a message; `None` if it is not one.
-    pub(crate) fn parse(message: Value) -> Option<Self> {
+    pub fn parse(message: Value) -> Option<Self> {
         let Value::Object(mut message) = message else {
             return None;
         };
@@ -55,12 +55,18 @@ impl ServerMessage {
 fn outcome(message: &mut Map<String, Value>) -> Option<Result<Value, McpError>> {
     match (message.shift_remove("result"), message.get("error")) {
         (Some(result), None) => Some(Ok(result)),
-        (None, Some(error)) => Some(Err(McpError::Rpc {
-            code: error.get("code")?.as_i64()?,
-            message: error.get("message")?.as_str()?.to_owned(),
-        })),
+        (None, Some(error)) => Some(Err(parse_error(error)?)),
         _ => None,
     }
+}
+
+/// Parses the error of a response.
+pub(crate) fn parse_error(error: &Value) -> Option<McpError> {
+    Some(McpError::Rpc {
+        code: error.get("code")?.as_i64()?,
+        message: error.get("message")?.as_str()?.to_owned(),
+        data: error.get("data").cloned().unwrap_or_default(),
+    })
 }
 
 pub(crate) fn request(id: u64, method: &str, params: Option<Value>) -> Value {
@@ -75,12 +81,22 @@ pub(crate) fn notification(method: &str, params: Option<Value>) -> Value {
     message
 }
 
-pub(crate) fn response(id: &Value, result: &Value) -> Value {
+/// Returns the response to a request.
+pub fn json_rpc_response(id: &Value, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
 pub(crate) fn error_response(id: &Value, code: i64, text: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
+    json_rpc_error(id, code, text, &Value::Null)
+}
+
+/// Returns the response to a request that failed; null is no data.
+pub fn json_rpc_error(id: &Value, code: i64, text: &str, data: &Value) -> Value {
+    let mut error = json!({"code": code, "message": text});
+    if !data.is_null() {
+        put(&mut error, "data", Some(data.clone()));
+    }
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
 }
 
 fn put(message: &mut Value, key: &str, value: Option<Value>) {
@@ -99,32 +115,33 @@ mod tests {
     fn messages_are_classified() {
         let request = json!({"jsonrpc": "2.0", "id": "a", "method": "ping"});
         assert!(matches!(
-            ServerMessage::parse(request),
-            Some(ServerMessage::Request { .. })
+            JsonRpcMessage::parse(request),
+            Some(JsonRpcMessage::Request { .. })
         ));
         let notification = json!({"jsonrpc": "2.0", "method": "x", "params": {"a": 1}});
         assert_eq!(
-            ServerMessage::parse(notification),
-            Some(ServerMessage::Notification {
+            JsonRpcMessage::parse(notification),
+            Some(JsonRpcMessage::Notification {
                 method: "x".to_owned(),
                 params: json!({"a": 1})
             })
         );
         let error = json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -1, "message": "no"}});
         assert_eq!(
-            ServerMessage::parse(error),
-            Some(ServerMessage::Response {
+            JsonRpcMessage::parse(error),
+            Some(JsonRpcMessage::Response {
                 id: Some(7),
                 outcome: Err(McpError::Rpc {
                     code: -1,
-                    message: "no".to_owned()
+                    message: "no".to_owned(),
+                    data: Value::Null,
                 })
             })
         );
         let null = json!({"jsonrpc": "2.0", "id": 7, "result": null});
         assert!(matches!(
-            ServerMessage::parse(null),
-            Some(ServerMessage::Response {
+            JsonRpcMessage::parse(null),
+            Some(JsonRpcMessage::Response {
                 outcome: Ok(Value::Null),
                 ..
             })
@@ -143,7 +160,7 @@ mod tests {
             json!({"jsonrpc": "2.0", "id": 1, "error": "no"}),
             json!({"jsonrpc": "2.0", "method": 1}),
         ] {
-            assert_eq!(ServerMessage::parse(value.clone()), None, "{value}");
+            assert_eq!(JsonRpcMessage::parse(value.clone()), None, "{value}");
         }
     }
 }

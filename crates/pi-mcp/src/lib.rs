@@ -17,7 +17,10 @@
 //! ```
 
 mod auth;
+mod catalog;
 mod client;
+mod completion;
+mod conformance;
 mod connection;
 mod connector;
 mod content;
@@ -34,6 +37,7 @@ mod pins;
 mod pool;
 mod prompts;
 mod resources;
+mod sampling;
 mod secrets;
 mod servers;
 mod sign_in;
@@ -44,16 +48,21 @@ mod tool;
 mod transport;
 
 pub use auth::{AuthChallenge, McpAuth, RejectedToken};
+pub use catalog::McpCatalog;
+pub use completion::McpSuggestions;
+pub use conformance::run_conformance_scenario;
 pub use connection::{
     ConnectionOptions, ConnectionStatus, DeclaredTool, InheritedVariables, McpConnection,
 };
 pub use connector::McpConnector;
 pub use error::McpError;
+pub use json_rpc::{JsonRpcMessage, json_rpc_error, json_rpc_response};
 pub use log::McpLog;
 pub use oauth::{OAuthSession, SignInError, SignInPrompt};
 pub use pins::{McpPins, PinChange, describe_changes};
 pub use pool::McpPool;
 pub use prompts::{McpInput, McpPrompt, McpPromptArgument};
+pub use sampling::{SampledMessage, SamplingAnswer, SamplingRequest};
 pub use servers::{
     ExtensionServer, MCP_SERVERS_SECTION, McpChange, McpCompletion, McpNoticeLevel, McpServers,
     McpServersOptions, McpSession, SessionToolInfo, server_status,

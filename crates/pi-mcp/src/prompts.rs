@@ -11,7 +11,7 @@ use crate::content::prompt_blocks;
 use crate::servers::{McpServers, ServersState};
 
 /// How commands of prompts start, without the slash.
-const COMMAND_PREFIX: &str = "mcp:";
+pub(crate) const COMMAND_PREFIX: &str = "mcp:";
 
 /// More prompts of one server are not listed.
 const MAX_PROMPTS: usize = 1_000;

@@ -10,12 +10,13 @@ mod reach;
 mod registered;
 mod report;
 mod section;
+mod session;
 mod tools;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use pi_auth::CommandCache;
 use pi_config::{AgentDir, ConfiguredMcpServer, McpConfig, McpConfigFiles, load_mcp_config};
 use pi_core::{ReachedTools, ToolRegistry};
@@ -23,10 +24,10 @@ use pi_env::Env;
 use pi_http::HttpClient;
 use pi_protocol::settings::{DotMcpJson, McpPinning};
 use pi_protocol::{McpServerSpec, McpServerStatus, ProjectAccess};
-use secrecy::SecretString;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
+use crate::completion::KnownResources;
 use crate::connection::McpConnection;
 use crate::connector::McpConnector;
 use crate::pins::McpPins;
@@ -39,6 +40,7 @@ use tools::ToolState;
 pub use manage::McpChange;
 pub use report::server_status;
 pub use section::MCP_SERVERS_SECTION;
+pub use session::{ExtensionServer, McpNoticeLevel, McpSession, SessionToolInfo};
 
 /// What the servers of a session use.
 pub struct McpServersOptions {
@@ -57,61 +59,6 @@ pub struct McpServersOptions {
     pub config_files: Vec<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum McpNoticeLevel {
-    Info,
-    Warning,
-    Error,
-}
-
-/// A tool of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionToolInfo {
-    pub name: String,
-    /// Whether it calls or loads other tools.
-    pub reaches_tools: bool,
-}
-
-/// A server that an extension registered.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExtensionServer {
-    pub spec: McpServerSpec,
-    pub extension: String,
-}
-
-/// The session, as the servers see it.
-pub trait McpSession: Send + Sync {
-    fn tools(&self) -> Vec<SessionToolInfo>;
-
-    fn active_tools(&self) -> Vec<String>;
-
-    fn set_active_tools(&self, names: &[String]);
-
-    /// Returns the servers that extensions have registered.
-    fn extension_servers(&self) -> Vec<ExtensionServer>;
-
-    /// Shows a message to the user.
-    fn notify(&self, level: McpNoticeLevel, message: String) -> BoxFuture<'static, ()>;
-
-    /// Lets the user choose an option.
-    fn select(&self, title: String, options: Vec<String>) -> BoxFuture<'static, Option<String>>;
-
-    /// Asks for a text. Dropping the result closes the dialog.
-    fn input(&self, title: String, placeholder: String) -> BoxFuture<'static, Option<String>>;
-
-    /// Whether a user can respond to dialogs.
-    fn has_user(&self) -> bool;
-
-    /// Whether the user sees a screen with menus.
-    fn has_screen(&self) -> bool;
-
-    /// Publishes the state of all servers.
-    fn statuses_changed(&self, servers: Vec<McpServerStatus>) -> BoxFuture<'static, ()>;
-
-    /// Returns the current token of a provider.
-    fn provider_token(&self, provider: &str) -> BoxFuture<'static, Option<SecretString>>;
-}
-
 /// The servers of a session. Clones share them.
 #[derive(Clone)]
 pub struct McpServers(pub(crate) Arc<ServersState>);
@@ -125,6 +72,7 @@ pub(crate) struct ServersState {
     /// Changes with everything that is shown about the servers.
     changes: watch::Sender<u64>,
     tasks: TaskTracker,
+    pub(crate) resources: KnownResources,
 }
 
 #[derive(Default)]
@@ -229,6 +177,7 @@ impl McpServers {
             inner: Mutex::default(),
             changes: watch::Sender::new(0),
             tasks: TaskTracker::new(),
+            resources: KnownResources::default(),
         }))
     }
 

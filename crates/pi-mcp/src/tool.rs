@@ -1,6 +1,8 @@
 //! The tools of servers as tools of a session.
 
-use std::sync::Weak;
+mod schema;
+
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use pi_core::{
@@ -9,12 +11,15 @@ use pi_core::{
 };
 use pi_protocol::json::JsonObject;
 use pi_protocol::{McpExposure, Tool as ToolDeclaration, ToolOutput};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::client::RequestOptions;
 use crate::connection::{DeclaredTool, Repetition, call_params};
 use crate::content;
+use crate::elicitation;
+use crate::error::{McpError, URL_ELICITATION_REQUIRED};
 use crate::servers::ServersState;
+use schema::{parameters, result_schema};
 
 /// Hints about the effects of a tool.
 const HINTS: [&str; 4] = [
@@ -94,14 +99,11 @@ pub(crate) fn registered(tool: &DeclaredTool, options: ServerToolOptions<'_>) ->
             extra: JsonObject::new(),
         },
     };
-    extension_tool(std::sync::Arc::new(tool), metadata)
+    extension_tool(Arc::new(tool), metadata)
 }
 
 /// Returns the registration of a tool of this extension.
-pub(crate) fn extension_tool(
-    tool: std::sync::Arc<dyn Tool>,
-    metadata: ToolMetadata,
-) -> RegisteredTool {
+pub(crate) fn extension_tool(tool: Arc<dyn Tool>, metadata: ToolMetadata) -> RegisteredTool {
     RegisteredTool {
         tool,
         origin: ToolOrigin::Extension,
@@ -119,97 +121,6 @@ pub(crate) fn extension_tool(
 pub(crate) fn hidden(mut tool: RegisteredTool) -> RegisteredTool {
     tool.metadata.exposure = ToolExposure::Hidden;
     tool
-}
-
-/// Providers need an object with properties; servers may omit both.
-fn parameters(schema: Option<&Value>) -> Value {
-    let mut schema = match schema {
-        Some(Value::Object(schema)) => schema.clone(),
-        _ => Map::new(),
-    };
-    if schema.get("type").is_none_or(Value::is_null) {
-        schema.insert("type".to_owned(), "object".into());
-    }
-    if !schema.contains_key("properties") {
-        schema.insert("properties".to_owned(), json!({}));
-    }
-    Value::Object(schema)
-}
-
-/// Returns the schema of what scripts receive: the result of the call, with the tool's own schema for its structured content.
-fn result_schema(structured: Option<&Value>) -> Value {
-    let structured = structured.map_or_else(
-        || json!({}),
-        |schema| relocated(schema, "#/properties/structuredContent", 0),
-    );
-    json!({
-        "type": "object",
-        "properties": {
-            "content": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "type": {"enum": ["text", "image", "audio", "resource_link", "resource"]},
-                        "text": {"type": "string"},
-                        "data": {"type": "string"},
-                        "mimeType": {"type": "string"},
-                    },
-                    "required": ["type"],
-                    "additionalProperties": true,
-                },
-            },
-            "structuredContent": structured,
-            "isError": {"type": "boolean"},
-        },
-        "required": ["content"],
-        "additionalProperties": true,
-    })
-}
-
-/// Deeper schemas are not followed.
-const MAX_SCHEMA_DEPTH: usize = 64;
-
-/// Returns a schema as a part of another one: references within it still find their targets.
-fn relocated(schema: &Value, pointer: &str, depth: usize) -> Value {
-    if depth > MAX_SCHEMA_DEPTH {
-        return json!({});
-    }
-    match schema {
-        Value::Array(items) => {
-            let items = items.iter();
-            items
-                .map(|item| relocated(item, pointer, depth + 1))
-                .collect()
-        }
-        Value::Object(entries) => {
-            let entries = entries.iter().map(|(key, value)| {
-                let value = match (key.as_str(), value) {
-                    ("$ref", Value::String(target)) => match target.strip_prefix('#') {
-                        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-                            format!("{pointer}{rest}").into()
-                        }
-                        _ => value.clone(),
-                    },
-                    ("const" | "enum" | "default" | "examples", _) => value.clone(),
-                    (
-                        "properties" | "patternProperties" | "dependentSchemas" | "dependencies"
-                        | "$defs" | "definitions",
-                        Value::Object(named),
-                    ) => {
-                        let named = named.iter().map(|(name, schema)| {
-                            (name.clone(), relocated(schema, pointer, depth + 1))
-                        });
-                        Value::Object(named.collect())
-                    }
-                    _ => relocated(value, pointer, depth + 1),
-                };
-                (key.clone(), value)
-            });
-            Value::Object(entries.collect())
-        }
-        other => other.clone(),
-    }
 }
 
 impl Tool for ServerTool {
@@ -249,17 +160,28 @@ impl ServerTool {
         let options = RequestOptions {
             timeout: connection.spec().timeout,
             cancel: cx.cancel.clone(),
-            progress: Some(std::sync::Arc::new(progress)),
+            progress: Some(Arc::new(progress)),
         };
         let params = call_params(tool, &arguments);
-        let _active = match servers.session() {
-            Some(session) => Some(connection.begin_call(session).await),
+        let session = servers.session();
+        let _active = match &session {
+            Some(session) => Some(connection.begin_call(Arc::clone(session)).await),
             None => None,
         };
-        let result = connection
-            .request("tools/call", params, options, Repetition::Never)
-            .await
-            .map_err(|error| ToolError::new(error.to_string()))?;
+        let call = || {
+            let (params, options) = (params.clone(), options.clone());
+            connection.request("tools/call", params, options, Repetition::Never)
+        };
+        let mut result = call().await;
+        if let (Some(data), Some(session)) = (required_pages(&result), &session)
+            && connection.has_elicitation()
+        {
+            let visiting = elicitation::visit_required_pages(&**session, server, data);
+            if cx.cancel.run_until_cancelled(visiting).await == Some(true) {
+                result = call().await;
+            }
+        }
+        let result = result.map_err(|error| ToolError::new(error.to_string()))?;
         let links = servers.linked_resources(server);
         let warning = self.schema_warning(&result);
         if let Some(warning) = &warning {
@@ -272,6 +194,14 @@ impl ServerTool {
             details.insert("warning".to_owned(), warning.into());
         }
         Ok(output)
+    }
+}
+
+/// Returns the pages that a user must visit before a call can succeed.
+fn required_pages(result: &Result<Value, McpError>) -> Option<&Value> {
+    match result {
+        Err(McpError::Rpc { code, data, .. }) if *code == URL_ELICITATION_REQUIRED => Some(data),
+        _ => None,
     }
 }
 
@@ -322,6 +252,7 @@ fn progress_text(params: &Map<String, Value>) -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+    use serde_json::json;
 
     use super::*;
 
@@ -376,35 +307,6 @@ mod tests {
         let hints = tool.metadata.annotations.clone().map(Value::Object);
         assert_eq!(hints, Some(json!({"readOnlyHint": true})));
         assert_eq!(hidden(tool).metadata.exposure, ToolExposure::Hidden);
-    }
-
-    #[test]
-    fn references_in_output_schemas_stay_valid() {
-        let schema = json!({
-            "$defs": {"a": {"type": "string"}},
-            "properties": {"$ref": {"$ref": "#/$defs/a"}, "x": {"$ref": "#"}},
-            "enum": [{"$ref": "#/kept"}],
-        });
-        let result = result_schema(Some(&schema));
-        let structured = &result["properties"]["structuredContent"];
-        assert_eq!(
-            structured["properties"]["$ref"]["$ref"],
-            json!("#/properties/structuredContent/$defs/a")
-        );
-        assert_eq!(
-            structured["properties"]["x"]["$ref"],
-            json!("#/properties/structuredContent")
-        );
-        assert_eq!(structured["enum"][0]["$ref"], json!("#/kept"));
-    }
-
-    #[test]
-    fn a_deep_schema_is_cut() {
-        let mut schema = json!({});
-        for _ in 0..1_000 {
-            schema = json!({ "items": schema });
-        }
-        assert!(result_schema(Some(&schema)).to_string().len() < 2_000);
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(crate) trait Transport: Send + Sync {
     /// Called when the version of the protocol is known.
     fn set_protocol_version(&self, version: &str);
 
+    /// Stops waiting for the response to a request. Returns whether the server notices that, so that it need not be notified.
+    fn abandon(&self, request: u64) -> bool {
+        let _ = request;
+        false
+    }
+
     /// Removes the credentials of the server from what it reports.
     fn redact(&self, text: String) -> String {
         text

@@ -101,8 +101,8 @@ pub use live_message::{LiveMessage, MessageBuilder};
 pub use llama::{LlamaModel, LlamaProgress, LlamaState};
 pub use mcp::{
     MCP_RESOURCE_TOOLS, McpAction, McpClientRegistration, McpCommand, McpEndpoint, McpExposure,
-    McpOAuthSpec, McpScope, McpServerSpec, McpServerStatus, McpState, McpTransport, is_mcp_tool,
-    mcp_namespace,
+    McpLifecycle, McpOAuthSpec, McpProtocol, McpScope, McpServerSpec, McpServerStatus, McpState,
+    McpTransport, is_mcp_tool, mcp_namespace,
 };
 pub use message::{
     AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,

@@ -68,8 +68,33 @@ pub struct McpServerSpec {
     /// Limit for a request.
     pub timeout: Duration,
     pub description: Option<String>,
+    pub lifecycle: McpLifecycle,
     /// The entry as it was configured, including keys we do not know.
     pub config: JsonObject,
+}
+
+/// How a server is started, spoken to and stopped.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct McpLifecycle {
+    pub protocol: McpProtocol,
+    /// Whether the server starts on first use, with the tools it had last.
+    pub is_lazy: bool,
+    /// After how long without a request a lazy child process is stopped; `None` for never.
+    pub idle: Option<Duration>,
+    /// Whether the server may use the session's model.
+    pub has_sampling: bool,
+}
+
+/// How a connection starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum McpProtocol {
+    /// As last time; with a handshake if the server is new, and without one if it rejects that.
+    #[default]
+    Auto,
+    /// With a handshake: versions up to 2025-11-25.
+    Legacy,
+    /// Without a handshake: 2026-07-28. Falls back to one.
+    Modern,
 }
 
 impl McpServerSpec {
@@ -331,6 +356,7 @@ mod tests {
                 .collect(),
             timeout: Duration::from_mins(1),
             description: None,
+            lifecycle: McpLifecycle::default(),
             config: JsonObject::default(),
         }
     }

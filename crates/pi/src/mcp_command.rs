@@ -4,6 +4,7 @@
 
 mod accept;
 mod add;
+mod conform;
 mod connector;
 mod find;
 mod import;
@@ -109,6 +110,8 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
         "remove" => remove::run(&files, rest),
         "accept" => accept::run(&files, rest).await,
         "import" => import::run(&files, rest),
+        // For the official conformance suite; not in the help.
+        "conform" => conform::run(&files, rest).await,
         "list" => list::run(&files, rest).await,
         "login" => login::log_in(&files, rest).await,
         "logout" => login::log_out(&files, rest).await,

@@ -13,6 +13,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_env::Env;
+use pi_mcp::JsonRpcMessage;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc;
@@ -23,7 +24,7 @@ use crate::output::{Exit, Failure};
 use crate::own_stdio;
 use crate::signals::Signals;
 use crate::startup::working_directory;
-use messages::{ClientMessage, Fault, METHOD_NOT_FOUND, PARSE_ERROR};
+use messages::{Fault, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use sessions::ServedSessions;
 
 /// Limit for a message.
@@ -32,7 +33,12 @@ const MAX_MESSAGE_BYTES: usize = 32 << 20;
 /// Messages that wait to be written; a client that does not read stops the calls.
 const OUTPUT_QUEUE: usize = 64;
 
-/// Versions of the protocol, newest first.
+/// The version without a handshake: every request states it.
+const MODERN_VERSION: &str = "2026-07-28";
+
+const INSTRUCTIONS: &str = "The tool `pi` lets a coding agent work on a task in a directory. It returns a session ID; `pi-reply` continues that session.";
+
+/// Versions of the protocol with a handshake, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// Whether words are `mcp serve` and not a request for help.
@@ -146,11 +152,12 @@ impl Server {
         if line.trim_ascii().is_empty() {
             return;
         }
-        match ClientMessage::parse(line) {
-            Some(ClientMessage::Request { id, method, params }) => {
+        let message = serde_json::from_slice(line).ok();
+        match message.and_then(JsonRpcMessage::parse) {
+            Some(JsonRpcMessage::Request { id, method, params }) => {
                 self.start(id, method, params);
             }
-            Some(ClientMessage::Notification { method, params }) => {
+            Some(JsonRpcMessage::Notification { method, params }) => {
                 if method == "notifications/cancelled"
                     && let Some(id) = params.get("requestId")
                     && let Some(running) = self.running().get(&id.to_string())
@@ -158,7 +165,8 @@ impl Server {
                     running.cancel();
                 }
             }
-            Some(ClientMessage::Response) => {}
+            // The server asks nothing.
+            Some(JsonRpcMessage::Response { .. }) => {}
             None => {
                 let fault = Fault::new(PARSE_ERROR, "not a message of JSON-RPC 2.0");
                 self.send(fault.message(&Value::Null)).await;
@@ -171,7 +179,14 @@ impl Server {
         self.running().insert(id.to_string(), cancel.clone());
         let server = Arc::clone(self);
         self.tasks.spawn(async move {
-            let answer = Box::pin(server.answer(&method, &params, &cancel)).await;
+            let answer = match stated_version(&params) {
+                None => Box::pin(server.answer(&method, &params, &cancel)).await,
+                Some(MODERN_VERSION) => {
+                    let answer = Box::pin(server.answer(&method, &params, &cancel)).await;
+                    answer.map(completed)
+                }
+                Some(version) => Err(unsupported(version)),
+            };
             server.running().remove(&id.to_string());
             // A client does not expect an answer to what it canceled.
             if !cancel.is_cancelled() {
@@ -188,6 +203,7 @@ impl Server {
     ) -> Result<Value, Fault> {
         match method {
             "initialize" => Ok(initialized(params)),
+            "server/discover" => Ok(discovered()),
             "ping" => Ok(json!({})),
             "tools/list" => Ok(json!({"tools": tools::declarations()})),
             "tools/call" => {
@@ -234,6 +250,42 @@ fn initialized(params: &Value) -> Value {
         "protocolVersion": version.unwrap_or(latest),
         "capabilities": {"tools": {}, "resources": {}},
         "serverInfo": {"name": "pi", "title": "pi", "version": pi_env::VERSION},
-        "instructions": "The tool `pi` lets a coding agent work on a task in a directory. It returns a session ID; `pi-reply` continues that session.",
+        "instructions": INSTRUCTIONS,
     })
+}
+
+fn discovered() -> Value {
+    json!({
+        "supportedVersions": [MODERN_VERSION],
+        "capabilities": {"tools": {}, "resources": {}},
+        "instructions": INSTRUCTIONS,
+    })
+}
+
+/// Returns the version that a request states, if there was no handshake.
+fn stated_version(params: &Value) -> Option<&str> {
+    let version = params
+        .get("_meta")?
+        .get("io.modelcontextprotocol/protocolVersion");
+    version?.as_str()
+}
+
+fn unsupported(version: &str) -> Fault {
+    let versions: Vec<_> = std::iter::once(MODERN_VERSION).chain(VERSIONS).collect();
+    let data = json!({"supported": versions, "requested": version});
+    let message = format!("version {version} of the protocol is not supported");
+    Fault::new(UNSUPPORTED_VERSION, message).with_data(data)
+}
+
+/// Adds what results without a handshake state.
+fn completed(mut result: Value) -> Value {
+    if let Value::Object(result) = &mut result {
+        let server = json!({"name": "pi", "version": pi_env::VERSION});
+        result.insert("resultType".to_owned(), "complete".into());
+        result.insert("ttlMs".to_owned(), 0.into());
+        result.insert("cacheScope".to_owned(), "private".into());
+        let meta = json!({"io.modelcontextprotocol/serverInfo": server});
+        result.insert("_meta".to_owned(), meta);
+    }
+    result
 }

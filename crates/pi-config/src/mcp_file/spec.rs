@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use pi_protocol::json::JsonObject;
 use pi_protocol::{
-    McpClientRegistration, McpCommand, McpEndpoint, McpExposure, McpOAuthSpec, McpServerSpec,
-    McpTransport,
+    McpClientRegistration, McpCommand, McpEndpoint, McpExposure, McpLifecycle, McpOAuthSpec,
+    McpProtocol, McpServerSpec, McpTransport,
 };
 use serde_json::Value;
 use url::Url;
 
 /// Limit for a request without `timeout`.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// After how long an unused lazy server is stopped without `idleMinutes`.
+const DEFAULT_IDLE: Duration = Duration::from_mins(10);
 
 /// Longer limits than this cannot be represented by timers everywhere; it is about 30 years.
 const MAX_TIMEOUT_SECONDS: f64 = 1e9;
@@ -65,7 +68,46 @@ fn parse_entry(name: &str, entry: &JsonObject) -> Result<McpServerSpec, String> 
         tool_exposure,
         timeout,
         description: text(&config, "description")?,
+        lifecycle: parse_lifecycle(&config)?,
         config,
+    })
+}
+
+fn parse_lifecycle(entry: &JsonObject) -> Result<McpLifecycle, String> {
+    let protocol = match text(entry, "protocol")?.as_deref() {
+        None | Some("auto") => McpProtocol::Auto,
+        Some("legacy") => McpProtocol::Legacy,
+        Some("2026-07-28") => McpProtocol::Modern,
+        Some(_) => {
+            return Err("protocol must be \"auto\", \"legacy\" or \"2026-07-28\"".to_owned());
+        }
+    };
+    let is_lazy = match text(entry, "start")?.as_deref() {
+        None | Some("session") => false,
+        Some("lazy") => true,
+        Some(_) => return Err("start must be \"session\" or \"lazy\"".to_owned()),
+    };
+    let idle = match entry.get("idleMinutes") {
+        None => Some(DEFAULT_IDLE),
+        Some(minutes) => {
+            let minutes = minutes.as_f64().filter(|minutes| *minutes >= 0.0);
+            let minutes = minutes.ok_or("idleMinutes must be a number, 0 for never")?;
+            let seconds = (minutes * 60.0).min(MAX_TIMEOUT_SECONDS);
+            Duration::try_from_secs_f64(seconds)
+                .ok()
+                .filter(|idle| !idle.is_zero())
+        }
+    };
+    let has_sampling = match entry.get("sampling") {
+        None => false,
+        Some(Value::Bool(has_sampling)) => *has_sampling,
+        Some(_) => return Err("sampling must be true or false".to_owned()),
+    };
+    Ok(McpLifecycle {
+        protocol,
+        is_lazy,
+        idle,
+        has_sampling,
     })
 }
 

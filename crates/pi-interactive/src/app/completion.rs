@@ -6,6 +6,7 @@ use pi_protocol::{CommandInfo, CommandSource};
 use pi_tui::{CombinedCompletionProvider, CommandCompletion, CompletionProvider};
 
 use super::display::Display;
+use super::mcp_completion::McpCompletionProvider;
 use crate::extensions::completion::{self, ExtensionCompletionProvider};
 use crate::session::port::SessionPort;
 use crate::slash;
@@ -51,7 +52,10 @@ pub(super) fn provider(
     }));
     let home = display.ui.context().home.clone();
     let provider = CombinedCompletionProvider::new(commands, snapshot.cwd, home);
-    let provider: Arc<dyn CompletionProvider> = Arc::new(provider);
+    let mut provider: Arc<dyn CompletionProvider> = Arc::new(provider);
+    if let Some(completer) = session.mcp_completer() {
+        provider = Arc::new(McpCompletionProvider::new(completer, provider));
+    }
     display.bridge.set_completion(Arc::clone(&provider));
     match (link, triggers) {
         (Some(link), Some(triggers)) => Arc::new(ExtensionCompletionProvider::new(

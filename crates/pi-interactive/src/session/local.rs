@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{AgentSession, SessionRuntime, SettingsEditor, Workspace};
+use pi_host::{AgentSession, McpCompleter, SessionRuntime, SettingsEditor, Workspace};
 use pi_protocol::{
     CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, RoutedModel, SessionEvent,
     SessionStats, SessionTree,
@@ -136,6 +136,10 @@ impl SessionPort for LocalSessionPort {
 
     fn commands(&self) -> Vec<CommandInfo> {
         self.runtime.commands()
+    }
+
+    fn mcp_completer(&self) -> Option<McpCompleter> {
+        pi_host::mcp_completer(&self.runtime)
     }
 
     fn take_opening_report(&self) -> OpeningReport {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_host::Workspace;
+use pi_host::{McpCompleter, Workspace};
 use pi_protocol::{
     CommandInfo, ConfigDiagnostic, LiveMessage, SessionEvent, SessionStats, SessionTree,
     StreamPhase,
@@ -58,6 +58,11 @@ pub(crate) trait SessionPort: Send {
 
     /// Returns the commands of extensions, skills and templates.
     fn commands(&self) -> Vec<CommandInfo>;
+
+    /// Returns the completion of what MCP servers offer.
+    fn mcp_completer(&self) -> Option<McpCompleter> {
+        None
+    }
 
     /// Takes the problems found while the session was opened.
     fn take_opening_report(&self) -> OpeningReport;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Client, RequestOptions};
-use crate::error::McpError;
+use crate::error::{McpError, UNSUPPORTED_VERSION};
 use crate::json_rpc;
 
 /// The version of the protocol that is requested.
@@ -19,18 +19,40 @@ pub(crate) struct ServerInfo {
     pub(crate) has_tools: bool,
     pub(crate) has_resources: bool,
     pub(crate) has_prompts: bool,
+    /// Whether the server completes arguments.
+    pub(crate) has_completions: bool,
     pub(crate) instructions: Option<String>,
+    /// Whether it works without a handshake.
+    pub(crate) is_modern: bool,
 }
 
 impl Client {
-    /// Makes the handshake.
+    /// Makes the handshake; once more with another version if the server names one.
     pub(crate) async fn initialize(
         &self,
         capabilities: Value,
         timeout: Duration,
     ) -> Result<ServerInfo, McpError> {
+        let first = self
+            .initialize_with(LATEST_VERSION, &capabilities, timeout)
+            .await;
+        match first {
+            Err(error) => match supported_version(&error) {
+                Some(version) => self.initialize_with(version, &capabilities, timeout).await,
+                None => Err(error),
+            },
+            info => info,
+        }
+    }
+
+    async fn initialize_with(
+        &self,
+        version: &str,
+        capabilities: &Value,
+        timeout: Duration,
+    ) -> Result<ServerInfo, McpError> {
         let params = json!({
-            "protocolVersion": LATEST_VERSION,
+            "protocolVersion": version,
             "capabilities": capabilities,
             "clientInfo": {"name": "pi", "version": pi_env::VERSION},
         });
@@ -49,6 +71,20 @@ impl Client {
     }
 }
 
+/// Returns the version that a server supports instead of the requested one, if we support it.
+fn supported_version(error: &McpError) -> Option<&'static str> {
+    let McpError::Rpc { code, data, .. } = error else {
+        return None;
+    };
+    let supported = data.get("supported").and_then(Value::as_array)?;
+    let mut versions = SUPPORTED_VERSIONS.into_iter();
+    versions.find(|version| {
+        *code == UNSUPPORTED_VERSION
+            && *version != LATEST_VERSION
+            && supported.iter().any(|it| it == version)
+    })
+}
+
 /// Returns the version of the protocol and what else the handshake states.
 fn parse_server_info(result: &Value) -> Result<(&str, ServerInfo), McpError> {
     let server = result.get("serverInfo");
@@ -59,30 +95,42 @@ fn parse_server_info(result: &Value) -> Result<(&str, ServerInfo), McpError> {
     };
     let capabilities = result.get("capabilities").and_then(Value::as_object);
     let version = result.get("protocolVersion").and_then(Value::as_str);
-    let instructions = match result.get("instructions") {
-        None => Some(None),
-        Some(Value::String(text)) => Some(Some(text.trim().to_owned())),
-        Some(_) => None,
-    };
     match (
         version,
         capabilities,
-        instructions,
+        parse_instructions(result),
         named("name"),
         named("version"),
     ) {
         (Some(version), Some(capabilities), Some(instructions), Some(_), Some(_)) => {
-            let info = ServerInfo {
-                has_tools: capabilities.get("tools").is_some_and(is_present),
-                has_resources: capabilities.contains_key("resources"),
-                has_prompts: capabilities.get("prompts").is_some_and(is_present),
-                instructions: instructions.filter(|text| !text.is_empty()),
-            };
-            Ok((version, info))
+            Ok((version, parse_capabilities(capabilities, instructions)))
         }
         _ => Err(McpError::protocol(
             "the MCP server sent an invalid result of initialize",
         )),
+    }
+}
+
+/// Returns the instructions of a server, empty if there are none; `None` if they are invalid.
+pub(super) fn parse_instructions(result: &Value) -> Option<&str> {
+    match result.get("instructions") {
+        None => Some(""),
+        Some(Value::String(text)) => Some(text.trim()),
+        Some(_) => None,
+    }
+}
+
+pub(super) fn parse_capabilities(
+    capabilities: &Map<String, Value>,
+    instructions: &str,
+) -> ServerInfo {
+    ServerInfo {
+        instructions: (!instructions.is_empty()).then(|| instructions.to_owned()),
+        has_tools: capabilities.get("tools").is_some_and(is_present),
+        has_resources: capabilities.contains_key("resources"),
+        has_prompts: capabilities.get("prompts").is_some_and(is_present),
+        has_completions: capabilities.get("completions").is_some_and(is_present),
+        ..ServerInfo::default()
     }
 }
 

@@ -55,7 +55,7 @@ impl TestServer {
     /// Answers the next request.
     async fn answer(&mut self, result: Value) -> Value {
         let request = self.next().await;
-        self.say(json_rpc::response(&request["id"], &result));
+        self.say(json_rpc::json_rpc_response(&request["id"], &result));
         request
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{ConnectionState, McpConnection};
 use crate::client::ServerRequestAnswer;
 use crate::elicitation;
+use crate::sampling;
 use crate::servers::McpSession;
 
 #[derive(Default)]
@@ -84,7 +85,9 @@ impl ConnectionState {
         method: &str,
         params: Value,
     ) -> Option<ServerRequestAnswer> {
-        if method != "elicitation/create" || !self.options.has_elicitation {
+        let is_question = method == "elicitation/create" && self.options.has_elicitation;
+        let is_sampling = method == "sampling/createMessage" && self.options.has_sampling;
+        if !is_question && !is_sampling {
             return None;
         }
         self.active.asks.store(true, Ordering::Release);
@@ -93,8 +96,17 @@ impl ConnectionState {
         let server = self.options.spec.name.clone();
         let answer = async move {
             let Some(call) = call else {
-                return Ok(elicitation::canceled());
+                return if is_sampling {
+                    Err(sampling::refused())
+                } else {
+                    Ok(elicitation::canceled())
+                };
             };
+            if is_sampling {
+                let sampling = sampling::sample(&*call.session, &server, &params);
+                let sampled = call.ended.run_until_cancelled(sampling).await;
+                return sampled.unwrap_or_else(|| Err(sampling::refused()));
+            }
             let asking = elicitation::elicit(&*call.session, &server, &params);
             let answered = call.ended.run_until_cancelled(asking).await;
             answered.unwrap_or_else(|| Ok(elicitation::canceled()))

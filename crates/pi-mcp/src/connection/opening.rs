@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use pi_protocol::{McpState, McpTransport};
-use serde_json::{Value, json};
 
-use super::{ConnectionObserver, ConnectionState, ConnectionStatus, RETRY_DELAYS};
+use super::observer::ConnectionObserver;
+use super::{ConnectionOptions, ConnectionState, ConnectionStatus, RETRY_DELAYS};
+use crate::catalog::CatalogEntry;
 use crate::client::{Client, ListKind, RequestOptions};
 use crate::error::McpError;
 use crate::http::HttpTransport;
@@ -83,7 +84,7 @@ impl ConnectionState {
             }
         };
         let setup = async {
-            let info = client.initialize(self.capabilities(), timeout).await?;
+            let info = Box::pin(self.negotiate(&client)).await?;
             let tools = if info.has_tools {
                 let options = RequestOptions::new(timeout);
                 client.list_all(ListKind::Tools, &options).await?
@@ -103,10 +104,13 @@ impl ConnectionState {
                         tools: Arc::new(tools),
                         has_resources: info.has_resources,
                         has_prompts: info.has_prompts,
+                        has_completions: info.has_completions,
                         prompts_version: status.prompts_version + 1,
                         instructions: info.instructions,
                     };
                 });
+                self.remember(info.is_modern);
+                self.stop_when_idle(&client);
                 Ok(client)
             }
             Ok(_) => Err(close_failed(&client, McpError::Closed).await),
@@ -114,12 +118,23 @@ impl ConnectionState {
         }
     }
 
-    /// Returns what the client offers to the server.
-    fn capabilities(&self) -> Value {
-        if self.options.has_elicitation {
-            json!({"roots": {}, "elicitation": {"form": {}, "url": {}}})
-        } else {
-            json!({"roots": {}})
+    /// Returns what is known about the server from earlier connections.
+    pub(super) fn catalog_entry(&self) -> Option<CatalogEntry> {
+        self.options.catalog.load(&self.options.spec)
+    }
+
+    /// Remembers what the next start needs.
+    fn remember(&self, is_modern: bool) {
+        let ConnectionOptions { spec, catalog, .. } = &self.options;
+        let status = self.status.borrow().clone();
+        match CatalogEntry::of(spec, is_modern, &status) {
+            Some(entry) => catalog.store(spec, &entry),
+            // It was updated to a version with a handshake only.
+            None => {
+                if self.catalog_entry().is_some_and(|known| known.is_modern) {
+                    catalog.store(spec, &CatalogEntry::default());
+                }
+            }
         }
     }
 }

@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use reqwest::Response;
 use serde_json::Value;
 
-use super::{EVENT_STREAM, HttpState, LAST_EVENT_ID, content_type};
+use super::response::content_type;
+use super::{EVENT_STREAM, HttpState, LAST_EVENT_ID};
 use crate::error::{INTERNAL_ERROR, McpError, is_transient_status};
 use crate::event_stream::{EventDecoder, StreamPosition};
 use crate::json_rpc::error_response;
@@ -119,7 +120,7 @@ impl HttpState {
         if response.status().as_u16() == 405 {
             return Ok(None);
         }
-        let response = self.checked(response).await?;
+        let response = self.checked(response, false).await?;
         let kind = content_type(&response);
         if kind != EVENT_STREAM {
             return Err(McpError::Http {

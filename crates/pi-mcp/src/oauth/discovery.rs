@@ -148,7 +148,7 @@ impl OAuthState {
                 root.into()
             }
         };
-        let metadata = self.server_metadata(&server).await?;
+        let metadata = self.server_metadata(&server, first.is_none()).await?;
         Ok(Discovery {
             server,
             metadata,
@@ -185,10 +185,12 @@ impl OAuthState {
         Ok(None)
     }
 
-    /// Reads the metadata of an authorization server; `None` if it has none.
+    /// Reads the metadata of an authorization server; `None` if it has none. If the MCP server does not name one, another
+    /// issuer of the same origin is accepted: until 2025-03-26 there was no other way to state it.
     pub(super) async fn server_metadata(
         &self,
         server: &str,
+        is_guessed: bool,
     ) -> Result<Option<JsonObject>, OAuthFailure> {
         let issuer = web_url(server, "authorization server")?;
         let path = issuer.path().trim_end_matches('/').to_owned();
@@ -210,7 +212,11 @@ impl OAuthState {
                 continue;
             };
             let found = text(&metadata, "issuer").unwrap_or_default();
-            if found.trim_end_matches('/') != server.trim_end_matches('/') {
+            let is_neighbor =
+                || Url::parse(found).is_ok_and(|found| found.origin() == issuer.origin());
+            let is_named = found.trim_end_matches('/') == server.trim_end_matches('/');
+            let is_accepted = is_named || (is_guessed && is_neighbor());
+            if !is_accepted {
                 return Err(OAuthFailure::Other(format!(
                     "the metadata of {server} names another issuer: {found}"
                 )));

@@ -1,5 +1,6 @@
 //! The steps of OAuth: find the server, get a client, refresh the token or send the user to the browser, exchange the code.
 
+mod client;
 mod tokens;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use url::Url;
 use super::discovery::Discovery;
 use super::endpoint::secure;
 use super::{OAuthFailure, OAuthState, Tokens};
+use client::{AuthMethod, Client};
 use tokens::{parse_tokens, shown};
 
 /// What to get a token with.
@@ -46,14 +48,6 @@ pub(super) enum FlowOutcome {
     /// The user must sign in at this URL.
     Redirect(Url),
     SignInNeeded,
-}
-
-/// A registered client.
-struct Client {
-    id: String,
-    secret: Option<String>,
-    /// How it authenticates, if the registration states it.
-    method: Option<String>,
 }
 
 /// Returns the redirects that a stored client was registered with.
@@ -165,7 +159,9 @@ impl OAuthState {
         let discovery = match known {
             Some(known) if known.metadata.is_some() => known,
             Some(known) => Discovery {
-                metadata: self.server_metadata(&known.server).await?,
+                metadata: self
+                    .server_metadata(&known.server, known.resource.is_none())
+                    .await?,
                 ..known
             },
             None => self.discover(request.resource_metadata.as_deref()).await?,
@@ -315,50 +311,6 @@ struct TokenRequest<'a> {
     discovery: &'a Discovery,
     client: &'a Client,
     resource: Option<&'a str>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AuthMethod {
-    Basic,
-    Post,
-    None,
-}
-
-impl Client {
-    fn parse(value: &Value) -> Option<Self> {
-        let text = |key: &str| {
-            let text = value.get(key).and_then(Value::as_str);
-            text.filter(|text| !text.is_empty()).map(str::to_owned)
-        };
-        Some(Self {
-            id: text("client_id")?,
-            secret: text("client_secret"),
-            method: text("token_endpoint_auth_method"),
-        })
-    }
-
-    fn auth_method(&self, supported: &[&str]) -> AuthMethod {
-        let is_supported = |method: &str| supported.contains(&method);
-        let has_secret = self.secret.is_some();
-        match self.method.as_deref() {
-            Some("none") if supported.is_empty() || is_supported("none") => AuthMethod::None,
-            Some("client_secret_basic")
-                if supported.is_empty() || is_supported("client_secret_basic") =>
-            {
-                AuthMethod::Basic
-            }
-            Some("client_secret_post")
-                if supported.is_empty() || is_supported("client_secret_post") =>
-            {
-                AuthMethod::Post
-            }
-            _ if !has_secret => AuthMethod::None,
-            _ if supported.is_empty() || is_supported("client_secret_basic") => AuthMethod::Basic,
-            _ if is_supported("client_secret_post") => AuthMethod::Post,
-            _ if is_supported("none") => AuthMethod::None,
-            _ => AuthMethod::Post,
-        }
-    }
 }
 
 /// Checks who sent the code (RFC 9207).

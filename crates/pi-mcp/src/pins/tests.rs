@@ -24,6 +24,7 @@ fn status(tools: &[Value], instructions: Option<&str>) -> ConnectionStatus {
         tools: Arc::new(tools.collect()),
         has_resources: false,
         has_prompts: false,
+        has_completions: false,
         prompts_version: 0,
         instructions: instructions.map(str::to_owned),
     }

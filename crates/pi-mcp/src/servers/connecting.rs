@@ -59,6 +59,13 @@ impl ServersState {
             if let Some(replaced) = replaced {
                 replaced.release().await;
             }
+            if connection.waits_for_use() {
+                state.register_tools(&name);
+                state.changed();
+                done.send_replace(true);
+                state.follow(&name, &connection).await;
+                return;
+            }
             // The outcome is in the status of the connection.
             let outcome = connection.connect().await;
             state.connection_changed(&name, &connection);

@@ -112,7 +112,9 @@ impl ServersState {
             let Some(status) = server.live().map(McpConnection::status) else {
                 return;
             };
-            if status.state != McpState::Connected || server.pins.has_reviewed(&status) {
+            // A lazy server is reviewed with what it offered last.
+            let is_known = matches!(status.state, McpState::Connected | McpState::Disconnected);
+            if !is_known || server.pins.has_reviewed(&status) {
                 return;
             }
             (server.configured.clone(), status)

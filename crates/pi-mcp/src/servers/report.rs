@@ -99,9 +99,17 @@ pub(super) fn short_state(server: &ManagedServer) -> String {
             };
             format!("connected · {count} tool{plural}{changed}{resources}")
         }
+        McpState::Disconnected if waits_for_use(server, &status) => {
+            format!("starts on first use · {} tools", status.tools.len())
+        }
         McpState::Connecting => "connecting…".to_owned(),
         other => other.name().to_owned(),
     }
+}
+
+/// Whether a lazy server is stopped until it is needed.
+fn waits_for_use(server: &ManagedServer, status: &ConnectionStatus) -> bool {
+    server.spec().lifecycle.is_lazy && status.error.is_none()
 }
 
 /// Returns one line per server, with errors below.
@@ -121,6 +129,9 @@ fn line(server: &ManagedServer) -> String {
                 format!("connected, changed and withheld: {changed}; run pi mcp accept {name}")
             }
             McpState::Connected => format!("connected, {} tools", status.tools.len()),
+            McpState::Disconnected if waits_for_use(server, status) => {
+                format!("starts on first use, {} tools", status.tools.len())
+            }
             McpState::Disconnected => "disconnected, reconnects on the next call".to_owned(),
             other => other.name().to_owned(),
         },

@@ -40,6 +40,8 @@ enum QuestionPurpose {
 
 #[derive(Debug)]
 pub(crate) struct QuestionDialog {
+    /// Remembers the selection if the question is withdrawn: a menu that changes is asked again.
+    memory: Option<UiTheme>,
     question: QuestionOptions,
     choices: Vec<String>,
     picker: Picker,
@@ -56,10 +58,20 @@ impl QuestionDialog {
         choices: &[String],
         now: Instant,
     ) -> DialogFrame<Self> {
-        DialogFrame::new(
-            ui,
-            Self::new(question, choices, QuestionPurpose::Choose, now),
-        )
+        let mut dialog = Self::new(question, choices, QuestionPurpose::Choose, now);
+        let is_menu = !dialog.question.guards_type_ahead;
+        let kept = ui
+            .take_withdrawn_choice(subject(&dialog.question.title), now)
+            .filter(|_| is_menu);
+        let position = kept.and_then(|kept| {
+            let mut choices = dialog.choices.iter();
+            choices.position(|choice| subject(choice) == kept)
+        });
+        if let Some(position) = position {
+            dialog.picker.select(position);
+        }
+        dialog.memory = is_menu.then(|| ui.clone());
+        DialogFrame::new(ui, dialog)
     }
 
     /// Asks yes or no; dismissing the question, or letting it time out, means no.
@@ -105,6 +117,7 @@ impl QuestionDialog {
     ) -> Self {
         let choices: Vec<String> = choices.iter().map(|choice| one_line(choice)).collect();
         Self {
+            memory: None,
             picker: Picker::new(choices.len(), EdgeBehavior::Stop),
             countdown: Countdown::start(question.timeout, now),
             type_ahead: question.guards_type_ahead.then(TypeAheadGuard::default),
@@ -114,7 +127,8 @@ impl QuestionDialog {
         }
     }
 
-    fn answer(&self, sink: &mut IntentSink) {
+    fn answer(&mut self, sink: &mut IntentSink) {
+        self.memory = None;
         let chosen = self.picker.selected();
         match &self.purpose {
             QuestionPurpose::Choose => sink.finish(Intent::Answer(QuestionAnswer::Chosen(chosen))),
@@ -135,13 +149,31 @@ impl QuestionDialog {
             .is_none_or(|guard| guard.accepts(now))
     }
 
-    fn dismiss(&self, sink: &mut IntentSink) {
+    fn dismiss(&mut self, sink: &mut IntentSink) {
+        self.memory = None;
         let answer = match self.purpose {
             QuestionPurpose::Confirm => QuestionAnswer::Confirmed(false),
             QuestionPurpose::Choose | QuestionPurpose::Import(_) => QuestionAnswer::Dismissed,
         };
         sink.finish(Intent::Answer(answer));
     }
+}
+
+impl Drop for QuestionDialog {
+    fn drop(&mut self) {
+        let choice = self.choices.get(self.picker.selected());
+        if let (Some(memory), Some(choice)) = (&self.memory, choice) {
+            memory.keep_withdrawn_choice(subject(&self.question.title), subject(choice));
+        }
+    }
+}
+
+/// Returns what a title or a choice is about: its first line without the state in parentheses or after a dot.
+fn subject(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let ends = [" · ", " ("].map(|mark| line.find(mark).unwrap_or(line.len()));
+    let end = ends.into_iter().min().unwrap_or(line.len());
+    line.get(..end).unwrap_or(line)
 }
 
 /// Paints the question and its countdown.

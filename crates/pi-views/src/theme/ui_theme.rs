@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pi_markdown::MermaidRendering;
 use pi_protocol::settings::{MermaidMode, Settings};
@@ -80,7 +81,19 @@ struct UiThemeState {
     generation: u64,
     ctx: Arc<RenderContext>,
     expanded: bool,
+    /// The question that was withdrawn last, and the choice that was selected then.
+    withdrawn: Option<WithdrawnChoice>,
 }
+
+#[derive(Debug)]
+struct WithdrawnChoice {
+    question: String,
+    choice: String,
+    at: Instant,
+}
+
+/// How long after a question was withdrawn the same question continues it.
+const CONTINUATION: Duration = Duration::from_secs(1);
 
 impl UiTheme {
     /// Starts with all blocks collapsed.
@@ -89,6 +102,7 @@ impl UiTheme {
             generation: 0,
             ctx: Arc::new(ctx),
             expanded: false,
+            withdrawn: None,
         })))
     }
 
@@ -114,6 +128,23 @@ impl UiTheme {
 
     pub fn context(&self) -> Arc<RenderContext> {
         self.current().1
+    }
+
+    /// Keeps what was selected when a question was withdrawn.
+    pub(crate) fn keep_withdrawn_choice(&self, question: &str, choice: &str) {
+        self.lock().withdrawn = Some(WithdrawnChoice {
+            question: question.to_owned(),
+            choice: choice.to_owned(),
+            at: Instant::now(),
+        });
+    }
+
+    /// Returns what was selected when this question was withdrawn, if that was just now.
+    pub(crate) fn take_withdrawn_choice(&self, question: &str, now: Instant) -> Option<String> {
+        let kept = self.lock().withdrawn.take()?;
+        let is_continued =
+            kept.question == question && now.saturating_duration_since(kept.at) <= CONTINUATION;
+        is_continued.then_some(kept.choice)
     }
 
     /// Returns a painter that follows theme changes.

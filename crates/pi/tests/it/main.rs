@@ -39,7 +39,11 @@ mod logging;
 #[cfg(target_os = "linux")]
 mod long_session;
 mod mcp;
+mod mcp_http_server;
 mod mcp_interaction;
+mod mcp_lifecycle;
+mod mcp_oauth;
+mod mcp_packages;
 mod packages;
 mod print_mode;
 mod reference_client;

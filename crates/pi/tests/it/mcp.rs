@@ -258,6 +258,40 @@ async fn a_server_that_floods_pi_with_messages_is_used() {
     assert!(lists < 500, "the tools were read {lists} times");
 }
 
+/// Declares a tool with a schema of ten megabytes.
+const LARGE_SCHEMA_SERVER: &str = r#"#!/bin/sh
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*)
+      answer "$id" '{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      large=$(head -c 10000000 /dev/zero | tr '\0' x)
+      answer "$id" '{"tools":[{"name":"greet","inputSchema":{"type":"object"}},{"name":"large","inputSchema":{"type":"object","description":"'"$large"'"}}]}' ;;
+    *'"method":"tools/call"'*)
+      answer "$id" '{"content":[{"type":"text","text":"hello nevertheless"}]}' ;;
+  esac
+done
+"#;
+
+#[tokio::test]
+async fn a_schema_of_ten_megabytes_is_ignored() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    context_with_server(&context, json!({"exposure": "direct"}));
+    context.home.write("server.sh", LARGE_SCHEMA_SERVER);
+    let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let body = String::from_utf8_lossy(&requests[1].body);
+    assert!(body.contains("hello nevertheless"), "{}", body.len());
+    assert!(!body.contains("mcp__tiny__large"), "{}", body.len());
+}
+
 #[tokio::test]
 async fn a_tool_announced_during_a_call_is_declared_one_request_later() {
     let context = TestContext::new([

@@ -309,14 +309,61 @@ async fn a_client_uses_the_tools_of_the_server() {
             json!({"uri": "file:///etc/passwd"}),
             -32002,
         ),
-        (12, "server/discover", json!({}), -32601),
+        (12, "server/unknown", json!({}), -32601),
+        (
+            13,
+            "tools/list",
+            json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}}),
+            -32022,
+        ),
     ] {
         let (answer, _) = client.request(id, method, params).await;
         assert_eq!(answer["error"]["code"], code, "{answer}");
     }
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    let (answer, _) = client
+        .request(14, "server/discover", json!({"_meta": meta.clone()}))
+        .await;
+    assert_eq!(answer["result"]["supportedVersions"], json!(["2026-07-28"]));
+    let (answer, _) = client
+        .request(15, "tools/list", json!({ "_meta": meta }))
+        .await;
+    assert_eq!(answer["result"]["resultType"], "complete");
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 4);
     client.write("nonsense").await;
     assert_eq!(client.read().await["error"]["code"], -32700);
     drop(client.input);
     let ended = tokio::time::timeout(crate::harness::TEST_TIMEOUT, client.child.wait()).await;
+    assert_eq!(ended.unwrap().unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_canceled_call_of_the_server_interrupts_the_agent() {
+    let replies = [
+        crate::harness::partial_reply("thinking").stall(),
+        text_reply("Later."),
+    ];
+    let context = TestContext::new(replies).await;
+    let mut client = LineClient::start(&context);
+    let version = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    client.request(1, "initialize", version).await;
+    let arguments = json!({"prompt": "hello", "model": "mock/alpha"});
+    let params = json!({"name": "pi", "arguments": arguments});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    client.write(&call.to_string()).await;
+    context.server.wait_for_request(0).await;
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2, "reason": "enough"}});
+    client.write(&cancel.to_string()).await;
+    // The model is no longer waited for, the canceled call gets no answer, and the server continues.
+    let disconnected = context.server.wait_for_disconnect(0);
+    let timeout = crate::harness::TEST_TIMEOUT;
+    tokio::time::timeout(timeout, disconnected).await.unwrap();
+    let result = client.call(3, "pi", arguments).await;
+    assert_eq!(result["structuredContent"]["text"], "Later.", "{result}");
+    let (answer, before) = client.request(4, "ping", json!({})).await;
+    assert_eq!(answer["result"], json!({}));
+    assert!(before.iter().all(|it| it["id"] != 2), "{before:?}");
+    drop(client.input);
+    let ended = tokio::time::timeout(timeout, client.child.wait()).await;
     assert_eq!(ended.unwrap().unwrap().code(), Some(0));
 }

@@ -37,6 +37,38 @@ fn a_choice_is_answered_with_its_index() {
 }
 
 #[test]
+fn a_menu_that_changes_keeps_its_selection() {
+    let ui = UiTheme::for_tests();
+    let choose = |titles: &str, choices: &[&str]| {
+        let question = QuestionOptions {
+            title: titles.to_owned(),
+            ..QuestionOptions::default()
+        };
+        let choices: Vec<_> = choices.iter().map(|choice| (*choice).to_owned()).collect();
+        let dialog = QuestionDialog::choose(ui.clone(), question, &choices, Instant::now());
+        DialogTester::new(&ui, dialog)
+    };
+    let mut menu = choose("Servers\n1 ready", &["a · starting", "b · starting"]);
+    menu.press("down");
+    drop(menu);
+    let mut menu = choose("Servers\n2 ready", &["new", "a · ready", "b · ready"]);
+    menu.press("enter");
+    let chosen = |index| [Intent::Answer(QuestionAnswer::Chosen(index))];
+    assert_eq!(menu.intents(), chosen(2));
+    drop(menu);
+    // An answered question is over.
+    let mut menu = choose("Servers", &["a", "b"]);
+    menu.press("enter");
+    assert_eq!(menu.intents(), chosen(0));
+    let mut menu = choose("Servers", &["a", "b"]);
+    menu.press("down");
+    drop(menu);
+    let mut other = choose("Others", &["a", "b"]);
+    other.press("enter");
+    assert_eq!(other.intents(), chosen(0));
+}
+
+#[test]
 fn keys_typed_before_a_guarded_question_do_not_answer_it() {
     let ui = UiTheme::for_tests();
     let guarded = QuestionOptions {
