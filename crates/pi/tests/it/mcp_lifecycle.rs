@@ -93,7 +93,7 @@ fn methods(log: &std::path::Path) -> Vec<String> {
     methods.collect()
 }
 
-/// Calls the tool in a session of its own; returns what the model received as its result.
+/// Calls the tool in a separate session; returns what the model received as its result.
 async fn call(context: &TestContext) -> String {
     let before = context.server.requests().len();
     let run = context.run(&["--model", "mock/alpha", "-p", "greet"]).await;
