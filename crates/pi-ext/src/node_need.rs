@@ -49,7 +49,7 @@ const WEBASSEMBLY: [&str; 4] = [
     "new WebAssembly.Instance",
 ];
 
-/// Returns the first thing an extension uses that needs Node, as a phrase like "`Worker` of worker_threads".
+/// Returns the first thing an extension uses that needs Node, as a phrase.
 pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
     let resolver = ModuleResolver::new(virtual_module_names());
     let start = path.to_string_lossy();

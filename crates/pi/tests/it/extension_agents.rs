@@ -1,4 +1,4 @@
-//! Sessions that extensions run, with extensions of their own: what sub-agent packages do. The facts are
+//! Sessions that extensions run, with their extensions: what sub-agent packages do. The facts are
 //! those of the TypeScript pi 1.5.0.
 #![cfg(unix)]
 
