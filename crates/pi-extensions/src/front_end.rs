@@ -237,12 +237,12 @@ pub trait ExtensionUi: Send + Sync {
 
     /// Receives what extensions write to the console, stdout or stderr, if there is no terminal.
     fn console(&self, text: &str) {
-        let _unused = text;
+        let _ = text;
     }
 
     /// Returns the theme that `settings` select, for front ends without a terminal. `agent_dir` has the theme files.
     fn theme(&self, settings: &Settings, agent_dir: &Path) -> Option<ThemeData> {
-        let _unused = (settings, agent_dir);
+        let _ = (settings, agent_dir);
         None
     }
 

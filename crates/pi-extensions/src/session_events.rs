@@ -106,7 +106,7 @@ impl SessionExtensions {
     }
 
     /// Adds resource paths that extensions named to the resources of the session.
-    pub fn add_resources(&self, found: DiscoveredResources) {
+    pub fn add_resources(&self, found: &DiscoveredResources) {
         self.0.bridge.add_resources(found);
     }
 

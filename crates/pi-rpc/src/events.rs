@@ -217,7 +217,7 @@ mod tests {
         SessionEvent::Agent(AgentEvent::ToolExecutionStart {
             tool_call_id: "1".into(),
             tool_name: name.into(),
-            args: serde_json::json!({"path": "a"}).into(),
+            args: serde_json::json!({"path": "a"}),
             parent_tool_call_id: None,
         })
     }

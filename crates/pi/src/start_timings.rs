@@ -29,7 +29,7 @@ impl StartTimings {
     pub(crate) fn end(&mut self, part: &'static str) {
         if let Some(parts) = &mut self.parts {
             let now = Instant::now();
-            parts.push((part, now - self.last));
+            parts.push((part, now.duration_since(self.last)));
             self.last = now;
         }
     }

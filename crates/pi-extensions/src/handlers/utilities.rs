@@ -158,7 +158,7 @@ impl UtilityCalls for Caller<'_> {
 
 impl ExtensionBridge {
     /// Adds resource paths named by extensions to the resources of the session.
-    pub(crate) fn add_resources(&self, found: DiscoveredResources) {
+    pub(crate) fn add_resources(&self, found: &DiscoveredResources) {
         let paths = |found: &[DiscoveredPath]| -> Vec<String> {
             found
                 .iter()

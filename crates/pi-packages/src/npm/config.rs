@@ -227,7 +227,7 @@ pub fn save_registry(address: &str, env: &Env) -> Result<PathBuf, PackageError> 
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&format!("registry={address}\n"));
+    text.extend(["registry=", address.as_str(), "\n"]);
     // The file may have tokens.
     pi_fs::atomic_file::write(&file, text.as_bytes(), pi_fs::NewFileMode::Private)
         .map_err(PackageError::disk(&file))?;

@@ -125,8 +125,6 @@ impl ArgumentGenerator<'_> {
             "worker"
         } else if name == "id" || name.ends_with("id") || name.ends_with("ids") {
             "1"
-        } else if has(&["regex", "pattern", "glob"]) {
-            "hello"
         } else if has(&["code", "expression"]) {
             "1 + 1"
         } else {
@@ -138,20 +136,21 @@ impl ArgumentGenerator<'_> {
 
 fn number(name: &str, schema: &Value) -> Value {
     let name = name.to_ascii_lowercase();
-    let wanted: f64 = if name.contains("timeout") || name.contains("ms") {
-        3000.0
+    let wanted: i64 = if name.contains("timeout") || name.contains("ms") {
+        3000
     } else if name.contains("limit") || name.contains("max") || name.contains("count") {
-        3.0
+        3
     } else {
-        1.0
+        1
     };
-    let lowest = schema["minimum"].as_f64().unwrap_or(f64::MIN);
-    let highest = schema["maximum"].as_f64().unwrap_or(f64::MAX);
-    let value = wanted.max(lowest).min(highest);
-    if schema["type"] == "integer" || value.fract() == 0.0 {
-        json!(value.round() as i64)
-    } else {
-        json!(value)
+    // A bound that is no integer is between 0 and 1, as for probabilities.
+    match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(bound), _) | (_, Some(bound)) if !bound.is_i64() => bound.clone(),
+        (lowest, highest) => {
+            let lowest = lowest.and_then(Value::as_i64).unwrap_or(i64::MIN);
+            let highest = highest.and_then(Value::as_i64).unwrap_or(i64::MAX);
+            json!(wanted.max(lowest).min(highest))
+        }
     }
 }
 

@@ -46,7 +46,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Words of at least eight letters and digits with both in them: random identifiers.
+/// Words of at least seven letters and digits with both in them: random identifiers.
 static RANDOM_WORD: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[0-9A-Za-z]{7,}\b").ok());
 

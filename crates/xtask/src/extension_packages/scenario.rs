@@ -21,13 +21,13 @@ use super::rpc_process::{Received, RpcProcess};
 /// Prefix of a prompt that makes the scripted model call a tool: name, space, arguments.
 const CALL: &str = "call-tool ";
 /// Longer than a start takes on a loaded machine.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 /// Time for one call.
 const STEP_TIMEOUT: Duration = Duration::from_secs(20);
 /// A call has ended when the session is idle and nothing arrives for this long.
 const QUIET: Duration = Duration::from_millis(600);
 /// Time for all calls of a package in one program.
-const PACKAGE_LIMIT: Duration = Duration::from_secs(240);
+const PACKAGE_LIMIT: Duration = Duration::from_mins(4);
 /// Dialogs of one call that get an answer; the rest are canceled.
 const MAX_DIALOGS: usize = 12;
 
@@ -235,7 +235,7 @@ impl PackageSession {
             .env("PROBE_RESULT", &result)
             .stderr(File::create(&errors)?);
         self.process = Some(RpcProcess::start(&mut command)?);
-        let mut observed = self.observe("/probe-registrations", START_TIMEOUT)?;
+        let mut observed = self.observe("/probe-registrations", START_TIMEOUT);
         let text = std::fs::read_to_string(&result).unwrap_or_default();
         let Ok(registered) = serde_json::from_str::<Registrations>(&text) else {
             let errors = std::fs::read_to_string(&errors).unwrap_or_default();
@@ -259,12 +259,12 @@ impl PackageSession {
             let mut restarted = PackageRun::default();
             self.load(&mut restarted)?;
         }
-        self.observe(prompt, STEP_TIMEOUT)
+        Ok(self.observe(prompt, STEP_TIMEOUT))
     }
 
-    fn observe(&mut self, prompt: &str, timeout: Duration) -> Result<Value> {
+    fn observe(&mut self, prompt: &str, timeout: Duration) -> Value {
         let Some(process) = &mut self.process else {
-            return Ok(json!({"end": "the program does not start"}));
+            return json!({"end": "the program does not start"});
         };
         let before = self.directory.files(&self.normalizer);
         self.requests
@@ -312,7 +312,7 @@ impl PackageSession {
         });
         let mut value = self.normalizer.value(&value);
         value["files"] = json!(changes(&before, &after));
-        Ok(value)
+        value
     }
 }
 

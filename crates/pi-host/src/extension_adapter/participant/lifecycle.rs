@@ -32,7 +32,7 @@ impl LifecycleHook for ExtensionParticipant {
                 },
             };
             if let Some(found) = self.extensions.emit(None, event).await {
-                self.extensions.add_resources(found);
+                self.extensions.add_resources(&found);
             }
         })
     }
