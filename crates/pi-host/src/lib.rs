@@ -51,6 +51,7 @@ mod model_choice;
 mod model_json;
 mod model_pattern;
 mod native_extensions;
+mod open_buffers;
 mod participants;
 mod replay;
 mod runtime;
@@ -80,6 +81,7 @@ pub use model_pattern::{
     ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
     UnlistedModels, compare_ids, resolve_model, resolve_scope,
 };
+pub use open_buffers::OpenBuffers;
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
     CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,
@@ -92,7 +94,7 @@ pub use participants::{
 pub use pi_auth::{LoginInteraction, OAuthError};
 pub use pi_config::{
     AgentDir, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
-    Resources, SettingsOverrides, read_keybindings,
+    Resources, SettingsOverrides, parse_mcp_server, read_keybindings,
 };
 pub use pi_context::{CacheMiss, CacheMissDetector};
 pub use pi_core::{

@@ -16,7 +16,7 @@ use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SamplingAnswer, SamplingRequest, SessionToolInfo,
 };
-use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerStatus, SessionEvent};
+use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerSpec, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +28,9 @@ use crate::participants::{
 use crate::session::{AgentSession, sample_for_server};
 
 const COMMAND: &str = "mcp";
+
+/// The source of servers that the embedding program passes.
+const PROGRAM: &str = "the client";
 
 /// What the sessions of a process share.
 #[derive(Clone, Default)]
@@ -45,6 +48,8 @@ struct SessionMcpState {
     ui: Arc<dyn ExtensionUi>,
     env: Env,
     extensions: Option<SessionExtensions>,
+    /// Servers of the embedding program.
+    program_servers: Arc<[McpServerSpec]>,
     /// Set from the construction of the session to its end.
     session: Mutex<Option<AgentSession>>,
 }
@@ -72,6 +77,7 @@ impl SessionMcp {
             workspace,
             ui,
             extensions,
+            mcp_servers,
         } = context;
         let shared = host.mcp();
         let settings = workspace.settings.settings();
@@ -92,6 +98,7 @@ impl SessionMcp {
             ui: Arc::clone(ui),
             env: workspace.env.clone(),
             extensions: extensions.cloned(),
+            program_servers: Arc::from(*mcp_servers),
             session: Mutex::default(),
         }))
     }
@@ -198,6 +205,7 @@ impl LifecycleHook for SessionMcp {
                     ui: Arc::clone(&state.ui),
                     env: state.env.clone(),
                     extensions: state.extensions.clone(),
+                    program_servers: Arc::clone(&state.program_servers),
                 });
                 state.servers.start(session).await;
             }
@@ -299,6 +307,7 @@ struct BoundSession {
     ui: Arc<dyn ExtensionUi>,
     env: Env,
     extensions: Option<SessionExtensions>,
+    program_servers: Arc<[McpServerSpec]>,
 }
 
 impl BoundSession {
@@ -347,7 +356,11 @@ impl McpSession for BoundSession {
             spec: server.spec,
             extension: server.extension,
         });
-        servers.collect()
+        let program = self.program_servers.iter().map(|spec| ExtensionServer {
+            spec: spec.clone(),
+            extension: PROGRAM.to_owned(),
+        });
+        program.chain(servers).collect()
     }
 
     fn notify(&self, level: McpNoticeLevel, message: String) -> BoxFuture<'static, ()> {

@@ -11,7 +11,8 @@ use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
 use pi_extensions::{ExtensionUi, SessionExtensions};
 use pi_mcp::{McpPrompt, McpServers};
 use pi_protocol::{
-    CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
+    CommandInfo, CommandSource, ConfigDiagnostic, McpServerSpec, SourceInfo, SourceOrigin,
+    SourceScope,
 };
 
 use crate::host::Host;
@@ -44,6 +45,8 @@ pub(crate) struct NativeContext<'build> {
     pub(crate) host: &'build Host,
     pub(crate) workspace: &'build Workspace,
     pub(crate) ui: &'build Arc<dyn ExtensionUi>,
+    /// MCP servers of the embedding program.
+    pub(crate) mcp_servers: &'build [McpServerSpec],
     /// `None` if no files are loaded.
     pub(crate) extensions: Option<&'build SessionExtensions>,
 }

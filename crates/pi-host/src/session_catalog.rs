@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pi_config::session_directory;
 use pi_env::Env;
 use pi_protocol::{ListProgress, SessionInfo, SessionScope};
 use pi_session::listing::{self, IsCanceled, MessageText};
@@ -11,7 +12,9 @@ use pi_session::{
     sessions_root,
 };
 
+use crate::host::Host;
 use crate::session::AgentSession;
+use crate::workspace::ProjectProbe;
 use crate::workspace::Workspace;
 
 /// The session files next to the one of a session. All methods block on disk access.
@@ -36,6 +39,31 @@ impl SessionCatalog {
         }
     }
 
+    /// Returns the sessions of a directory, without one that is open. `session_dir` is the value of `--session-dir`.
+    pub fn for_directory(host: &Host, cwd: &Path, session_dir: Option<&str>) -> Self {
+        let options = host.options();
+        let probe = ProjectProbe::read(host, cwd);
+        let settings = probe.settings().settings();
+        let chosen = session_directory(session_dir, &options.env, &settings, cwd);
+        let agent_dir = options.agent_dir.path();
+        let directory = chosen.unwrap_or_else(|| {
+            let store = SessionStore::default_for(agent_dir, cwd);
+            store.path().to_owned()
+        });
+        Self {
+            agent_dir: agent_dir.to_owned(),
+            cwd: cwd.to_owned(),
+            directory,
+            env: options.env.clone(),
+        }
+    }
+
+    /// Lists sessions with what a list shows, newest first.
+    pub fn list_titles(&self, scope: SessionScope) -> Vec<Arc<SessionInfo>> {
+        self.read(scope, MessageText::Skip, &mut |_| {}, &|| false)
+            .unwrap_or_default()
+    }
+
     /// Lists sessions with their text, newest first; `None` if it was canceled.
     pub fn list(
         &self,
@@ -43,14 +71,24 @@ impl SessionCatalog {
         on_progress: &mut dyn FnMut(ListProgress),
         is_canceled: IsCanceled<'_>,
     ) -> Option<Vec<Arc<SessionInfo>>> {
+        self.read(scope, MessageText::Collect, on_progress, is_canceled)
+    }
+
+    fn read(
+        &self,
+        scope: SessionScope,
+        text: MessageText,
+        on_progress: &mut dyn FnMut(ListProgress),
+        is_canceled: IsCanceled<'_>,
+    ) -> Option<Vec<Arc<SessionInfo>>> {
         let listed = match scope {
             SessionScope::Project => {
                 let store = SessionStore::custom(&self.directory, &self.agent_dir, &self.cwd);
-                store.list(MessageText::Collect, on_progress, is_canceled)
+                store.list(text, on_progress, is_canceled)
             }
             SessionScope::All => {
                 let root = sessions_root(&self.agent_dir);
-                listing::list_all(&root, MessageText::Collect, on_progress, is_canceled)
+                listing::list_all(&root, text, on_progress, is_canceled)
             }
         };
         listed.ok()

@@ -30,6 +30,7 @@ use pi_providers::{
 use pi_tools::{FallbackCommands, LocalShell, local_environment};
 
 use crate::host::{Host, TrustResolver, resolve_trust};
+use crate::open_buffers::{BufferedFiles, OpenBuffers};
 use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
 pub(crate) use project_changes::{
@@ -175,17 +176,32 @@ impl Workspace {
         sources: Vec<Arc<dyn ToolSource>>,
         variables: &[(String, String)],
     ) -> Toolset {
+        self.toolset_with_buffers(selection, sources, variables, None)
+    }
+
+    /// Like [`Self::toolset`]; tools read open buffers instead of files on disk.
+    pub(crate) fn toolset_with_buffers(
+        &self,
+        selection: ToolSelection,
+        sources: Vec<Arc<dyn ToolSource>>,
+        variables: &[(String, String)],
+        buffers: Option<Arc<dyn OpenBuffers>>,
+    ) -> Toolset {
         let settings = self.settings.settings();
         let shell = shell_path(&settings, &self.env);
         let shell = shell
             .map_or_else(LocalShell::default, LocalShell::at)
             .with_fallbacks(self.fallback_commands.clone());
-        let environment = Environment {
+        let mut environment = Environment {
             processes: Arc::new(shell),
             vars: command_variables(std::env::vars_os(), variables, &self.agent_dir.bin()),
             home: self.env.home_dir(),
             ..local_environment()
         };
+        if let Some(buffers) = buffers {
+            let local = environment.files;
+            environment.files = Arc::new(BufferedFiles { local, buffers });
+        }
         Toolset::new(ToolsetOptions {
             cwd: self.cwd.clone(),
             environment: Arc::new(environment),

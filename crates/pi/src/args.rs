@@ -49,6 +49,7 @@ pub(crate) enum OutputMode {
     Text,
     Json,
     Rpc,
+    Acp,
 }
 
 /// The argument of `--list-models`.
@@ -181,7 +182,7 @@ impl Args {
 
     fn missing(&mut self, flag: Flag) {
         let expected = match flag {
-            Flag::Mode => "text, json or rpc",
+            Flag::Mode => "text, json, rpc or acp",
             Flag::TuiMode => "regular or fullscreen",
             Flag::UseTheme => "a theme name",
             Flag::ExtensionHost => "quickjs or node",
@@ -210,7 +211,10 @@ impl Args {
                 "text" => self.mode = Some(OutputMode::Text),
                 "json" => self.mode = Some(OutputMode::Json),
                 "rpc" => self.mode = Some(OutputMode::Rpc),
-                other => self.error(format!("unknown mode \"{other}\"; use text, json or rpc")),
+                "acp" => self.mode = Some(OutputMode::Acp),
+                other => self.error(format!(
+                    "unknown mode \"{other}\"; use text, json, rpc or acp"
+                )),
             },
             Flag::Print => {
                 self.print = true;

@@ -3,6 +3,7 @@
 //! Dispatches a command line to a subcommand or mode, in the order scripts rely on. Help and version come first: they start
 //! no runtime and read no file.
 
+mod acp_mode;
 mod args;
 mod auth_command;
 mod confirm;
@@ -111,6 +112,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             let words = words.into_iter().skip(1).collect();
             return run_command(mcp_command::run(words, Env::process()));
         }
+        Some("acp") => return run_acp(words.into_iter().skip(1).collect()),
         Some("replay") => {
             log::start();
             let words = words.into_iter().skip(1).collect();
@@ -156,7 +158,21 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     if let Some(wanted) = &args.list_models {
         return run_sessions(list_models::run(&args, wanted, Env::process()));
     }
+    if mode == Mode::Acp {
+        return run_sessions(acp_mode::run(args, Env::process()));
+    }
     run_sessions(serve(args, mode))
+}
+
+/// Runs `pi acp …`; `words` follow `acp`.
+fn run_acp(mut words: Vec<OsString>) -> Exit {
+    if words.iter().any(|word| word == acp_mode::LOGIN) {
+        // Clients open this in a terminal.
+        words = vec!["/login".into()];
+    } else {
+        words.splice(0..0, ["--mode".into(), "acp".into()]);
+    }
+    dispatch(words)
 }
 
 /// Returns what `--version` prints: the compatible release of the TypeScript pi, which scripts compare, or with
@@ -233,7 +249,9 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     let ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
         Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),
-        Mode::Print | Mode::Interactive => Arc::new(PrintedFailures(ExtensionMode::Print)),
+        Mode::Print | Mode::Interactive | Mode::Acp => {
+            Arc::new(PrintedFailures(ExtensionMode::Print))
+        }
     };
     let extension_ui = Arc::new(ThemedUi {
         ui,
@@ -252,7 +270,9 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     let work = async {
         let exit = match mode {
             Mode::Json => json_mode::run(&runtime, prompts, form).await,
-            Mode::Rpc | Mode::Print | Mode::Interactive => print_mode::run(&runtime, prompts).await,
+            Mode::Rpc | Mode::Print | Mode::Interactive | Mode::Acp => {
+                print_mode::run(&runtime, prompts).await
+            }
         };
         runtime.shutdown().await;
         exit

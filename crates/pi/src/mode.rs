@@ -13,6 +13,8 @@ pub(crate) enum Mode {
     Json,
     /// Commands and events as lines of JSON.
     Rpc,
+    /// The Agent Client Protocol, for editors.
+    Acp,
 }
 
 /// Which streams of the process are terminals.
@@ -41,6 +43,7 @@ impl Mode {
     pub(crate) fn of(args: &Args, terminals: Terminals) -> Self {
         match args.mode {
             Some(OutputMode::Rpc) => Self::Rpc,
+            Some(OutputMode::Acp) => Self::Acp,
             Some(OutputMode::Json) => Self::Json,
             Some(OutputMode::Text) | None => {
                 if args.print || !terminals.stdin || !terminals.stdout {
@@ -82,6 +85,7 @@ mod tests {
             ("--mode json -p x", piped_in, Mode::Json),
             ("--mode rpc", both, Mode::Rpc),
             ("--mode rpc -p", piped_out, Mode::Rpc),
+            ("--mode acp", both, Mode::Acp),
         ] {
             let args = Args::parse(line.split_whitespace().map(Into::into));
             assert_eq!(Mode::of(&args, terminals), expected, "{line}");

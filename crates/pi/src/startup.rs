@@ -104,7 +104,7 @@ pub(crate) async fn inspect(args: &Args, env: &Env) -> Result<SessionRuntime, Fa
 }
 
 /// Returns the unknown flags, for extensions.
-fn extension_flags(args: &Args) -> Vec<ExtensionFlag> {
+pub(crate) fn extension_flags(args: &Args) -> Vec<ExtensionFlag> {
     let flags = args.unknown.iter().map(|flag| ExtensionFlag {
         name: flag.name.clone(),
         value: flag.value.clone(),

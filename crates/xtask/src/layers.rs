@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 33] = [
+const LAYERS: [(&str, &[&str]); 34] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -146,6 +146,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
     ("pi-host", RUNTIME_AND_BELOW),
     // Front ends see the protocol and the host, and no crate below the host.
     ("pi-rpc", &["pi-host", "pi-protocol"]),
+    ("pi-acp", &["pi-host", "pi-protocol"]),
     ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
     (
         "pi-interactive",
@@ -166,6 +167,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
             "pi-packages",
             "pi-packed",
             "pi-rpc",
+            "pi-acp",
             "pi-host",
             // The other commands that the program is.
             "pi-search-commands",

@@ -80,7 +80,10 @@ impl LiveSessions {
             last_used: Arc::new(Mutex::new(Instant::now())),
         };
         let handle = session.attach();
-        lock(&self.kept).push(session);
+        let mut kept = lock(&self.kept);
+        // A client may have shut its session down.
+        kept.retain(|session| !session.runtime.has_ended());
+        kept.push(session);
         handle
     }
 

@@ -85,6 +85,7 @@ pub(super) async fn build(
         host,
         workspace: &workspace,
         ui: &options.extensions.ui,
+        mcp_servers: &options.mcp_servers,
         extensions: extensions.as_ref(),
     };
     let native = NativeExtensions::load(&native_context, &registered, &mut diagnostics);
@@ -92,10 +93,11 @@ pub(super) async fn build(
     sources.splice(0..0, native.tool_sources());
     sources.push(native.tools());
     sources.extend(options.tool_sources.iter().cloned());
-    let tools = workspace.toolset(
+    let tools = workspace.toolset_with_buffers(
         options.tools.clone(),
         sources,
         &host.options().child_environment,
+        options.open_buffers.clone(),
     );
     let extension_participants = extensions
         .as_ref()

@@ -7,9 +7,11 @@ use futures_util::future::BoxFuture;
 use pi_config::ResourceFlags;
 use pi_core::ToolSource;
 use pi_extensions::ExtensionOptions;
+use pi_protocol::McpServerSpec;
 
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
+use crate::open_buffers::OpenBuffers;
 use crate::participants::Participants;
 use crate::session_choice::SessionChoice;
 use crate::toolset::ToolSelection;
@@ -32,6 +34,10 @@ pub struct SessionOptions {
     /// Tools of the embedding program. They replace tools of extensions and built-in tools with the
     /// same name.
     pub tool_sources: Vec<Arc<dyn ToolSource>>,
+    /// Text of files that are open in an editor, for tools that read them.
+    pub open_buffers: Option<Arc<dyn OpenBuffers>>,
+    /// MCP servers of the embedding program. Servers that files configure replace those with the same name.
+    pub mcp_servers: Vec<McpServerSpec>,
     pub resources: ResourceFlags,
     /// The extension UI, and the flags for extensions.
     pub extensions: ExtensionOptions,
@@ -64,6 +70,8 @@ impl SessionOptions {
             models: ModelFlags::default(),
             tools: ToolSelection::default(),
             tool_sources: Vec::new(),
+            open_buffers: None,
+            mcp_servers: Vec::new(),
             resources: ResourceFlags::default(),
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,

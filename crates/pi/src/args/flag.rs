@@ -129,7 +129,7 @@ static ROWS: [FlagRow; 45] = [
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
     row(Flag::SystemPrompt, Instructions, "--system-prompt", None, Value("TEXT|FILE"), "Replace the default system prompt"),
     row(Flag::AppendSystemPrompt, Instructions, "--append-system-prompt", None, Value("TEXT|FILE"), "Append to the system prompt; repeatable"),
-    row(Flag::Mode, Output, "--mode", None, RequiredWord("MODE"), "Output mode: text (the response), json (every event), rpc (commands and events)"),
+    row(Flag::Mode, Output, "--mode", None, RequiredWord("MODE"), "Output mode: text (the response), json (every event), rpc (commands and events), acp (for editors)"),
     row(Flag::Print, Output, "--print", Some("-p"), Message("MESSAGE"), "Print the response and exit"),
     row(Flag::FullUpdates, Output, "--full-updates", None, Nothing, "Repeat the full message in each json and rpc update, for older clients"),
     row(Flag::Demo, Output, "--demo", None, Nothing, "Run a demo with a scripted model; needs no API key and no network"),

@@ -27,7 +27,7 @@ const fn topic(
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 28] = [
+pub(super) static TOPICS: [Topic; 29] = [
     topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
@@ -47,7 +47,8 @@ pub(super) static TOPICS: [Topic; 28] = [
     topic("themes", "Color themes", &["theme", "colors"]),
     topic("packages", "Install extensions, skills, templates and themes", &["package", "install", "npm", "git", "update"]),
     topic("keybindings", "All keys, and how to change them", &["keys", "hotkeys", "shortcuts", "bindings"]),
-    topic("rpc", "Control pi from editors and bots", &["protocol", "editor", "client"]),
+    topic("editors", "Use pi in Zed, JetBrains, Neovim, Emacs, VS Code", &["acp", "zed", "jetbrains", "neovim", "emacs", "vscode", "acpx"]),
+    topic("rpc", "Control pi from bots and programs", &["protocol", "editor", "client"]),
     topic("json", "Events as lines of JSON", &["events", "jsonl", "stream"]),
     topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
     topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),

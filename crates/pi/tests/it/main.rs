@@ -6,6 +6,8 @@
     reason = "failed setup should fail the test immediately"
 )]
 
+#[cfg(unix)]
+mod acp;
 #[cfg(target_os = "linux")]
 mod background_children;
 mod bad_input;

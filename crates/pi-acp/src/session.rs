@@ -1,0 +1,177 @@
+//! A session that the client has opened.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pi_host::{AgentSession, Observed, Observer, SessionHandle, SessionRuntime};
+use pi_protocol::{Command, DiagnosticLevel};
+use serde_json::{Value, json};
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::commands;
+use crate::config_options::config_options;
+use crate::feed::Feed;
+use crate::session_ui::SessionUi;
+
+pub(crate) struct AcpSession {
+    handle: SessionHandle,
+    pub(crate) feed: Arc<Feed>,
+    ui: SessionUi,
+    /// Canceled by `session/cancel` for the prompts that are open then.
+    cancel: Mutex<CancellationToken>,
+    /// Canceled once the hooks of the session's start have run.
+    started: CancellationToken,
+    /// The tasks that follow and start the session.
+    tasks: Mutex<Vec<AbortHandle>>,
+}
+
+impl AcpSession {
+    pub(crate) fn new(handle: SessionHandle, feed: Feed, ui: SessionUi) -> Arc<Self> {
+        let feed = Arc::new(feed);
+        let changes = feed.follow(&handle.session());
+        let following = tokio::spawn(follow(Arc::clone(&feed), handle.runtime().clone(), changes));
+        Arc::new(Self {
+            handle,
+            feed,
+            ui,
+            cancel: Mutex::default(),
+            started: CancellationToken::new(),
+            tasks: Mutex::new(vec![following.abort_handle()]),
+        })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.feed.session_id
+    }
+
+    pub(crate) fn session(&self) -> AgentSession {
+        self.handle.session()
+    }
+
+    pub(crate) fn runtime(&self) -> &SessionRuntime {
+        self.handle.runtime()
+    }
+
+    pub(crate) fn config(&self) -> Value {
+        config_options(&self.session(), self.feed.client)
+    }
+
+    fn cancel_token(&self) -> MutexGuard<'_, CancellationToken> {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what ends the prompts that are open now.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.cancel_token().clone()
+    }
+
+    /// Cancels the open prompts, the run and what it has queued.
+    pub(crate) async fn cancel(&self) {
+        let canceled = std::mem::take(&mut *self.cancel_token());
+        canceled.cancel();
+        self.feed.withdraw_dialogs();
+        let session = self.session();
+        session.queue().clear().await;
+        session.abort().await;
+    }
+
+    /// Shows the session to a client that knows its ID: its commands, what waited, and what the start reported. Then runs
+    /// the hooks of the start, which may ask the user.
+    pub(crate) async fn announce(self: &Arc<Self>, notice: Option<String>) {
+        self.feed.send(self.commands()).await;
+        self.ui.connect(Arc::clone(&self.feed)).await;
+        let runtime = self.runtime();
+        for diagnostic in runtime.diagnostics() {
+            let severity = match diagnostic.level {
+                DiagnosticLevel::Info => "info",
+                DiagnosticLevel::Warning => "warning",
+                DiagnosticLevel::Error => "error",
+            };
+            let message = diagnostic.message_with_path();
+            self.feed.notice(severity, &message).await;
+        }
+        for message in runtime.model_fallback().into_iter().chain(notice) {
+            self.feed.notice("warning", &message).await;
+        }
+        let session = Arc::clone(self);
+        let starting = tokio::spawn(async move { session.start().await });
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.push(starting.abort_handle());
+    }
+
+    async fn start(&self) {
+        let runtime = self.runtime();
+        if self.feed.client.forms {
+            let hello = Command::Hello { elicitation: true };
+            runtime.submit(hello).await.ok();
+        }
+        let before = self.commands();
+        runtime.notify_session_start().await;
+        let after = self.commands();
+        if before != after {
+            self.feed.send(after).await;
+        }
+        runtime.refresh_catalogs();
+        self.started.cancel();
+        if let Some(changes) = runtime.project_changes().await {
+            let message = changes.message_with_path();
+            self.feed.notice("warning", &message).await;
+        }
+    }
+
+    /// Waits until the hooks of the session's start have run.
+    pub(crate) async fn started(&self) {
+        self.started.cancelled().await;
+    }
+
+    /// Returns the update with the slash commands.
+    pub(crate) fn commands(&self) -> Value {
+        let available = commands::available(self.runtime());
+        json!({"sessionUpdate": "available_commands_update", "availableCommands": available})
+    }
+
+    /// Ends the session and its children.
+    pub(crate) async fn close(&self) {
+        let canceled = std::mem::take(&mut *self.cancel_token());
+        canceled.cancel();
+        self.feed.stop();
+        self.ui.disconnect();
+        let tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        for task in tasks {
+            task.abort();
+        }
+        self.runtime().shutdown().await;
+    }
+}
+
+/// Follows the current session of a runtime, which changes when an extension replaces it.
+async fn follow(feed: Arc<Feed>, runtime: SessionRuntime, mut changes: Observer) {
+    let mut sessions = runtime.sessions();
+    sessions.mark_unchanged();
+    // Keeping the runtime would keep its session open.
+    drop(runtime);
+    loop {
+        tokio::select! {
+            replaced = sessions.changed() => {
+                if replaced.is_err() {
+                    return;
+                }
+                let session = sessions.borrow_and_update().clone();
+                changes = feed.follow(&session);
+                feed.send_config().await;
+            }
+            observed = changes.next() => match observed {
+                Some(Observed::Event(envelope)) => feed.change(&envelope.event).await,
+                Some(Observed::Lagged) => feed.send_config().await,
+                // The session was closed; another one may follow.
+                None => match sessions.changed().await {
+                    Ok(()) => sessions.mark_changed(),
+                    Err(_) => return,
+                },
+            },
+        }
+    }
+}
