@@ -69,10 +69,13 @@ impl AcpSession {
     pub(crate) async fn cancel(&self) {
         let canceled = std::mem::take(&mut *self.cancel_token());
         canceled.cancel();
-        self.feed.withdraw_dialogs();
         let session = self.session();
-        session.queue().clear().await;
-        session.abort().await;
+        // The abort comes first: a run whose dialog is withdrawn would go on.
+        let rest = async {
+            self.feed.withdraw_dialogs();
+            session.queue().clear().await;
+        };
+        futures_util::future::join(session.abort(), rest).await;
     }
 
     /// Shows the session to a client that knows its ID: its commands, what waited, and what the start reported. Then runs

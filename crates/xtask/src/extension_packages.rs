@@ -10,6 +10,7 @@ mod normalize;
 mod report;
 mod rpc_process;
 mod scenario;
+mod scripts;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -200,7 +201,8 @@ impl Suite {
     ) -> Result<PackageRun> {
         let folder = package.replace(['/', '@'], "_");
         let root = self.work.join("runs").join(&folder).join(label);
-        let run = scenario::run_package(program, &self.node, directory, &root, &self.builtin)?;
+        let package = (package, directory);
+        let run = scenario::run_package(program, &self.node, package, &root, &self.builtin)?;
         let text = serde_json::to_string_pretty(&run)?;
         let file = self
             .work

@@ -140,7 +140,7 @@ async fn queries_return_the_data_of_rpc() {
     let forks = data(&handle, Command::GetForkMessages).await;
     assert_eq!(forks["messages"][0]["text"], "hi");
     let commands = data(&handle, Command::GetCommands).await;
-    assert_eq!(commands["commands"][0]["name"], "mcp");
+    assert_eq!(commands["commands"][0]["name"], "llama");
 
     let entries = data(&handle, Command::GetEntries { since: None }).await;
     let list = entries["entries"].as_array().unwrap();

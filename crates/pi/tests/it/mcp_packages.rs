@@ -69,7 +69,7 @@ async fn install() -> Option<PathBuf> {
         return Some(directory.into());
     }
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-servers");
-    if directory.join("node_modules/.package-lock.json").exists() {
+    if recent_node(&directory).exists() {
         return Some(directory);
     }
     std::fs::create_dir_all(&directory).unwrap();
@@ -78,6 +78,7 @@ async fn install() -> Option<PathBuf> {
         .args(["--fetch-retries", "0", "--prefix"])
         .arg(&directory)
         .args(PACKAGES)
+        .arg(format!("{}@22", node_package()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -90,6 +91,25 @@ async fn install() -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// The package with the Node program that the conformance suite needs.
+fn node_package() -> String {
+    let system = match std::env::consts::OS {
+        "macos" => "darwin",
+        system => system,
+    };
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        processor => processor,
+    };
+    format!("node-{system}-{processor}")
+}
+
+fn recent_node(packages: &Path) -> PathBuf {
+    let directory = packages.join("node_modules").join(node_package());
+    directory.join("bin/node")
 }
 
 fn script(packages: &Path, package: &str) -> PathBuf {
@@ -434,7 +454,7 @@ async fn the_official_scenarios_for_clients_pass() {
     let client = format!("{} mcp conform", pi_binary().to_string_lossy());
     for scenario in SCENARIOS {
         let context = TestContext::new([]).await;
-        let run = Command::new("node")
+        let run = Command::new(recent_node(packages))
             .arg(&suite)
             .args(["client", "--command", &client, "--scenario", scenario])
             .current_dir(context.home.path())

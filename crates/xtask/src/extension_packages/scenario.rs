@@ -17,6 +17,7 @@ use super::arguments;
 use super::fixture::{RunDirectory, changes};
 use super::normalize::Normalizer;
 use super::rpc_process::{Received, RpcProcess};
+use super::scripts;
 
 /// Prefix of a prompt that makes the scripted model call a tool: name, space, arguments.
 const CALL: &str = "call-tool ";
@@ -59,7 +60,7 @@ struct Registrations {
 pub(super) fn run_package(
     program: &Program,
     node: &Path,
-    package: &Path,
+    (name, package): (&str, &Path),
     root: &Path,
     builtin: &[String],
 ) -> Result<PackageRun> {
@@ -105,7 +106,7 @@ pub(super) fn run_package(
     });
     run.calls
         .push(("registrations".into(), session.normalizer.value(&listed)));
-    let mut prompts = Vec::new();
+    let mut prompts = scripts::prompts(name, &model.page_url());
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
         let variants = arguments::variants(&tool["parameters"], &model.page_url());
