@@ -82,14 +82,36 @@ pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
             return Some(need);
         }
         let importer = path.to_string_lossy();
-        for (specifier, _) in &prepared.imports {
-            let target = resolver.resolve(specifier, &importer, ImportKind::Import);
+        let at_start = prepared
+            .imports
+            .iter()
+            .map(|(name, _)| (name.as_str(), ImportKind::Import));
+        for (specifier, kind) in at_start.chain(later_imports(&source)) {
+            let target = resolver.resolve(specifier, &importer, kind);
             if let Ok(ResolvedModule::File(target)) = target {
                 pending.push(target);
             }
         }
     }
     None
+}
+
+/// Returns the modules that calls load by a literal name.
+fn later_imports(source: &str) -> impl Iterator<Item = (&str, ImportKind)> {
+    let calls = [
+        ("import(", ImportKind::Import),
+        ("require(", ImportKind::Require),
+    ];
+    calls.into_iter().flat_map(move |(call, kind)| {
+        let loaded = source.match_indices(call).filter_map(move |(start, _)| {
+            let argument = source.get(start + call.len()..)?.trim_start();
+            let quote = argument.chars().next()?;
+            let is_literal = matches!(quote, '"' | '\'' | '`');
+            let name = argument.get(1..).filter(|_| is_literal)?;
+            name.split(quote).next()
+        });
+        loaded.map(move |name| (name, kind))
+    })
 }
 
 /// Returns what the imports of one file need.
@@ -170,9 +192,15 @@ mod tests {
                 path
             };
             write("inner.ts", code);
-            let outer = write("outer.ts", "import './inner.ts';\nexport default () => {};");
-            let need = find(&SourceCache::disabled(), &outer);
-            assert_eq!(need.as_deref(), expected, "{code}");
+            for import in [
+                "import './inner.ts';",
+                "const load = () => import('./inner.ts');",
+                "const load = () => require( \"./inner.ts\" );",
+            ] {
+                let text = format!("{import}\nexport default () => {{}};");
+                let need = find(&SourceCache::disabled(), &write("outer.ts", &text));
+                assert_eq!(need.as_deref(), expected, "{import} {code}");
+            }
         }
     }
 
