@@ -216,15 +216,24 @@ impl Agent {
 
     async fn new_session(&self, id: &Value, params: &Value) -> Result<Reply, RpcError> {
         let setup = SessionSetup::from_params(params)?;
+        self.open(id, setup, None).await
+    }
+
+    /// Opens the session that `choice` names, by default the one of the program's arguments.
+    async fn open(
+        &self,
+        id: &Value,
+        setup: SessionSetup,
+        choice: Option<SessionChoice>,
+    ) -> Result<Reply, RpcError> {
         let (cwd, parts) = (setup.cwd.clone(), self.client_parts(&setup));
-        let options = self.session_options(setup, &parts)?;
+        let mut options = self.session_options(setup, &parts)?;
+        if let Some(choice) = choice {
+            options.session = choice;
+        }
         self.options.trust.begin(&cwd, id);
-        let handle = self
-            .options
-            .host
-            .open(options)
-            .await
-            .map_err(|error| start_error(&error))?;
+        let opened = self.options.host.open(options).await;
+        let handle = opened.map_err(|error| start_error(&error))?;
         let session = self.add(handle, parts);
         let result = json!({"sessionId": session.id(), "configOptions": session.config()});
         Ok(self.opened(session, &cwd, result))
@@ -292,24 +301,11 @@ impl Agent {
                 found.path.clone()
             }
         };
-        let (cwd, parts) = (setup.cwd.clone(), self.client_parts(&setup));
-        let options = SessionOptions {
-            session: SessionChoice::Fork {
-                source: file.to_string_lossy().into_owned(),
-                id: None,
-            },
-            ..self.session_options(setup, &parts)?
+        let choice = SessionChoice::Fork {
+            source: file.to_string_lossy().into_owned(),
+            id: None,
         };
-        self.options.trust.begin(&cwd, id);
-        let handle = self
-            .options
-            .host
-            .open(options)
-            .await
-            .map_err(|error| start_error(&error))?;
-        let session = self.add(handle, parts);
-        let result = json!({"sessionId": session.id(), "configOptions": session.config()});
-        Ok(self.opened(session, &cwd, result))
+        self.open(id, setup, Some(choice)).await
     }
 
     /// Returns the stored sessions of a directory or of all, newest first.

@@ -14,7 +14,6 @@ mod content;
 mod error;
 mod feed;
 mod file_changes;
-mod lines;
 mod messages;
 mod params;
 mod permissions;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use pi_host::{Host, SessionOptions};
+use pi_host::{COMMAND_LINE_LIMIT, Host, LineFrame, LineReader, SessionOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::connection::Connection;
 use crate::error::RpcError;
-use crate::lines::{ClientLine, LineReader};
 use crate::messages::{ClientMessage, response};
 use crate::trust::AcpTrustPrompt;
 
@@ -96,7 +95,7 @@ impl Server {
         reader: Box<dyn AsyncRead + Send + Unpin>,
         stop: &CancellationToken,
     ) -> AcpOutcome {
-        let mut lines = LineReader::new(reader);
+        let mut lines = LineReader::new(reader, COMMAND_LINE_LIMIT);
         let mut work: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         loop {
             // Work is polled first: each message is handled, until it has to wait, before the next one is read.
@@ -122,10 +121,11 @@ impl Server {
     }
 
     /// Handles a line; returns what has to be awaited.
-    fn receive(&self, line: ClientLine) -> Option<BoxFuture<'_, ()>> {
+    fn receive(&self, line: LineFrame) -> Option<BoxFuture<'_, ()>> {
         let message = match line {
-            ClientLine::Line(line) => ClientMessage::parse(&line),
-            ClientLine::TooLong => ClientMessage::Invalid {
+            LineFrame::Line(line) if line.trim().is_empty() => return None,
+            LineFrame::Line(line) => ClientMessage::parse(line.as_bytes()),
+            LineFrame::TooLong => ClientMessage::Invalid {
                 id: Value::Null,
                 error: RpcError::invalid_request("the message is too long"),
             },

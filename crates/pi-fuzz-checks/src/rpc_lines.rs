@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use pi_config::{AgentDir, SettingsStore};
 use pi_env::Env;
-use pi_host::{Host, HostOptions, SessionChoice, SessionOptions, SessionRuntime};
+use pi_host::{
+    COMMAND_LINE_LIMIT, Host, HostOptions, LineDecoder, LineFrame, SessionChoice, SessionOptions,
+    SessionRuntime,
+};
 use pi_protocol::Command;
 use pi_protocol::settings::Settings;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-use pi_rpc::{
-    COMMAND_LINE_LIMIT, ClientLine, LineDecoder, LineFrame, LineWriter, ServeOptions, serve,
-};
+use pi_rpc::{ClientLine, LineWriter, ServeOptions, serve};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};

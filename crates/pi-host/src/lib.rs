@@ -43,6 +43,7 @@ mod error_text;
 mod exporter;
 mod extension_adapter;
 mod host;
+mod lines;
 mod llama_command;
 mod mcp;
 mod mcp_completion;
@@ -72,6 +73,7 @@ pub use host::{
     AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
     TrustResolution, TrustResolver,
 };
+pub use lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{

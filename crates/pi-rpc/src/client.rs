@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pi_host::{LineFrame, LineReader};
 use pi_protocol::{Ack, Command, ImageContent};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -26,7 +27,6 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
 use crate::extension_ui::ExtensionUiResponse;
-use crate::framing::{LineFrame, LineReader};
 use crate::line_sink::LineWriter;
 use crate::response::RpcResponse;
 

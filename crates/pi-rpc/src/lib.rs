@@ -22,7 +22,6 @@ mod client;
 mod command;
 mod events;
 mod extension_ui;
-mod framing;
 mod line_sink;
 mod response;
 mod rpc_extension_ui;
@@ -37,7 +36,6 @@ pub use extension_ui::{
     DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialog,
     PendingDialogs,
 };
-pub use framing::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame};
 pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
     BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,

@@ -11,7 +11,8 @@ use std::time::Duration;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_host::{
-    AcceptedCommand, AgentSession, CommandOrigin, InputSource, SessionRuntime, SessionSubscription,
+    AcceptedCommand, AgentSession, COMMAND_LINE_LIMIT, CommandOrigin, InputSource, LineFrame,
+    LineReader, SessionRuntime, SessionSubscription,
 };
 use pi_protocol::json::RawJson;
 use pi_protocol::{Ack, Command, UpdateFormat};
@@ -21,7 +22,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::{ClientLine, RejectedLine, RpcRequest};
 use crate::events::{CLIENT_READ_TIME, JsonEventWriter};
-use crate::framing::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 use crate::line_sink::{LineSink, LineWriter};
 use crate::response::{failure_line, success_line};
 use crate::rpc_extension_ui::RpcExtensionUi;

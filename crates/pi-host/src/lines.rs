@@ -110,8 +110,9 @@ fn text(line: &[u8]) -> String {
     String::from_utf8_lossy(line).into_owned()
 }
 
+/// Reads the lines of a client.
 #[derive(Debug)]
-pub(crate) struct LineReader<R> {
+pub struct LineReader<R> {
     reader: R,
     decoder: LineDecoder,
     chunk: Vec<u8>,
@@ -120,7 +121,7 @@ pub(crate) struct LineReader<R> {
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Creates a reader that rejects lines longer than `limit` bytes.
-    pub(crate) fn new(reader: R, limit: usize) -> Self {
+    pub fn new(reader: R, limit: usize) -> Self {
         Self {
             reader,
             decoder: LineDecoder::new(limit),
@@ -131,7 +132,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Reads the next line; `None` at the end of the stream. Cancel safe: no data is lost if the
     /// future is dropped.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<LineFrame>> {
+    pub async fn next(&mut self) -> io::Result<Option<LineFrame>> {
         loop {
             if let Some(frame) = self.decoder.next_frame() {
                 return Ok(Some(frame));
