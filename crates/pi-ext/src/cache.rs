@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
 
 /// Increment when the preparation changes, to invalidate entries of older versions.
-const FORMAT: &str = "3";
+const FORMAT: &str = "4";
 
 /// Directory size at which the oldest entries are removed, down to half of it. Far more than any
 /// set of extensions needs.

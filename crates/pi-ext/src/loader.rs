@@ -7,6 +7,7 @@
 
 mod package;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -45,6 +46,8 @@ pub(crate) struct ModuleTable {
     requested_exports: RefCell<HashMap<String, BTreeSet<String>>>,
     /// Files whose evaluation has completed.
     evaluated: RefCell<HashSet<PathBuf>>,
+    /// Whether files import, directly or not, a module with a top-level `await`.
+    waiting: RefCell<HashMap<PathBuf, bool>>,
 }
 
 impl ModuleTable {
@@ -64,6 +67,7 @@ impl ModuleTable {
             imported_names: RefCell::default(),
             requested_exports: RefCell::default(),
             evaluated: RefCell::default(),
+            waiting: RefCell::default(),
         }
     }
 
@@ -98,6 +102,39 @@ impl ModuleTable {
             }
         }
         None
+    }
+
+    /// Whether a module waits for one that it imports, directly or not.
+    fn waits_for_imports(&self, path: &Path) -> bool {
+        let mut seen = HashSet::new();
+        let mut pending = vec![path.to_path_buf()];
+        while let Some(file) = pending.pop() {
+            let is_waiting = self.waiting.borrow().get(&file).copied();
+            if is_waiting == Some(false) || !seen.insert(file.clone()) {
+                continue;
+            }
+            let Ok(prepared) = self.prepare(&file) else {
+                continue;
+            };
+            if is_waiting == Some(true) || (prepared.awaits && file != path) {
+                self.waiting.borrow_mut().insert(path.to_owned(), true);
+                return true;
+            }
+            let importer = file.to_string_lossy();
+            for (specifier, _) in &prepared.imports {
+                let target = self
+                    .resolver
+                    .resolve(specifier, &importer, ImportKind::Import);
+                if let Ok(ResolvedModule::File(target)) = target
+                    && !is_data(&target)
+                {
+                    pending.push(target);
+                }
+            }
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.extend(seen.into_iter().map(|file| (file, false)));
+        false
     }
 
     /// Resolves an import to the engine's module name.
@@ -172,10 +209,7 @@ impl ModuleTable {
             if !seen.insert(path.clone()) {
                 continue;
             }
-            if path
-                .extension()
-                .is_some_and(|it| it == "json" || it == "node")
-            {
+            if is_data(&path) {
                 return None;
             }
             let prepared = self.prepare(&path).ok()?;
@@ -266,7 +300,8 @@ impl ModuleTable {
         }
     }
 
-    fn partial_source(&self, rest: &str) -> String {
+    /// Returns the file and the source of a module that adds names to its exports.
+    fn partial_source<'rest>(&self, rest: &'rest str) -> (&'rest str, String) {
         let (file, names) = rest.rsplit_once('?').unwrap_or((rest, ""));
         let mut source = format!("export * from {};\n", quoted(file));
         let known = self.module_names(Path::new(file));
@@ -285,7 +320,7 @@ impl ModuleTable {
                 ),
             );
         }
-        source
+        (file, source)
     }
 
     fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Module<'js>> {
@@ -308,7 +343,11 @@ impl ModuleTable {
             return Module::declare(ctx.clone(), name, stub_source(rest));
         }
         if let Some(rest) = name.strip_prefix(PARTIAL_PREFIX) {
-            return Module::declare(ctx.clone(), name, self.partial_source(rest));
+            let (file, source) = self.partial_source(rest);
+            let path = Path::new(file);
+            let awaits = self.prepare(path).is_ok_and(|prepared| prepared.awaits);
+            let source = with_await(&source, awaits || self.waits_for_imports(path));
+            return Module::declare(ctx.clone(), name, &*source);
         }
         let path = Path::new(name);
         if path
@@ -332,12 +371,30 @@ impl ModuleTable {
                 Module::declare(ctx.clone(), name, commonjs_wrapper(name, &names))
             }
             SourceFormat::Module => {
-                let module = Module::declare(ctx.clone(), name, prepared.code.as_str())?;
+                let is_waiting = !prepared.awaits && self.waits_for_imports(path);
+                let code = with_await(&prepared.code, is_waiting);
+                let module = Module::declare(ctx.clone(), name, &*code)?;
                 crate::engine::set_import_meta(ctx, &module, path)?;
                 Ok(module)
             }
         }
     }
+}
+
+/// Makes a module that waits for its imports wait itself. The engine never completes the evaluation of other ones, so
+/// that a later `import()` of a module that imports them would never end.
+fn with_await(code: &str, is_waiting: bool) -> Cow<'_, str> {
+    if is_waiting {
+        Cow::Owned(format!("{code}\n;await undefined;"))
+    } else {
+        Cow::Borrowed(code)
+    }
+}
+
+/// Whether the file is no module, but data or native code.
+fn is_data(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json" || extension == "node")
 }
 
 /// Whether the importer is an embedded or generated module, which imports by full name.

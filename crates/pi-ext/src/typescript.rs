@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use oxc_allocator::Allocator;
+use oxc_ast::AstKind;
 use oxc_ast::ast::{Program, Statement};
 use oxc_codegen::{Codegen, CodegenOptions};
 use oxc_parser::{Parser, ParserReturn};
-use oxc_semantic::{Scoping, SemanticBuilder};
+use oxc_semantic::{AstNodes, Scoping, SemanticBuilder};
 use oxc_span::SourceType;
 use oxc_syntax::module_record::{
     ExportExportName, ExportImportName, ExportLocalName, ImportImportName, ModuleRecord,
@@ -55,6 +56,9 @@ pub struct PreparedSource {
     pub exports: CommonJsExports,
     /// Names that an ES module imports, by specifier. Includes imports without names.
     pub imports: Vec<(String, Vec<String>)>,
+    /// Whether an ES module has a top-level `await`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits: bool,
 }
 
 /// A syntax error in a TypeScript or JavaScript file.
@@ -136,7 +140,9 @@ fn prepare_on_this_thread(
             0.0
         })
         .with_enum_eval(true)
+        .with_build_nodes(source.contains("await"))
         .build(&program);
+    let awaits = format == SourceFormat::Module && has_top_level_await(semantic.semantic.nodes());
     let scoping = semantic.semantic.into_scoping();
     let exports = match format {
         SourceFormat::CommonJs => commonjs_exports::find(&program),
@@ -154,6 +160,7 @@ fn prepare_on_this_thread(
             map: None,
             exports,
             imports,
+            awaits,
         });
     }
     let (code, map) = strip_types(path, source, &allocator, scoping, &mut program)?;
@@ -163,6 +170,7 @@ fn prepare_on_this_thread(
         map,
         exports,
         imports,
+        awaits,
     })
 }
 
@@ -182,6 +190,7 @@ fn prepare_script(
         map: None,
         exports: commonjs_exports::find(&parsed.program),
         imports: Vec::new(),
+        awaits: false,
     })
 }
 
@@ -324,6 +333,22 @@ fn module_exports(record: &ModuleRecord<'_>, scoping: &Scoping) -> CommonJsExpor
     let stars = stars.map(|request| request.name.to_string());
     exports.reexports.extend(stars);
     exports
+}
+
+fn has_top_level_await(nodes: &AstNodes<'_>) -> bool {
+    let is_function = |kind: AstKind<'_>| {
+        let is_arrow = matches!(kind, AstKind::ArrowFunctionExpression(_));
+        is_arrow || matches!(kind, AstKind::Function(_))
+    };
+    nodes.iter().any(|node| {
+        let is_await = match node.kind() {
+            AstKind::AwaitExpression(_) => true,
+            AstKind::ForOfStatement(statement) => statement.r#await,
+            AstKind::VariableDeclaration(variables) => variables.kind.is_await(),
+            _ => false,
+        };
+        is_await && !nodes.ancestor_kinds(node.id()).any(is_function)
+    })
 }
 
 /// Binds the CommonJS variables that the file uses but does not declare.

@@ -13,8 +13,9 @@ use pi_core::{Tool, ToolMetadata};
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
-    Answer, CommandInfo, CompactionOutcome, ContextUsage, EntryId, ImageContent, MessageContent,
-    Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
+    Ack, Answer, CommandInfo, CompactionOutcome, ContextUsage, Delivery, EntryId, ImageContent,
+    MessageContent, Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage,
+    ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session, SessionError};
@@ -90,6 +91,14 @@ pub trait SessionRun: Send + Sync {
     fn compact(&self, instructions: Option<String>) -> ControlFuture<'_, CompactionOutcome>;
 
     fn prompt(&self, prompt: ExtensionPrompt) -> ControlFuture<'_, ()>;
+
+    /// Queues a message, also if no run is in progress; it is then part of the next one.
+    fn enqueue(
+        &self,
+        text: String,
+        images: Vec<ImageContent>,
+        delivery: Delivery,
+    ) -> ControlFuture<'_, Ack>;
 
     fn send_message(&self, message: DraftData, options: SendOptions) -> ControlFuture<'_, ()>;
 

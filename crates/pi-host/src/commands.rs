@@ -227,7 +227,7 @@ impl CommandExecutor<'_> {
     }
 }
 
-fn prompt_ack(outcome: PromptOutcome) -> Ack {
+pub(crate) fn prompt_ack(outcome: PromptOutcome) -> Ack {
     match outcome {
         PromptOutcome::Started => Ack::Started,
         PromptOutcome::Queued => Ack::Queued,

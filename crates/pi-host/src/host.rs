@@ -14,6 +14,7 @@ mod trust;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use pi_env::Env;
 use pi_session::listing::SearchScope;
 use pi_session::sessions_root;
@@ -117,15 +118,19 @@ impl Host {
     }
 
     /// Starts a session that the caller owns and shuts down.
-    pub async fn start(&self, options: SessionOptions) -> Result<SessionRuntime, StartError> {
-        SessionRuntime::start(self.clone(), options).await
+    pub fn start(
+        &self,
+        options: SessionOptions,
+    ) -> BoxFuture<'static, Result<SessionRuntime, StartError>> {
+        // Boxed here, so that this crate alone contains the code, and not every front end.
+        Box::pin(SessionRuntime::start(self.clone(), options))
     }
 
     /// Starts a session that the host keeps while clients attach and detach.
     pub async fn open(&self, options: SessionOptions) -> Result<SessionHandle, StartError> {
         let live = &self.shared.live;
         let _operation = live.begin_operation();
-        live.open(Box::pin(self.start(options))).await
+        live.open(self.start(options)).await
     }
 
     /// Attaches to a session: the live one, or the stored one with this ID, which is opened.
@@ -151,7 +156,7 @@ impl Host {
             session: SessionChoice::Open(file),
             ..options
         });
-        Ok(live.open(Box::pin(starting)).await?)
+        Ok(live.open(starting).await?)
     }
 
     /// Lists the sessions that the host keeps.

@@ -139,8 +139,7 @@ impl HttpClient {
     }
 
     fn build(&self, proxy: Option<&Url>) -> Result<reqwest::Client, ProviderError> {
-        let mut tls = (*self.tls()?).clone();
-        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let tls = (*self.tls()?).clone();
         let mut builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .connector_layer(ReportingLayer)

@@ -42,6 +42,6 @@ pub use headers::{
 };
 pub use known_secrets::KnownSecrets;
 pub use network_error::{Route, TimeoutKind, error_chain, read_error, root_cause, send_error};
-pub use sse::{SseEvent, SseParser};
+pub use sse::{SseEvent, SseParser, SsePosition};
 pub use status::classify_status;
 pub use websocket::{WebSocket, WebSocketMessage};

@@ -5,6 +5,7 @@
 //! emitted without a copy.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 use pi_protocol::ProviderError;
@@ -21,8 +22,18 @@ pub struct SseEvent<'a> {
     pub data: &'a str,
 }
 
-#[derive(Debug, Default)]
+/// Where and when a stream that breaks can be opened again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SsePosition {
+    pub last_event_id: Option<String>,
+    /// How long the server wants clients to wait before.
+    pub retry: Option<Duration>,
+}
+
+#[derive(Debug)]
 pub struct SseParser {
+    max_event: usize,
+    position: SsePosition,
     /// The bytes of an incomplete line.
     line: Vec<u8>,
     /// Fields of the current event from earlier chunks.
@@ -40,9 +51,32 @@ struct SseFields<'chunk> {
     data: Option<Cow<'chunk, [u8]>>,
 }
 
+impl Default for SseParser {
+    fn default() -> Self {
+        Self::with_limit(MAX_EVENT)
+    }
+}
+
 impl SseParser {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a parser that rejects events of more bytes.
+    pub fn with_limit(max_event: usize) -> Self {
+        Self {
+            max_event,
+            position: SsePosition::default(),
+            line: Vec::new(),
+            pending: SseFields::default(),
+            after_carriage_return: false,
+            past_first_line: false,
+        }
+    }
+
+    /// Returns the last values of the fields `id` and `retry`.
+    pub fn position(&self) -> &SsePosition {
+        &self.position
     }
 
     /// Consumes the next bytes and passes each completed event to `on_event`.
@@ -64,12 +98,14 @@ impl SseParser {
             rest = self.skip_line_end(after);
             if self.line.is_empty() {
                 let line = self.strip_byte_order_mark(line);
-                fields.process_line(line, Cow::Borrowed, &mut on_event)?;
+                let position = &mut self.position;
+                fields.process_line(line, Cow::Borrowed, position, &mut on_event)?;
             } else {
                 let mut collected = std::mem::take(&mut self.line);
                 collected.extend_from_slice(line);
                 let line = self.strip_byte_order_mark(&collected);
-                fields.process_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
+                let store = |value: &[u8]| Cow::Owned(value.to_vec());
+                fields.process_line(line, store, &mut self.position, &mut on_event)?;
                 // Reuse the allocation for the next line that spans chunks.
                 collected.clear();
                 self.line = collected;
@@ -77,10 +113,10 @@ impl SseParser {
         }
         self.line.extend_from_slice(rest);
         self.pending = fields.into_owned();
-        if self.line.len() + self.pending.len() > MAX_EVENT {
+        if self.line.len() + self.pending.len() > self.max_event {
             return Err(ProviderError::protocol(format!(
                 "The service sent an event larger than {} MiB",
-                MAX_EVENT / (1024 * 1024)
+                self.max_event / (1024 * 1024)
             )));
         }
         Ok(())
@@ -99,7 +135,8 @@ impl SseParser {
         let mut fields = std::mem::take(&mut self.pending);
         if !line.is_empty() {
             let line = self.strip_byte_order_mark(&line);
-            fields.process_line(line, |value| Cow::Owned(value.to_vec()), &mut on_event)?;
+            let store = |value: &[u8]| Cow::Owned(value.to_vec());
+            fields.process_line(line, store, &mut self.position, &mut on_event)?;
         }
         fields.emit(&mut on_event)
     }
@@ -130,6 +167,7 @@ impl<'chunk> SseFields<'chunk> {
         &mut self,
         line: &'line [u8],
         store: impl FnOnce(&'line [u8]) -> Cow<'chunk, [u8]>,
+        position: &mut SsePosition,
         on_event: &mut impl FnMut(SseEvent<'_>) -> Result<(), ProviderError>,
     ) -> Result<(), ProviderError> {
         if line.is_empty() {
@@ -153,7 +191,11 @@ impl<'chunk> SseFields<'chunk> {
                 }
             },
             b"event" => self.event = Some(store(value)),
-            // Comments have an empty name; `id`, `retry` and unknown fields are ignored.
+            b"id" if !value.contains(&0) => {
+                position.last_event_id = Some(decode_utf8(value).into_owned());
+            }
+            b"retry" => position.retry = parse_milliseconds(value).or(position.retry),
+            // Comments have an empty name; unknown fields are ignored.
             _ => {}
         }
         Ok(())
@@ -186,6 +228,12 @@ impl<'chunk> SseFields<'chunk> {
             data: self.data.map(to_owned),
         }
     }
+}
+
+fn parse_milliseconds(value: &[u8]) -> Option<Duration> {
+    let is_number = value.iter().all(u8::is_ascii_digit);
+    let milliseconds = std::str::from_utf8(value).ok().filter(|_| is_number)?;
+    Some(Duration::from_millis(milliseconds.parse().ok()?))
 }
 
 /// Decodes text that is nearly always valid: validating first is much faster than replacing.

@@ -22,12 +22,14 @@ pub(crate) fn client_config(
         extra_roots,
         verifier: OnceLock::new(),
     };
-    let config = ClientConfig::builder_with_provider(provider)
+    let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| ProviderError::network(format!("Cannot set up TLS: {error}")))?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(trust))
         .with_no_client_auth();
+    // Every response has its own connection, so that none waits for another, as in the TypeScript pi.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 

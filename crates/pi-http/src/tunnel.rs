@@ -1,7 +1,6 @@
 //! The connection under a WebSocket: TCP, optionally through a proxy tunnel, and TLS.
 
 use std::io;
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -69,11 +68,10 @@ async fn connect_tls(
     socket: Box<dyn Duplex>,
     route: &Route,
 ) -> Result<Box<dyn Duplex>, ProviderError> {
-    let mut config = (*http.tls()?).clone();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let config = http.tls()?;
     let name = ServerName::try_from(proxy::host(endpoint))
         .map_err(|_invalid| ProviderError::invalid("The URL has an invalid host name"))?;
-    let connector = TlsConnector::from(Arc::new(config));
+    let connector = TlsConnector::from(config);
     let tls_stream = connector.connect(name, socket).await;
     Ok(Box::new(
         tls_stream.map_err(|error| connect_error(&error, route))?,

@@ -13,6 +13,9 @@ use crate::connection::{ConnectionStatus, DeclaredTool};
 /// A larger file is not read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// More records are not kept: the ones of servers whose configuration has changed are never read again.
+const MAX_RECORDS: usize = 256;
+
 /// Keys of an entry that do not decide what the server offers.
 const OPTIONS: [&str; 7] = [
     "enabled",
@@ -115,6 +118,25 @@ impl McpCatalog {
         if let Err(error) = written {
             tracing::warn!(%error, server = spec.name, "cannot remember what an MCP server offers");
         }
+        self.remove_oldest();
+    }
+
+    /// Removes the records that were written first, if there are too many.
+    fn remove_oldest(&self) {
+        let files = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let mut records: Vec<_> = files
+            .filter_map(|file| {
+                let file = file.ok()?;
+                Some((file.metadata().ok()?.modified().ok()?, file.path()))
+            })
+            .collect();
+        let excess = records.len().saturating_sub(MAX_RECORDS);
+        records.sort_unstable();
+        for (_, path) in records.into_iter().take(excess) {
+            if let Err(error) = std::fs::remove_file(&path) {
+                tracing::debug!(%error, "cannot remove an old record of an MCP server");
+            }
+        }
     }
 }
 
@@ -178,6 +200,14 @@ mod tests {
         };
         catalog.store(&one, &version);
         assert_eq!(catalog.load(&one), Some(version));
+        for number in 0..MAX_RECORDS {
+            let command = format!("x{number}");
+            catalog.store(&spec(json!({"command": command})), &CatalogEntry::default());
+        }
+        let files = std::fs::read_dir(&catalog.directory).unwrap();
+        assert_eq!(files.count(), MAX_RECORDS);
+        let newest = spec(json!({"command": format!("x{}", MAX_RECORDS - 1)}));
+        assert_eq!(catalog.load(&newest), Some(CatalogEntry::default()));
         for file in std::fs::read_dir(&catalog.directory).unwrap() {
             let path = file.unwrap().path();
             pi_fs::atomic_file::write(&path, b"{", NewFileMode::Private).unwrap();

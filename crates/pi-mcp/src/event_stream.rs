@@ -1,6 +1,8 @@
-//! Server-sent events with the IDs from which a stream can be resumed.
+//! The messages of an event stream, and the position from which it can be resumed.
 
 use std::time::Duration;
+
+use pi_http::{SseEvent, SseParser};
 
 use crate::transport::MAX_MESSAGE_BYTES;
 
@@ -14,84 +16,73 @@ pub(crate) struct StreamPosition {
     pub(crate) has_events: bool,
 }
 
-/// Splits the bytes of a stream into the data of its messages.
-#[derive(Debug, Default)]
-pub(crate) struct EventDecoder {
-    line: Vec<u8>,
-    data: Option<Vec<u8>>,
-    is_other_event: bool,
+/// Splits the bytes of a stream into the data of its messages, and keeps its position up to date.
+#[derive(Debug)]
+pub(crate) struct EventDecoder<'stream> {
+    parser: SseParser,
+    position: &'stream mut StreamPosition,
 }
 
 /// An event is longer than any message may be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EventTooLong;
 
-impl EventDecoder {
+impl<'stream> EventDecoder<'stream> {
+    pub(crate) fn new(position: &'stream mut StreamPosition) -> Self {
+        Self {
+            parser: SseParser::with_limit(MAX_MESSAGE_BYTES),
+            position,
+        }
+    }
+
     /// Returns the data of the messages that are complete.
-    pub(crate) fn push(
-        &mut self,
-        bytes: &[u8],
-        position: &mut StreamPosition,
-    ) -> Result<Vec<Vec<u8>>, EventTooLong> {
-        let mut messages = Vec::new();
-        for byte in bytes {
-            if *byte != b'\n' {
-                self.line.push(*byte);
-                continue;
-            }
-            let line = std::mem::take(&mut self.line);
-            let line = line.strip_suffix(b"\r").unwrap_or(&line);
-            messages.extend(self.process_line(line, position));
-        }
-        let length = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
-        if length > MAX_MESSAGE_BYTES {
-            return Err(EventTooLong);
-        }
-        Ok(messages)
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, EventTooLong> {
+        let mut messages = Messages::default();
+        let pushed = self.parser.push(bytes, |event| {
+            messages.add(event);
+            Ok(())
+        });
+        pushed.map_err(|_too_long| EventTooLong)?;
+        Ok(self.received(messages))
     }
 
     /// Returns the data of a message that no empty line follows.
-    pub(crate) fn finish(&mut self, position: &mut StreamPosition) -> Option<Vec<u8>> {
-        let line = std::mem::take(&mut self.line);
-        self.process_line(&line, position)
-            .or_else(|| self.process_line(b"", position))
+    pub(crate) fn finish(&mut self) -> Vec<String> {
+        let mut messages = Messages::default();
+        let finished = self.parser.finish(|event| {
+            messages.add(event);
+            Ok(())
+        });
+        debug_assert!(finished.is_ok(), "no event is rejected");
+        self.received(messages)
     }
 
-    fn process_line(&mut self, line: &[u8], position: &mut StreamPosition) -> Option<Vec<u8>> {
-        if line.is_empty() {
-            let is_message = !std::mem::take(&mut self.is_other_event);
-            let data = self.data.take()?;
-            position.has_events = true;
-            return Some(data).filter(|data| is_message && !data.trim_ascii().is_empty());
+    fn received(&mut self, messages: Messages) -> Vec<String> {
+        let position = self.parser.position();
+        if position.last_event_id.is_some() {
+            self.position
+                .last_event_id
+                .clone_from(&position.last_event_id);
         }
-        let colon = line.iter().position(|byte| *byte == b':');
-        let (name, value) = line.split_at(colon.unwrap_or(line.len()));
-        let value = value.strip_prefix(b":").unwrap_or(value);
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match name {
-            b"data" => match &mut self.data {
-                Some(data) => {
-                    data.push(b'\n');
-                    data.extend_from_slice(value);
-                }
-                None => self.data = Some(value.to_vec()),
-            },
-            b"event" => self.is_other_event = !matches!(value, b"" | b"message"),
-            b"id" if !value.contains(&0) => {
-                let id = String::from_utf8_lossy(value).into_owned();
-                position.last_event_id = Some(id);
-            }
-            b"retry" => {
-                let milliseconds = std::str::from_utf8(value).ok();
-                let milliseconds = milliseconds.and_then(|text| text.parse::<u32>().ok());
-                if let Some(milliseconds) = milliseconds {
-                    position.retry = Some(Duration::from_millis(milliseconds.into()));
-                }
-            }
-            // Comments have an empty name.
-            _ => {}
+        self.position.retry = position.retry.or(self.position.retry);
+        self.position.has_events |= messages.has_events;
+        messages.data
+    }
+}
+
+#[derive(Default)]
+struct Messages {
+    has_events: bool,
+    data: Vec<String>,
+}
+
+impl Messages {
+    fn add(&mut self, event: SseEvent<'_>) {
+        self.has_events = true;
+        let is_message = event.event.is_none_or(|name| name == "message");
+        if is_message && !event.data.trim_ascii().is_empty() {
+            self.data.push(event.data.to_owned());
         }
-        None
     }
 }
 
@@ -105,17 +96,14 @@ mod tests {
     fn bytes_may_be_split_anywhere() {
         let text = b": hi\r\nid: 7\nretry: 10\ndata:\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\nevent: other\ndata: x\n\ndata: last";
         for size in 1..text.len() {
-            let (mut decoder, mut position) = (EventDecoder::default(), StreamPosition::default());
+            let mut position = StreamPosition::default();
+            let mut decoder = EventDecoder::new(&mut position);
             let mut messages = Vec::new();
             for chunk in text.chunks(size) {
-                messages.extend(decoder.push(chunk, &mut position).unwrap());
+                messages.extend(decoder.push(chunk).unwrap());
             }
-            messages.extend(decoder.finish(&mut position));
-            assert_eq!(
-                messages,
-                [b"{\"a\":\n1}".to_vec(), b"last".to_vec()],
-                "{size}"
-            );
+            messages.extend(decoder.finish());
+            assert_eq!(messages, ["{\"a\":\n1}", "last"], "{size}");
             assert_eq!(position.last_event_id.as_deref(), Some("7"));
             assert_eq!(position.retry, Some(Duration::from_millis(10)));
             assert!(position.has_events);
@@ -124,8 +112,9 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_an_error() {
-        let (mut decoder, mut position) = (EventDecoder::default(), StreamPosition::default());
+        let mut position = StreamPosition::default();
+        let mut decoder = EventDecoder::new(&mut position);
         let chunk = vec![b'x'; MAX_MESSAGE_BYTES + 1];
-        assert_eq!(decoder.push(&chunk, &mut position), Err(EventTooLong));
+        assert_eq!(decoder.push(&chunk), Err(EventTooLong));
     }
 }

@@ -18,6 +18,7 @@ use pi_http::{
 };
 use pi_protocol::{Diagnostic, ProviderError, StreamPhase};
 use reqwest::{Response, Url};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -214,7 +215,7 @@ impl RequestDriver<'_> {
             outgoing: OutgoingRequest {
                 url: prepared.url,
                 headers: to_header_map(&all_headers)?,
-                body: encode(body.into_bytes(), prepared.encoding)?,
+                body: encode(body.into_bytes(), prepared.encoding),
             },
         })
     }
@@ -454,14 +455,13 @@ fn record(writer: &mut StreamWriter, diagnostic: Diagnostic) {
     });
 }
 
-fn encode(body: Vec<u8>, encoding: BodyEncoding) -> Result<Bytes, ProviderError> {
+fn encode(body: Vec<u8>, encoding: BodyEncoding) -> Bytes {
     match encoding {
-        BodyEncoding::Json => Ok(Bytes::from(body)),
-        BodyEncoding::Zstd => zstd::encode_all(body.as_slice(), zstd::DEFAULT_COMPRESSION_LEVEL)
-            .map(Bytes::from)
-            .map_err(|error| {
-                ProviderError::invalid(format!("Cannot compress the request: {error}"))
-            }),
+        BodyEncoding::Json => Bytes::from(body),
+        BodyEncoding::Zstd => {
+            let compressed = compress_to_vec(body.as_slice(), CompressionLevel::Fastest);
+            Bytes::from(compressed)
+        }
     }
 }
 

@@ -147,17 +147,14 @@ export class AgentSession {
       throw error;
     }
   }
-  // Queues a message during a run; without one, it starts one.
-  async #deliver(text, images, streamingBehavior) {
-    const report = (error) => this.#runner.emitError({ extensionPath: "<session>", event: "prompt", error: error.message });
-    this.prompt(text, { images, streamingBehavior }).catch(report);
-    return "queued";
+  async #enqueue(text, images, delivery) {
+    return (await this.#request("agent.enqueue", { text, images: images ?? [], delivery })).disposition;
   }
   steer(text, images) {
-    return this.#deliver(text, images, "steer");
+    return this.#enqueue(text, images, "steer");
   }
   followUp(text, images) {
-    return this.#deliver(text, images, "followUp");
+    return this.#enqueue(text, images, "followUp");
   }
   sendUserMessage(content, options = {}) {
     return this.#request("agent.sendUserMessage", { content, options });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, ImageContent, MessageContent, Model, QueuedTexts, RoutedModel,
-    SessionStats, SharedMessage, ThinkingLevel,
+    Ack, CompactionOutcome, ContextUsage, Delivery, ImageContent, MessageContent, Model,
+    QueuedTexts, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
 use serde::Serialize;
@@ -82,6 +82,13 @@ calls! {
             streaming_behavior as "streamingBehavior": Option<String>,
             expand_prompt_templates as "expandPromptTemplates": Option<bool>,
         );
+        /// Queues a message, also if no run is in progress; it is then part of the next one.
+        request "agent.enqueue" => enqueue(
+            agent: u64,
+            text: String,
+            images: Vec<ImageContent> = Vec::new(),
+            delivery: Delivery,
+        ) -> Ack;
         /// Sends a user message and waits until the run has finished.
         request "agent.sendUserMessage" => send_user_message(
             agent: u64,

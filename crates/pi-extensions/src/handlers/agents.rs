@@ -12,8 +12,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_ext::HostError;
 use pi_protocol::{
-    CompactionOutcome, ContextUsage, ImageContent, MessageContent, QueuedTexts, SessionStats,
-    SharedMessage, ThinkingLevel,
+    Ack, CompactionOutcome, ContextUsage, Delivery, ImageContent, MessageContent, QueuedTexts,
+    SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_tools::ShellResult;
 use serde_json::Value;
@@ -238,6 +238,18 @@ impl AgentRunCalls for Caller<'_> {
             session.wait_for_idle().await;
             Ok(())
         }))
+    }
+
+    fn enqueue(
+        &self,
+        agent: u64,
+        text: String,
+        images: Vec<ImageContent>,
+        delivery: Delivery,
+    ) -> Result<Pending<Ack>, HostError> {
+        let session = self.agent(agent)?;
+        let work = async move { session.enqueue(text, images, delivery).await };
+        Ok(self.bridge.spawn_on_runtime(work))
     }
 
     fn send_user_message(

@@ -14,14 +14,15 @@ use pi_extensions::{
     ShowRequest, ToolRegistration, TreeNavigation, host_error,
 };
 use pi_protocol::{
-    Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, MessageContent, Model, QueuedTexts,
-    Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
+    Ack, Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, ImageContent, MessageContent,
+    Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
 };
 use pi_session::{Session, SessionError};
 use pi_tools::ShellResult;
 use serde_json::Value;
 
 use super::registered;
+use crate::commands::prompt_ack;
 use crate::participants::CustomMessageDraft;
 use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
 
@@ -157,6 +158,22 @@ impl SessionRun for AgentSession {
                 source: InputSource::Extension,
             };
             self.prompt(prompt).await.map(drop).map_err(host_error)
+        })
+    }
+
+    fn enqueue(
+        &self,
+        text: String,
+        images: Vec<ImageContent>,
+        delivery: Delivery,
+    ) -> ControlFuture<'_, Ack> {
+        Box::pin(async move {
+            let queue = self.queue();
+            let outcome = match delivery {
+                Delivery::Steer => queue.steer(&text, images, InputSource::Extension).await,
+                Delivery::FollowUp => queue.follow_up(&text, images, InputSource::Extension).await,
+            };
+            outcome.map(prompt_ack).map_err(host_error)
         })
     }
 

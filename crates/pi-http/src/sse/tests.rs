@@ -199,3 +199,20 @@ proptest! {
         prop_assert_eq!(parse(chunks), parse([body]));
     }
 }
+
+#[test]
+fn the_position_follows_the_fields_id_and_retry() {
+    let mut parser = SseParser::new();
+    let body = b"id: 7\nretry: 10\ndata: a\n\nid: a\0b\nretry: soon\ndata: b\n\nid\n";
+    let (first, rest) = body.split_at(19);
+    parser.push(first, |_| Ok(())).unwrap();
+    let position = SsePosition {
+        last_event_id: Some("7".to_owned()),
+        retry: Some(Duration::from_millis(10)),
+    };
+    assert_eq!(parser.position(), &position);
+    parser.push(&rest[..rest.len() - 3], |_| Ok(())).unwrap();
+    assert_eq!(parser.position(), &position, "invalid values are ignored");
+    parser.push(&rest[rest.len() - 3..], |_| Ok(())).unwrap();
+    assert_eq!(parser.position().last_event_id.as_deref(), Some(""));
+}

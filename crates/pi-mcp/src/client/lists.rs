@@ -12,6 +12,9 @@ const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 20_000;
 const MAX_LIST_BYTES: usize = 64 << 20;
 
+/// A larger declaration of a tool is ignored, in bytes.
+const MAX_TOOL_BYTES: usize = 1 << 20;
+
 /// A list that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListKind {
@@ -109,9 +112,12 @@ impl Client {
         let mut bytes = 0;
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..MAX_PAGES {
-            let page = self
+            let mut page = self
                 .list_page(list, cursors.last().cloned(), options.clone())
                 .await?;
+            if list == ListKind::Tools {
+                page.items.retain(is_acceptable_tool);
+            }
             bytes += page.items.iter().map(item_size).sum::<usize>();
             items.extend(page.items);
             if items.len() > MAX_ITEMS || bytes > MAX_LIST_BYTES {
@@ -148,6 +154,15 @@ impl Client {
         let result = self.request(list.method(), params, options).await?;
         list.parse(result)
     }
+}
+
+fn is_acceptable_tool(tool: &Map<String, Value>) -> bool {
+    let size = serde_json::to_vec(tool).map_or(0, |text| text.len());
+    let is_acceptable = size <= MAX_TOOL_BYTES;
+    if !is_acceptable {
+        tracing::warn!(size, "ignored the declaration of an MCP tool: too large");
+    }
+    is_acceptable
 }
 
 /// Estimates the memory that an item of a list needs.

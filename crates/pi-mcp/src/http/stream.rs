@@ -138,7 +138,7 @@ impl HttpState {
         position: &mut StreamPosition,
         request_id: Option<&Value>,
     ) -> Result<StreamEnd, McpError> {
-        let mut decoder = EventDecoder::default();
+        let mut decoder = EventDecoder::new(position);
         let mut is_answered = false;
         loop {
             let chunk = match stream.chunk().await {
@@ -150,13 +150,13 @@ impl HttpState {
                 }
             };
             let messages = match &chunk {
-                Some(chunk) => decoder.push(chunk, position).map_err(|_too_long| {
+                Some(chunk) => decoder.push(chunk).map_err(|_too_long| {
                     McpError::protocol("the MCP server sent a message that is too long")
                 })?,
-                None => decoder.finish(position).into_iter().collect(),
+                None => decoder.finish(),
             };
             for message in messages {
-                let Ok(message) = serde_json::from_slice::<Value>(&message) else {
+                let Ok(message) = serde_json::from_str::<Value>(&message) else {
                     tracing::debug!("skipped an event of an MCP server that is no message");
                     continue;
                 };

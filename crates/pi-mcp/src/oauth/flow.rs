@@ -65,26 +65,29 @@ impl OAuthState {
         self: &Arc<Self>,
         request: &FlowRequest,
     ) -> Result<FlowOutcome, OAuthFailure> {
-        let error = match self.run_flow(request).await {
-            Err(error) => error,
-            outcome => return outcome,
-        };
-        let OAuthFailure::Rejected { code, .. } = &error else {
-            return Err(error);
-        };
-        match code.as_str() {
-            "invalid_client" | "unauthorized_client" => {
-                let server = self.server.to_string();
-                self.update(move |state| {
-                    state.clear();
-                    state.insert("serverUrl".to_owned(), server.into());
-                })
-                .await?;
+        let mut is_retry = false;
+        loop {
+            let error = match self.run_flow(request).await {
+                Err(error) if !is_retry => error,
+                outcome => return outcome,
+            };
+            let OAuthFailure::Rejected { code, .. } = &error else {
+                return Err(error);
+            };
+            match code.as_str() {
+                "invalid_client" | "unauthorized_client" => {
+                    let server = self.server.to_string();
+                    self.update(move |state| {
+                        state.clear();
+                        state.insert("serverUrl".to_owned(), server.into());
+                    })
+                    .await?;
+                }
+                "invalid_grant" => self.update(remove_tokens).await?,
+                _ => return Err(error),
             }
-            "invalid_grant" => self.update(remove_tokens).await?,
-            _ => return Err(error),
+            is_retry = true;
         }
-        self.run_flow(request).await
     }
 
     async fn run_flow(

@@ -13,9 +13,6 @@ use crate::names::ToolNames;
 use crate::resources::resource_tools;
 use crate::tool::{self, ServerToolOptions};
 
-/// A larger declaration of a tool is ignored, in bytes.
-const MAX_DECLARATION_BYTES: usize = 1 << 20;
-
 /// The tools that are registered.
 #[derive(Default)]
 pub(super) struct ToolState {
@@ -81,7 +78,7 @@ impl ServersState {
         let declared: Vec<_> = status
             .tools
             .iter()
-            .filter(|tool| is_acceptable(&spec.name, tool) && !server.withholds(tool))
+            .filter(|tool| !server.withholds(tool))
             .collect();
         let tool_names: Vec<&str> = declared
             .iter()
@@ -270,17 +267,4 @@ fn has_resources(server: &ManagedServer) -> bool {
         && server
             .live()
             .is_some_and(|live| live.status().has_resources)
-}
-
-fn is_acceptable(server: &str, tool: &crate::connection::DeclaredTool) -> bool {
-    let size = serde_json::to_vec(tool).map_or(0, |text| text.len());
-    let is_acceptable = size <= MAX_DECLARATION_BYTES;
-    if !is_acceptable {
-        tracing::warn!(
-            server,
-            size,
-            "ignored the declaration of an MCP tool: too large"
-        );
-    }
-    is_acceptable
 }

@@ -22,6 +22,7 @@ fn expected() -> Value {
         "failures": ["<inline:child> agent_end failing handler"],
         "isFailing": false,
         "queued": false,
+        "steered": ["queued", 1, false, ["one more"]],
         "live": true,
         "branch": ["user", "assistant", "toolResult", "assistant", "toolResult", "assistant"],
         "appended": "custom",

@@ -1,6 +1,12 @@
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures_util::future::BoxFuture;
 use pi_protocol::Model;
 use pi_test_support::ScriptedReply;
+use proptest::prelude::*;
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::Value;
 
 use super::*;
@@ -173,15 +179,28 @@ async fn a_body_can_be_compressed() {
     finish(stream(protocol, request, HttpClient::new())).await;
     let sent = server.wait_for_request(0).await;
     assert_eq!(sent.header("content-encoding"), Some("zstd"));
-    let body = zstd::decode_all(&sent.body[..]).unwrap();
-    assert_eq!(body, br#"{"input":"hello"}"#);
+    assert_eq!(decompress(&sent.body), br#"{"input":"hello"}"#);
+}
+
+fn decompress(body: &[u8]) -> Vec<u8> {
+    let mut content = Vec::new();
+    let mut decoder = StreamingDecoder::new(body).unwrap();
+    decoder.read_to_end(&mut content).unwrap();
+    content
+}
+
+proptest! {
+    #[test]
+    fn any_body_can_be_compressed(parts in prop::collection::vec((".{0,40}", 1_usize..400), 0..40)) {
+        let body: String = parts.iter().map(|(text, times)| text.repeat(*times)).collect();
+        let compressed = encode(body.clone().into_bytes(), BodyEncoding::Zstd);
+        prop_assert_eq!(decompress(&compressed), body.as_bytes());
+    }
 }
 
 #[tokio::test]
 async fn a_compressed_response_is_decoded_as_it_arrives() {
-    use std::io::Write as _;
-
-    let mut encoder = zstd::Encoder::new(Vec::new(), 0).unwrap();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(b"data: early\n\n").unwrap();
     encoder.flush().unwrap();
     let early = std::mem::take(encoder.get_mut());
@@ -190,7 +209,7 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
         .unwrap();
     let late = encoder.finish().unwrap();
     let server = ScriptedServer::start([ScriptedReply::new()
-        .head(200, &[("content-encoding", "zstd")])
+        .head(200, &[("content-encoding", "gzip")])
         .chunk(early)
         .gate("late")
         .chunk(late)])
@@ -207,7 +226,7 @@ async fn a_compressed_response_is_decoded_as_it_arrives() {
         .header("accept-encoding")
         .map(str::to_owned);
     let accepted = accepted.unwrap_or_default();
-    for encoding in ["gzip", "br", "deflate", "zstd"] {
+    for encoding in ["gzip", "br", "deflate"] {
         assert!(
             accepted.contains(encoding),
             "{encoding} is not in {accepted:?}"

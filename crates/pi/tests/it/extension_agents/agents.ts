@@ -77,6 +77,8 @@ async function runChild(cwd: string) {
   observed.failures = failures;
   observed.isFailing = false;
   observed.queued = (session as any).agent.hasQueuedMessages();
+  // Without a run, a steering message waits for the next one.
+  observed.steered = [await session.steer("one more"), session.pendingMessageCount, session.isStreaming, (await session.clearQueue()).steering];
   observed.live = sessionManager.getEntries().some((entry: any) => entry.customType === "lookups");
   observed.branch = sessionManager.buildSessionContext().messages.filter(({ role }: any) => role !== "system").map(({ role }: any) => role);
   sessionManager.appendCustomEntry("after", {});

@@ -9,6 +9,7 @@ use pi_http::WebSocketMessage;
 use pi_protocol::{AssistantMessage, AssistantMessageEvent, StopReason};
 use pi_test_support::{ScriptedReply, ScriptedServer};
 use pretty_assertions::assert_eq;
+use ruzstd::decoding::StreamingDecoder;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -507,8 +508,8 @@ async fn http_is_used_on_request() {
     assert_eq!(conversation.prompt("one").await.text(), "1");
     let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/codex/responses");
-    let body = zstd::decode_all(request.body.as_slice()).unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap();
+    let body = StreamingDecoder::new(request.body.as_slice()).unwrap();
+    let body: Value = serde_json::from_reader(body).unwrap();
     assert_eq!(body["input"], json!([user("one")]));
 }
 
