@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pi_protocol::json::{from_str_lenient, lenient_optional_u64, lenient_u64};
+use pi_protocol::json::{from_str_repaired, lenient_optional_u64, lenient_u64};
 use pi_protocol::{
     ErrorClass, MessageBuilder, ProviderError, StopReason, ThinkingContent, ToolCall, Usage,
 };
@@ -214,14 +214,15 @@ impl ConverseState {
                 return Err(error::unmodeled_error(code, message));
             }
         };
+        let repaired = &mut String::new();
         match name {
-            "contentBlockDelta" => self.delta(&parse_event(name, payload)?, message),
-            "contentBlockStart" => self.block_start(parse_event(name, payload)?, message),
-            "contentBlockStop" => self.block_stop(&parse_event(name, payload)?, message),
-            "messageStart" => message_start(&parse_event(name, payload)?, message)?,
-            "messageStop" => self.message_stop(&parse_event(name, payload)?, message),
+            "contentBlockDelta" => self.delta(&parse_event(name, payload, repaired)?, message),
+            "contentBlockStart" => self.block_start(parse_event(name, payload, repaired)?, message),
+            "contentBlockStop" => self.block_stop(&parse_event(name, payload, repaired)?, message),
+            "messageStart" => message_start(&parse_event(name, payload, repaired)?, message)?,
+            "messageStop" => self.message_stop(&parse_event(name, payload, repaired)?, message),
             "metadata" => {
-                let metadata: ConverseMetadata = parse_event(name, payload)?;
+                let metadata: ConverseMetadata = parse_event(name, payload, repaired)?;
                 if let Some(usage) = metadata.usage {
                     message.set_usage(usage.into());
                 }
@@ -441,12 +442,13 @@ fn store_payload(block: &OpenBlock, message: &mut MessageBuilder) {
 fn parse_event<'event, Event: Deserialize<'event>>(
     name: &str,
     payload: &'event [u8],
+    repaired: &'event mut String,
 ) -> Result<Event, ProviderError> {
     let invalid = |error: &dyn std::fmt::Display| {
         ProviderError::protocol(format!("The stream's {name} event is invalid: {error}"))
     };
     let text = std::str::from_utf8(payload).map_err(|error| invalid(&error))?;
-    from_str_lenient(text).map_err(|error| invalid(&error))
+    from_str_repaired(text, repaired).map_err(|error| invalid(&error))
 }
 
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {

@@ -52,7 +52,7 @@ fn applied(entries: Vec<Value>) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     for entry in entries {
         // Entries of other programs are ignored.
-        let Ok(changes) = serde_json::from_value::<StoreChanges>(entry) else {
+        let Ok(changes) = pi_protocol::json::from_value::<StoreChanges>(&entry) else {
             continue;
         };
         for key in &changes.delete {

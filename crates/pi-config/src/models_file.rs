@@ -105,7 +105,7 @@ pub fn parse_models_file<P: DeserializeOwned>(
         for property in provider_properties(root) {
             let offset = property.start();
             let id = property.name.into_string();
-            match serde_json::from_value(property.value.into()) {
+            match pi_protocol::json::from_value(&property.value.into()) {
                 Ok(provider) => providers.push((id, provider)),
                 Err(error) => faults.push(Fault {
                     offset,

@@ -84,7 +84,7 @@ impl ModelsStore for ModelsStoreFile {
 }
 
 fn read_entry<C: DeserializeOwned>(provider: &str, entry: Value) -> Option<C> {
-    serde_json::from_value(entry)
+    pi_protocol::json::from_value(&entry)
         .inspect_err(
             |error| tracing::warn!(provider, %error, "ignoring invalid cached model catalog"),
         )

@@ -41,7 +41,7 @@ pub(crate) struct NativeRequest {
 impl NativeRequest {
     /// Deserializes the arguments.
     fn read<T: DeserializeOwned>(&self) -> Result<T, NativeError> {
-        serde_json::from_value(self.arguments.clone()).map_err(|error| {
+        T::deserialize(&self.arguments).map_err(|error| {
             NativeError::new(format!("{}: {error}", self.operation))
                 .with_code("ERR_INVALID_ARG_TYPE")
         })

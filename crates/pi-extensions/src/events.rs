@@ -56,7 +56,7 @@ fn parse<Data: DeserializeOwned>(value: Value) -> Option<Data> {
     if value.is_null() {
         return None;
     }
-    serde_json::from_value(value).ok()
+    pi_protocol::json::from_value(&value).ok()
 }
 
 /// Declares the names and results of events.

@@ -235,7 +235,7 @@ impl ExtensionHandle {
         // Without the render timeout: a provider may perform lookups.
         let found = shared.engine.call_ui(call, None);
         match found.await {
-            Ok(found) => serde_json::from_value(found).ok().flatten(),
+            Ok(found) => pi_protocol::json::from_value(&found).ok().flatten(),
             Err(error) => {
                 self.report("completion", &error);
                 None
@@ -338,7 +338,7 @@ impl ExtensionHandle {
         match completed.await {
             Ok(items) => {
                 let items: Option<Vec<CompletionItem>> =
-                    serde_json::from_value(items).unwrap_or_default();
+                    pi_protocol::json::from_value(&items).unwrap_or_default();
                 items.unwrap_or_default()
             }
             Err(error) => {
@@ -390,7 +390,8 @@ impl ExtensionHandle {
 }
 
 fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, ExtensionRenderError> {
-    serde_json::from_value(value).map_err(|error| ExtensionRenderError::Failed(error.to_string()))
+    pi_protocol::json::from_value(&value)
+        .map_err(|error| ExtensionRenderError::Failed(error.to_string()))
 }
 
 /// Splits joined lines; empty text has no lines.

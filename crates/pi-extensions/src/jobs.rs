@@ -35,7 +35,7 @@ impl JobCallback {
         let extension = self.extension.as_deref();
         let engine = &shared.engine;
         let reply = engine.run_callback(extension, self.number, Function::NAME, arguments, signal);
-        serde_json::from_value(reply.await?).map_err(invalid)
+        pi_protocol::json::from_value(&reply.await?).map_err(invalid)
     }
 
     /// Calls a function the extension supplied.

@@ -103,7 +103,7 @@ impl SessionExtensions {
             self.0.abandon_load(&file.path, host).await;
             return Err(LoadFailure::TimedOut);
         };
-        let registrations = serde_json::from_value(loaded?);
+        let registrations = pi_protocol::json::from_value(&loaded?);
         Ok(registrations.map_err(|error| EngineError::InvalidValue(error.to_string()))?)
     }
 

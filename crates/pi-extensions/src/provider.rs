@@ -94,7 +94,7 @@ impl ProviderDriver for ExtensionProvider {
             let engine = &shared.engine;
             let models = engine.refresh_models(&self.extension, &self.provider, json!(refresh));
             let models = models.await.map_err(|error| failed(error_message(error)))?;
-            serde_json::from_value(models).map_err(|error| failed(error.to_string()))
+            pi_protocol::json::from_value(&models).map_err(|error| failed(error.to_string()))
         }
         .boxed()
     }
@@ -146,7 +146,7 @@ async fn stream_response(
         }
     }
     let last = outcome.map_err(error_message).and_then(|value| {
-        serde_json::from_value::<AssistantMessage>(value).map_err(|error| error.to_string())
+        pi_protocol::json::from_value::<AssistantMessage>(&value).map_err(|error| error.to_string())
     });
     match last {
         Ok(last) => finish(writer, last).await,
@@ -260,7 +260,7 @@ async fn report_provider_event(request: &ModelRequest, data: Value) {
 
 /// Applies a stream event to the response; invalid events are ignored.
 fn apply(message: &mut MessageBuilder, event: Value) {
-    match serde_json::from_value(event).unwrap_or(StreamEventData::Unknown) {
+    match pi_protocol::json::from_value(&event).unwrap_or(StreamEventData::Unknown) {
         StreamEventData::Start => message.start(),
         StreamEventData::TextStart => drop(message.open_text()),
         StreamEventData::TextDelta {

@@ -38,7 +38,7 @@ pub(crate) fn declaration(data: &ToolData) -> ToolDeclaration {
         name: data.name.clone(),
         description: data.description.clone(),
         parameters: data.parameters.clone(),
-        constrained_sampling: sampling.and_then(|value| serde_json::from_value(value).ok()),
+        constrained_sampling: sampling.and_then(|value| pi_protocol::json::from_value(&value).ok()),
         extra: JsonObject::new(),
     }
 }
@@ -128,7 +128,7 @@ impl Tool for ExtensionTool {
                 return LoadoutChanges::default();
             };
             let changes = prepared.map_err(error_message).and_then(|changes| {
-                serde_json::from_value(changes).map_err(|error| error.to_string())
+                pi_protocol::json::from_value(&changes).map_err(|error| error.to_string())
             });
             changes.unwrap_or_else(|error| {
                 shared.bridge.report_failure(ExtensionFailure {
@@ -214,7 +214,7 @@ impl ExtensionsInner {
             });
         }
         let output = outcome.map_err(|error| ToolError::new(error_message(error)))?;
-        serde_json::from_value(output)
+        pi_protocol::json::from_value(&output)
             .map_err(|error| ToolError::new(format!("invalid tool result: {error}")))
     }
 }

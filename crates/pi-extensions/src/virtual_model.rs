@@ -36,7 +36,7 @@ impl ModelRouter for ExtensionRouter {
             let routing = engine.route(&self.extension, name, json!(request), signal);
             let routed = shared.until_cancelled(routing, signal, &cancel).await;
             let routed = routed.map_err(error_message)?;
-            serde_json::from_value(routed).map_err(|error| {
+            pi_protocol::json::from_value(&routed).map_err(|error| {
                 format!(
                     "{}/{} returned an invalid route: {error}",
                     self.provider, self.id

@@ -70,7 +70,7 @@ impl ModelDirectory for ScriptModels {
         Ok(match task.kind {
             ModelTaskKind::Classify => {
                 let context: ClassificationContext =
-                    serde_json::from_value(task.context).map_err(invalid)?;
+                    pi_protocol::json::from_value(&task.context).map_err(invalid)?;
                 if context.questions.is_empty() {
                     return Err("models.classify() needs at least one question".to_owned());
                 }
@@ -86,7 +86,7 @@ impl ModelDirectory for ScriptModels {
             }
             ModelTaskKind::GenerateImages => {
                 let context: ImageContext =
-                    serde_json::from_value(task.context).map_err(invalid)?;
+                    pi_protocol::json::from_value(&task.context).map_err(invalid)?;
                 if context.input.is_empty() {
                     return Err("models.generateImages() needs input".to_owned());
                 }

@@ -109,7 +109,7 @@ fn find_header(
 }
 
 /// Parses a line as `T`, with the leniency of [`pi_protocol::json::from_str_lenient`].
-pub(crate) fn parse<T: for<'de> serde::Deserialize<'de>>(line: &[u8]) -> Option<T> {
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(line: &[u8]) -> Option<T> {
     let text = String::from_utf8_lossy(line);
     pi_protocol::json::from_str_lenient(&text).ok()
 }

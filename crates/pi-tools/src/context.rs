@@ -38,7 +38,7 @@ pub struct ToolPrompt {
 
 /// Parses validated arguments.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
-    serde_json::from_value(Value::Object(arguments))
+    pi_protocol::json::from_value(&Value::Object(arguments))
         .map_err(|error| ToolError::new(format!("Invalid arguments: {error}")))
 }
 

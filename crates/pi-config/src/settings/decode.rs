@@ -137,5 +137,5 @@ fn accepts(path: &[&str], value: &Value) -> Result<(), serde_json::Error> {
     for key in path.iter().rev() {
         root = Value::Object(Map::from_iter([((*key).to_owned(), root)]));
     }
-    Settings::deserialize(root).map(drop)
+    Settings::deserialize(&root).map(drop)
 }

@@ -72,7 +72,7 @@ impl ModuleServer {
             },
             "prepare" => self.prepare(Path::new(text("path"))),
             "resolve" => {
-                let import = serde_json::from_value(arguments);
+                let import = ImportRequest::deserialize(&arguments);
                 self.resolve(&import.map_err(|error| HostError::new(error.to_string()))?)
             }
             _ => Err(HostError::new(format!("unknown loader method `{method}`"))),

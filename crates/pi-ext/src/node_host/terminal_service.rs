@@ -80,5 +80,5 @@ impl TerminalService {
 }
 
 fn parse_arguments<Data: DeserializeOwned>(arguments: Value) -> Result<Data, HostError> {
-    serde_json::from_value(arguments).map_err(|error| HostError::new(error.to_string()))
+    Data::deserialize(&arguments).map_err(|error| HostError::new(error.to_string()))
 }

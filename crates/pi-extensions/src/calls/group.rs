@@ -53,7 +53,7 @@ impl Parameters {
 }
 
 fn parse<Data: DeserializeOwned>(call: &str, name: &str, value: Value) -> Result<Data, HostError> {
-    serde_json::from_value(value).map_err(|error| {
+    pi_protocol::json::from_value(&value).map_err(|error| {
         HostError::new(match name {
             REST => format!("{call}: {error}"),
             _ => format!("{call}: {name}: {error}"),

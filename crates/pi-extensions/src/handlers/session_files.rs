@@ -404,6 +404,6 @@ fn read_body(entry: Value) -> Result<EntryBody, HostError> {
     fields.insert("id".to_owned(), "draft".into());
     fields.insert("parentId".to_owned(), Value::Null);
     fields.insert("timestamp".to_owned(), "1970-01-01T00:00:00.000Z".into());
-    let entry: Entry = serde_json::from_value(Value::Object(fields)).map_err(host_error)?;
+    let entry: Entry = pi_protocol::json::from_value(&Value::Object(fields)).map_err(host_error)?;
     Ok(entry.body)
 }

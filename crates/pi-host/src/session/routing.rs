@@ -199,7 +199,7 @@ fn latest_state(session: &Session, model: &Model) -> Result<Option<Value>, Sessi
                 data: Some(data),
             }) = &session.entries().read(id.as_str())?.body
             && custom_type == VIRTUAL_MODEL_STATE_ENTRY
-            && let Ok(stored) = serde_json::from_value::<VirtualModelState>(data.clone())
+            && let Ok(stored) = pi_protocol::json::from_value::<VirtualModelState>(data)
             && stored.provider == model.provider
             && stored.model_id == model.id
         {

@@ -254,13 +254,14 @@ fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
 }
 
 fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
-    serde_json::from_value(value).map_err(|error| HostError::new(error.to_string()))
+    pi_protocol::json::from_value(&value).map_err(|error| HostError::new(error.to_string()))
 }
 
 /// Deserializes a member; a missing one is treated as null.
 fn member<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
     let member = value.get(name).cloned().unwrap_or(Value::Null);
-    serde_json::from_value(member).map_err(|error| HostError::new(format!("{name}: {error}")))
+    pi_protocol::json::from_value(&member)
+        .map_err(|error| HostError::new(format!("{name}: {error}")))
 }
 
 fn unknown(name: &str) -> HostError {

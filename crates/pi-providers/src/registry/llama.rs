@@ -394,7 +394,7 @@ impl ListedModel {
             });
             record["compat"]["thinkingFormat"] = "qwen-chat-template".into();
         }
-        serde_json::from_value(record).ok()
+        pi_protocol::json::from_value(&record).ok()
     }
 }
 

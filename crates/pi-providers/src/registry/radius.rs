@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 use pi_auth::{Credential, KeySource, ProviderAuth, RadiusOAuth};
 use pi_env::Env;
-use pi_protocol::json::JsonObject;
 use pi_protocol::{Model, ProviderError, api};
 use secrecy::ExposeSecret;
 use serde::Deserialize;
@@ -160,11 +159,13 @@ struct GatewayConfig {
 
 /// Converts a gateway's record to a model; `None` if it is invalid.
 fn gateway_model(provider: &str, base_url: &str, record: Value) -> Option<Model> {
-    let mut fields: JsonObject = serde_json::from_value(record).ok()?;
+    let Value::Object(mut fields) = record else {
+        return None;
+    };
     fields.extend([
         ("api".to_owned(), api::PI_MESSAGES.into()),
         ("provider".to_owned(), provider.into()),
         ("baseUrl".to_owned(), base_url.into()),
     ]);
-    serde_json::from_value(Value::Object(fields)).ok()
+    pi_protocol::json::from_value(&Value::Object(fields)).ok()
 }

@@ -79,7 +79,7 @@ fn error_object(body: &str) -> Option<(String, ErrorObject)> {
         return None;
     }
     let text = value_to_string(&error);
-    let object = serde_json::from_value(error).ok()?;
+    let object = pi_protocol::json::from_value(&error).ok()?;
     Some((text, object))
 }
 

@@ -186,7 +186,9 @@ fn message_text(line: &[u8]) -> String {
         text: Cow<'line, str>,
     }
     let line = String::from_utf8_lossy(line);
-    let Ok(line) = pi_protocol::json::from_str_lenient::<TextLine<'_>>(&line) else {
+    let mut repaired = String::new();
+    let parsed = pi_protocol::json::from_str_repaired::<TextLine<'_>>(&line, &mut repaired);
+    let Ok(line) = parsed else {
         return String::new();
     };
     match line.message.content {

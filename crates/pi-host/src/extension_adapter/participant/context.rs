@@ -66,7 +66,7 @@ impl ExtensionParticipant {
         if result.messages == *given {
             return None;
         }
-        match serde_json::from_value::<Vec<AgentMessage>>(result.messages) {
+        match pi_protocol::json::from_value::<Vec<AgentMessage>>(&result.messages) {
             Ok(messages) => Some(messages.into_iter().map(Arc::new).collect()),
             Err(error) => {
                 let error = format!("invalid messages: {error}");

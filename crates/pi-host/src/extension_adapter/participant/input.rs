@@ -82,7 +82,7 @@ impl InputHook for ExtensionParticipant {
                     "an extension returned neither operations nor a result for a command",
                 ));
             };
-            let shell = serde_json::from_value::<ShellData>(shell).map_err(|error| {
+            let shell = pi_protocol::json::from_value::<ShellData>(&shell).map_err(|error| {
                 HookError::new(format!("an extension returned an invalid result: {error}"))
             })?;
             Ok(UserBashVerdict::Result(ShellResult {

@@ -124,7 +124,7 @@ impl ExtensionParticipant {
             return BoundaryDecision::default();
         };
         let drafts = result.entries.unwrap_or_else(|| json!([]));
-        match serde_json::from_value::<Vec<EntryDraftData>>(drafts) {
+        match pi_protocol::json::from_value::<Vec<EntryDraftData>>(&drafts) {
             Ok(drafts) => BoundaryDecision {
                 entries: drafts.into_iter().map(Into::into).collect(),
                 proceed: result.r#continue == Some(true),

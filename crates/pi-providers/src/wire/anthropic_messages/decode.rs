@@ -1,7 +1,7 @@
 //! Decodes a response of the Messages API: server-sent events into message events.
 
 use pi_http::{SseEvent, SseParser};
-use pi_protocol::json::{JsonObject, from_str_lenient};
+use pi_protocol::json::{JsonObject, from_str_repaired};
 use pi_protocol::{
     Diagnostic, ErrorClass, MessageBuilder, ProviderError, StopReason, ThinkingContent, ToolCall,
     Usage,
@@ -131,20 +131,27 @@ impl MessagesState {
         }
         let data = event.data;
         // Some compatible services send the event type only in the data.
-        let data_type;
+        let (mut repaired_type, data_type);
         let name = match event.event {
             Some(name) => name,
             None => {
-                data_type = parse_event::<EventType<'_>>("unnamed", data)?.kind;
+                repaired_type = String::new();
+                let event: EventType<'_> = parse_event("unnamed", data, &mut repaired_type)?;
+                data_type = event.kind;
                 data_type.as_ref()
             }
         };
+        let repaired = &mut String::new();
         match name {
-            "content_block_delta" => self.delta(&parse_event(name, data)?, message),
-            "content_block_start" => return self.block_start(parse_event(name, data)?, message),
-            "content_block_stop" => self.block_stop(&parse_event(name, data)?, message),
-            "message_start" => self.message_start(parse_event(name, data)?, message),
-            "message_delta" => return self.message_delta(parse_event(name, data)?, message),
+            "content_block_delta" => self.delta(&parse_event(name, data, repaired)?, message),
+            "content_block_start" => {
+                return self.block_start(parse_event(name, data, repaired)?, message);
+            }
+            "content_block_stop" => self.block_stop(&parse_event(name, data, repaired)?, message),
+            "message_start" => self.message_start(parse_event(name, data, repaired)?, message),
+            "message_delta" => {
+                return self.message_delta(parse_event(name, data, repaired)?, message);
+            }
             "message_stop" => return self.message_stop(message),
             "error" => return Err(reported_error(data)),
             // Pings and unknown events.
@@ -420,8 +427,9 @@ fn transformation_diagnostic(transformations: &[Transformation], timestamp: i64)
 fn parse_event<'event, Event: Deserialize<'event>>(
     name: &str,
     data: &'event str,
+    repaired: &'event mut String,
 ) -> Result<Event, ProviderError> {
-    from_str_lenient(data).map_err(|error| {
+    from_str_repaired(data, repaired).map_err(|error| {
         ProviderError::protocol(format!(
             "The stream's {name} event was terminated early or is invalid: {error}"
         ))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pi_http::{SseEvent, SseParser};
-use pi_protocol::json::{JsonObject, from_str_lenient};
+use pi_protocol::json::{JsonObject, from_str_repaired};
 use pi_protocol::{
     Diagnostic, ErrorClass, MessageBuilder, ProviderError, StopReason, ThinkingContent, ToolCall,
     Usage,
@@ -132,7 +132,8 @@ impl PiResponseState {
         if self.is_complete || data.is_empty() || data == DONE_MARK {
             return Ok(());
         }
-        let event: GatewayEvent<'_> = from_str_lenient(data).map_err(|error| {
+        let mut repaired = String::new();
+        let event: GatewayEvent<'_> = from_str_repaired(data, &mut repaired).map_err(|error| {
             ProviderError::protocol(format!(
                 "An event of the stream was terminated early or is invalid: {error}"
             ))
