@@ -9,8 +9,10 @@ use crate::interaction::{Answer, RequestId};
 use crate::mcp::McpAction;
 use crate::queue::{Delivery, QueueMode};
 
+mod hello;
 mod reply;
 
+pub use hello::{ClientHello, ClientRight, ScreenSize};
 pub use reply::{Ack, Rejected, RejectionCode};
 
 /// A request of a client to change or read a session.
@@ -133,18 +135,71 @@ pub enum Command {
     },
     /// Returns the available slash commands.
     GetCommands,
-    /// States what the client can do.
-    Hello {
-        /// Whether its user answers questions of MCP servers, which arrive as dialogs.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        elicitation: bool,
-    },
+    /// States what the client can do. As the first line, it also selects where the events continue.
+    Hello(ClientHello),
     /// Returns the MCP servers. From then on the client receives `mcp_status` events.
     GetMcpServers,
     McpAction {
         server: String,
         action: McpAction,
     },
+    /// Returns the stored sessions of the working directory, or of all directories.
+    ListSessions {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
+    /// Moves to another entry of the tree.
+    NavigateTree {
+        entry_id: String,
+        /// Whether to summarize the branch that is left.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        summarize: bool,
+        /// Additional instructions for the summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        custom_instructions: Option<String>,
+    },
+    /// Sets the label of an entry; without one, it is removed.
+    SetLabel {
+        entry_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    /// Returns the tools, and which of them the model can call.
+    GetTools,
+    SetActiveTools {
+        tools: Vec<String>,
+    },
+    /// Returns the requests that wait for an answer.
+    GetRequests,
+    /// Returns the slash commands that begin with a text.
+    Complete {
+        text: String,
+    },
+}
+
+impl Command {
+    /// Whether the command only reads, so that a client with [`ClientRight::View`] may send it.
+    pub fn is_read_only(&self) -> bool {
+        matches!(
+            self,
+            Self::GetState
+                | Self::GetMessages
+                | Self::GetAvailableModels
+                | Self::GetAvailableThinkingLevels
+                | Self::GetSessionStats
+                | Self::GetForkMessages
+                | Self::GetEntries { .. }
+                | Self::GetTree
+                | Self::GetLastAssistantText
+                | Self::GetCommands
+                | Self::GetMcpServers
+                | Self::ListSessions { .. }
+                | Self::GetTools
+                | Self::GetRequests
+                | Self::Complete { .. }
+                | Self::Hello(_)
+        )
+    }
 }
 
 /// Images carry `"type": "image"` on the wire, for which the struct has no field.

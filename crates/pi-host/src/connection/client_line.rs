@@ -7,10 +7,10 @@ use pi_protocol::Command;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::extension_ui::ExtensionUiResponse;
+use super::extension_ui::ExtensionUiResponse;
 
 /// The commands of the wire format.
-const COMMANDS: [&str; 38] = [
+const COMMANDS: [&str; 45] = [
     "prompt",
     "steer",
     "follow_up",
@@ -48,6 +48,13 @@ const COMMANDS: [&str; 38] = [
     "hello",
     "get_mcp_servers",
     "mcp_action",
+    "list_sessions",
+    "navigate_tree",
+    "set_label",
+    "get_tools",
+    "set_active_tools",
+    "get_requests",
+    "complete",
     "extension_ui_response",
 ];
 
@@ -127,7 +134,7 @@ impl ClientLine {
     }
 
     /// Rejects a line that exceeded the length limit.
-    pub(crate) fn too_long(limit: usize) -> Self {
+    pub fn too_long(limit: usize) -> Self {
         let megabytes = limit / (1024 * 1024);
         Self::rejected(
             None,
