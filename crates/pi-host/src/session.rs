@@ -51,7 +51,7 @@ use pi_protocol::{
 };
 use pi_providers::Models;
 use pi_session::{ContextModel, Session, SessionError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
@@ -124,6 +124,8 @@ struct SessionCore {
     participants: Participants,
     transcript: Mutex<Transcript>,
     outline: Mutex<SessionOutline>,
+    /// Notified when the session file is created.
+    saved: Notify,
     /// Held while the transcript is changed.
     writing: WriteLock,
     state: Mutex<SessionState>,
@@ -175,6 +177,7 @@ impl AgentSession {
             env: parts.env,
             participants: parts.participants,
             outline: Mutex::new(SessionOutline::of(&session)),
+            saved: Notify::new(),
             transcript: Mutex::new(Transcript::new(session)),
             writing: WriteLock::new(),
             state: Mutex::new(SessionState::new(parts.tools)),
@@ -191,6 +194,15 @@ impl AgentSession {
     /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
         self.0.control.wait_for_idle().await;
+    }
+
+    /// Waits until the session file exists.
+    pub(crate) async fn wait_until_saved(&self) {
+        let mut saved = std::pin::pin!(self.0.saved.notified());
+        saved.as_mut().enable();
+        if !lock(&self.0.outline).is_saved {
+            saved.await;
+        }
     }
 
     /// Cancels everything in progress and waits for it to end; queued messages are kept.

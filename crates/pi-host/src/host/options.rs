@@ -29,6 +29,8 @@ pub struct HostOptions {
     pub child_environment: Vec<(String, String)>,
     /// Commands for the model's shell, on machines that do not have them.
     pub fallback_commands: Option<Arc<FallbackCommands>>,
+    /// Whether other processes of the user may follow and control the sessions through a socket.
+    pub live: bool,
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
@@ -51,6 +53,7 @@ impl HostOptions {
             offline: false,
             child_environment: marks.into(),
             fallback_commands: None,
+            live: false,
             settings: None,
             run_settings: SettingsOverrides::default(),
             credentials: None,
