@@ -75,7 +75,9 @@ pub use host::{
     TrustResolution, TrustResolver,
 };
 pub use lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
-pub use live::{LiveDirectory, LiveSocketError};
+pub use live::{
+    LinkStatus, LiveDirectory, LiveSession, LiveSocketError, RemoteError, RemoteSession, RemoteState,
+};
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{

@@ -5,10 +5,17 @@
 //! session.
 
 mod directory;
+mod link;
 #[cfg(unix)]
 mod listener;
+mod listing;
+mod remote_session;
+mod remote_state;
 
 pub use directory::{LiveDirectory, LiveSocketError};
+pub use listing::LiveSession;
+pub use remote_session::{LinkStatus, RemoteError, RemoteSession};
+pub use remote_state::RemoteState;
 
 #[cfg(unix)]
 pub(crate) use listener::listen;

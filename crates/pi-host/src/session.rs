@@ -10,6 +10,7 @@ mod config_watch;
 mod custom_message;
 mod dialogs;
 mod expansion;
+mod follow;
 mod history;
 mod images;
 mod loadout;
@@ -38,6 +39,7 @@ mod turn_end_hooks;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_config::SettingsStore;
@@ -131,6 +133,8 @@ struct SessionCore {
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     dialogs: DialogRequests,
+    /// Number of clients of other processes.
+    observers: AtomicUsize,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -183,6 +187,7 @@ impl AgentSession {
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             dialogs: DialogRequests::default(),
+            observers: AtomicUsize::new(0),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().restore_resumed_tools()?;
@@ -314,6 +319,9 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
+    if session.is_read_only() {
+        return Ok(());
+    }
     let is_new = session.current_branch().context_outline()?.messages == 0;
     let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {

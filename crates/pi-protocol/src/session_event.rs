@@ -204,6 +204,10 @@ pub enum SessionEvent {
     SessionWarning {
         message: String,
     },
+    /// Clients of other processes have connected or disconnected.
+    ObserversChanged {
+        count: usize,
+    },
     /// Another session replaced this one; it accepts no more commands.
     SessionReplaced {
         /// The ID of the new session; the same one if the session was reloaded.

@@ -26,6 +26,7 @@ Each MESSAGE is a separate prompt. Files and piped input are added to the first 
 Commands (run `pi COMMAND --help` for details):
   docs [TOPIC]                      Show the manual
   auth                              Check or print credentials
+  attach [ID]                       Open a session that runs in another terminal
   acp                               Serve editors with the Agent Client Protocol
   mcp                               Manage MCP servers
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes

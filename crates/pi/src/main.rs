@@ -5,6 +5,7 @@
 
 mod acp_mode;
 mod args;
+mod attach_command;
 mod auth_command;
 mod confirm;
 mod conversation;
@@ -113,6 +114,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             return run_command(mcp_command::run(words, Env::process()));
         }
         Some("acp") => return run_acp(words.into_iter().skip(1).collect()),
+        Some("attach") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_sessions(attach_command::run(words, Env::process()));
+        }
         Some("replay") => {
             log::start();
             let words = words.into_iter().skip(1).collect();

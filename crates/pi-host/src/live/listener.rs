@@ -56,6 +56,9 @@ async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut 
         }
     };
     loop {
+        if let Some(runtime) = runtime.upgrade() {
+            runtime.session().set_observers(clients.len()).await;
+        }
         let accepted = tokio::select! {
             Some(_ended) = clients.join_next(), if !clients.is_empty() => continue,
             accepted = listening.listener.accept(), if clients.len() < MAX_CLIENTS => accepted,

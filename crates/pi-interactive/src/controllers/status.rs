@@ -76,7 +76,8 @@ impl StatusMsg {
             SessionEvent::Agent(AgentEvent::AgentStart) => Self::RunStarted,
             SessionEvent::Agent(AgentEvent::TurnStart) => Self::TurnStarted,
             SessionEvent::Agent(AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. })
-            | SessionEvent::AgentEnd { .. } => Self::Refresh,
+            | SessionEvent::AgentEnd { .. }
+            | SessionEvent::ObserversChanged { .. } => Self::Refresh,
             SessionEvent::AgentSettled { .. } => Self::Settled,
             SessionEvent::QueueUpdate { .. } => Self::QueueChanged,
             SessionEvent::McpStatus { .. } => Self::CommandsChanged,

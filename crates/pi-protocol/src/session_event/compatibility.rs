@@ -69,6 +69,7 @@ impl SessionEvent {
                 | Self::DialogRequested { .. }
                 | Self::DialogResolved { .. }
                 | Self::McpStatus { .. }
+                | Self::ObserversChanged { .. }
                 | Self::SessionReplaced { .. }
         )
     }
