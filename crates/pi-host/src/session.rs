@@ -11,6 +11,7 @@ mod custom_message;
 mod dialogs;
 mod expansion;
 mod follow;
+mod handover;
 mod history;
 mod images;
 mod loadout;
@@ -39,7 +40,7 @@ mod turn_end_hooks;
 mod writer;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_config::SettingsStore;
@@ -135,6 +136,8 @@ struct SessionCore {
     dialogs: DialogRequests,
     /// Number of clients of other processes.
     observers: AtomicUsize,
+    /// Another process continues the session after this one closes it.
+    is_handed_over: AtomicBool,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -188,6 +191,7 @@ impl AgentSession {
             publisher,
             dialogs: DialogRequests::default(),
             observers: AtomicUsize::new(0),
+            is_handed_over: AtomicBool::new(false),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().restore_resumed_tools()?;
@@ -248,7 +252,9 @@ impl AgentSession {
             if session.is_saved() {
                 session.sync()?;
             }
-            transcript.discard_pending();
+            if !self.0.is_handed_over.load(Ordering::Relaxed) {
+                transcript.discard_pending();
+            }
             Ok(())
         });
         if let Err(error) = synced {

@@ -90,6 +90,8 @@ pub enum ExitReason {
     Terminated,
     /// Another process runs the session; the user attaches to it.
     Attach,
+    /// A background process continues the session, and the run that was in progress.
+    Detach { was_running: bool },
     /// The process that ran the session has ended; the user continues it here.
     TakeOver,
 }

@@ -136,7 +136,7 @@ fn row(session: &LiveSession, env: &Env) -> String {
     let home = home.as_ref().and_then(|home| home.to_str());
     let cwd = home.and_then(|home| session.cwd.strip_prefix(home));
     let cwd = cwd.map_or_else(|| session.cwd.clone(), |rest| format!("~{rest}"));
-    let mut row = format!("{}  {cwd}", session.id);
+    let mut row = cwd;
     if let Some(name) = &session.name {
         write!(row, "  {name}").unwrap_or_default();
     }
@@ -149,6 +149,7 @@ fn row(session: &LiveSession, env: &Env) -> String {
     if let Some(pid) = session.pid {
         write!(row, "  PID {pid}").unwrap_or_default();
     }
+    write!(row, "  {}", session.id).unwrap_or_default();
     row
 }
 

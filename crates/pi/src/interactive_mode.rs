@@ -1,5 +1,6 @@
 //! Interactive mode: the terminal application.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use serde_json::json;
 
 use crate::args::Args;
 use crate::docs_command::joined;
+use crate::host_command;
 use crate::manual;
 use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
@@ -41,7 +43,8 @@ enum Next {
 
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
-    let first = Box::pin(run_session(args, env.clone())).await;
+    let words = std::env::args_os().skip(1).collect();
+    let first = Box::pin(run_session(args, words, env.clone())).await;
     continue_with(first, env).await
 }
 
@@ -59,7 +62,7 @@ async fn continue_with(mut next: Next, env: Env) -> Exit {
             }
             Next::Open(file) => {
                 let args = Args::parse(vec!["--session".into(), file.into()]);
-                Box::pin(run_session(args, env.clone())).await
+                Box::pin(run_session(args, Vec::new(), env.clone())).await
             }
         };
     }
@@ -101,7 +104,7 @@ async fn run_attached(id: String, is_read_only: bool, env: Env) -> Next {
     })
 }
 
-async fn run_session(args: Args, env: Env) -> Next {
+async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
     let mut timings = StartTimings::begin(&env);
     let verbose = args.screen.verbose;
     let pick_session = args.session.selection.resume;
@@ -111,7 +114,7 @@ async fn run_session(args: Args, env: Env) -> Next {
     let run_settings = args.run_settings();
     let trust = TrustPrompter::new(agent_dir.clone(), env.clone(), run_settings.clone());
     let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), run_settings);
-    let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
+    let preparing = prepare_interactive(args, env.clone(), trust.clone(), extensions.clone());
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => {
@@ -150,6 +153,9 @@ async fn run_session(args: Args, env: Env) -> Next {
                     is_read_only: false,
                 };
             }
+            Ok(ExitReason::Detach { was_running }) => {
+                Box::pin(detach(&runtime.session(), was_running, words, &env)).await
+            }
             Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
             Err(error) => {
                 runtime.shutdown().await;
@@ -157,6 +163,29 @@ async fn run_session(args: Args, env: Env) -> Next {
             }
         },
     )
+}
+
+/// Starts a background process that continues the session.
+async fn detach(
+    session: &AgentSession,
+    was_running: bool,
+    words: Vec<OsString>,
+    env: &Env,
+) -> Exit {
+    let (id, file) = (session.session_id(), session.session_file());
+    let Some(file) = file else {
+        return Failure::new("the session has no file").report();
+    };
+    session.release();
+    match host_command::start(&file, &id, was_running, &words, env).await {
+        Ok(()) => {
+            notice(&format!(
+                "The session continues in the background. Attach to it: pi attach {id}"
+            ));
+            Exit::Success
+        }
+        Err(failure) => failure.report(),
+    }
 }
 
 /// Returns the releases of the changelog for `/changelog`, with joined paragraphs.

@@ -83,7 +83,11 @@ impl RemoteState {
             SessionEvent::BashExecutionEnd { .. } => self.is_running_shell = false,
             SessionEvent::Agent(AgentEvent::MessageStart { message }) => {
                 if let AgentMessage::Assistant(message) = &**message {
-                    self.live = Some(LiveMessage::copy_of(AssistantMessage::clone(message)));
+                    // Its content follows as updates, also what it has already.
+                    self.live = Some(LiveMessage::copy_of(AssistantMessage {
+                        content: Vec::new(),
+                        ..AssistantMessage::clone(message)
+                    }));
                 }
             }
             SessionEvent::Agent(AgentEvent::MessageUpdate {

@@ -75,6 +75,10 @@ pub(crate) enum SwitchMsg {
     ProjectChecked(Option<ConfigDiagnostic>),
     /// The connection to the process that runs the session ended.
     Link(LinkStatus),
+    /// The session is ready to continue in another process.
+    Paused {
+        was_running: bool,
+    },
     /// Another process holds the session that is shown.
     Held(SessionHolder),
     /// What to do with a session that another process holds.
@@ -179,6 +183,9 @@ impl SwitchController {
                 vec![AppCommand::status("Compaction canceled")]
             }
             SwitchMsg::Link(status) => vec![link_ended(status)],
+            SwitchMsg::Paused { was_running } => {
+                vec![AppCommand::Quit(ExitReason::Detach { was_running })]
+            }
             SwitchMsg::Held(holder) => {
                 self.held_by = holder;
                 vec![held(holder)]

@@ -140,6 +140,7 @@ pub(super) fn submit(remote: &RemoteSession, command: SessionCommand) -> Result<
             SessionOutcome::StartNotified
         }
         .boxed(),
+        SessionCommand::Pause => ready(SessionOutcome::Paused { was_running: false }),
         SessionCommand::CheckProject => ready(SessionOutcome::ProjectChecked(None)),
         SessionCommand::Replace(request) => ready(SessionOutcome::Replaced {
             request,
