@@ -84,7 +84,8 @@ pub use host::{
 };
 pub use lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
 pub use live::{
-    LinkStatus, LiveDirectory, LiveSession, LiveSocketError, RemoteError, RemoteSession, RemoteState,
+    LinkStatus, LiveDirectory, LiveSession, LiveSocketError, RemoteError, RemoteSession,
+    RemoteState,
 };
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};

@@ -127,7 +127,8 @@ impl SessionRuntime {
         }));
         runtime.attach_extensions();
         if runtime.0.host.options().live {
-            let listening = live::listen(WeakRuntime(Arc::downgrade(&runtime.0)), runtime.sessions());
+            let listening =
+                live::listen(WeakRuntime(Arc::downgrade(&runtime.0)), runtime.sessions());
             let listening = runtime.0.ended.clone().run_until_cancelled_owned(listening);
             runtime.0.background.spawn(listening);
         }

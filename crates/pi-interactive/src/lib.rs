@@ -91,7 +91,9 @@ pub enum ExitReason {
     /// Another process runs the session; the user attaches to it.
     Attach,
     /// A background process continues the session, and the run that was in progress.
-    Detach { was_running: bool },
+    Detach {
+        was_running: bool,
+    },
     /// The process that ran the session has ended; the user continues it here.
     TakeOver,
 }

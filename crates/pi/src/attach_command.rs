@@ -78,8 +78,9 @@ async fn choose(request: &AttachRequest, env: &Env) -> Result<Option<String>, Fa
             }
             Err(Failure::new("pi attach needs a terminal"))
         }
-        None if sessions.is_empty() => Err(Failure::new("no session is running")
-            .hint("start pi in another terminal; a session can be attached to after its first message")),
+        None if sessions.is_empty() => Err(Failure::new("no session is running").hint(
+            "start pi in another terminal; a session can be attached to after its first message",
+        )),
         None if is_interactive => Ok(pick(&sessions, agent_dir, env).await),
         None => {
             print(&listing(&sessions));

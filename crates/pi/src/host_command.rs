@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
-    ExtensionMode, Host, LiveDirectory, NoExtensionUi, SessionChoice, SessionOptions, SessionRuntime, StartNotification,
+    ClientUi, Host, LiveDirectory, SessionChoice, SessionOptions, SessionRuntime, StartNotification,
 };
 
 use crate::args::{Args, PromptArgs, SessionArgs};
@@ -64,9 +64,8 @@ pub(crate) async fn start(
     while Instant::now() < deadline {
         tokio::time::sleep(POLL_PAUSE).await;
         let sessions = live.list().await;
-        let is_running = |session: &pi_host::LiveSession| {
-            session.id == id && session.pid == Some(child.id())
-        };
+        let is_running =
+            |session: &pi_host::LiveSession| session.id == id && session.pid == Some(child.id());
         if sessions.iter().any(is_running) {
             return Ok(());
         }
@@ -153,7 +152,9 @@ async fn open(request: HostRequest, env: Env) -> Result<SessionRuntime, Failure>
     let (mut host, mut options) = split_options(args, &cwd, &env)?;
     host.live = true;
     wait_for_release(&request.file).await?;
-    options.extensions.ui = Arc::new(NoExtensionUi(ExtensionMode::Rpc));
+    let client_ui = ClientUi::default();
+    host.client_ui = Some(client_ui.clone());
+    options.extensions.ui = Arc::new(client_ui);
     options.extensions.flags = flags;
     let options = SessionOptions {
         session: SessionChoice::Open(request.file),

@@ -36,7 +36,10 @@ const MAX_NEWS_LINES: usize = 40;
 enum Next {
     Exit(Exit),
     /// Follow a session that another process runs.
-    Attach { id: String, is_read_only: bool },
+    Attach {
+        id: String,
+        is_read_only: bool,
+    },
     /// Open a session file: the process that ran the session has ended.
     Open(PathBuf),
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pi_protocol::{Command, Snapshot};
+use pi_protocol::{ClientHello, ClientRight, Command, Snapshot};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 
@@ -46,11 +46,7 @@ impl CommandSender {
 
     /// Sends a command and waits for the data of its response.
     pub(super) async fn request(&self, command: &Command) -> Result<Value, RemoteError> {
-        let record = serde_json::to_value(command).map_err(RemoteError::protocol)?;
-        self.send(record).await
-    }
-
-    async fn send(&self, mut record: Value) -> Result<Value, RemoteError> {
+        let mut record = serde_json::to_value(command).map_err(RemoteError::protocol)?;
         let id = (self.0.last_id.fetch_add(1, Ordering::Relaxed) + 1).to_string();
         if let Some(record) = record.as_object_mut() {
             record.insert("id".to_owned(), id.clone().into());
@@ -139,15 +135,15 @@ impl<Reader: AsyncRead + Unpin> Link<Reader> {
     }
 
     async fn greet(&mut self, is_read_only: bool) -> Result<SnapshotLine, RemoteError> {
-        let hello = json!({
-            "type": "hello",
-            "protocol": 1,
-            "version": pi_env::VERSION,
-            "right": if is_read_only { "view" } else { "control" },
-            "elicitation": !is_read_only,
+        let hello = Command::Hello(ClientHello {
+            protocol: Some(1),
+            version: Some(pi_env::VERSION.to_owned()),
+            right: is_read_only.then_some(ClientRight::View),
+            elicitation: !is_read_only,
+            ..ClientHello::default()
         });
         let commands = self.commands.clone();
-        let mut greeting = std::pin::pin!(commands.send(hello));
+        let mut greeting = std::pin::pin!(commands.request(&hello));
         let mut is_greeted = false;
         loop {
             tokio::select! {
@@ -210,10 +206,7 @@ pub(super) fn kind(line: &Value) -> Option<&str> {
     line.get("type").and_then(Value::as_str)
 }
 
-async fn write_lines(
-    mut writer: impl AsyncWrite + Unpin,
-    mut lines: mpsc::Receiver<String>,
-) {
+async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<String>) {
     while let Some(mut line) = lines.recv().await {
         line.push('\n');
         if let Err(error) = writer.write_all(line.as_bytes()).await {

@@ -10,7 +10,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
 use super::{LiveDirectory, LiveSocketError, Sessions};
-use crate::runtime::WeakRuntime;
+use crate::connection::{ConnectionOptions, LineWriter, serve_connection};
+use crate::host::SessionHandle;
+use crate::runtime::{SessionRuntime, WeakRuntime};
 use crate::session::AgentSession;
 
 /// Leaves the first moments of a session to its front end.
@@ -144,52 +146,13 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 }
 
 /// Serves one client until it disconnects.
-async fn serve_client(runtime: crate::runtime::SessionRuntime, stream: UnixStream) {
-    use crate::lines::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
-    use serde_json::{Value, json};
-    use tokio::io::AsyncWriteExt as _;
-    let (reader, mut writer) = stream.into_split();
-    let mut lines = LineReader::new(reader, COMMAND_LINE_LIMIT);
-    let session = runtime.session();
-    let snapshot = session.snapshot();
-    let mut observer = session.observe(Some(snapshot.cursor));
-    let mut first = serde_json::to_value(&snapshot).unwrap();
-    first["type"] = "snapshot".into();
-    if let Some(live) = session.streaming_message() {
-        first["message"] = serde_json::to_value(pi_protocol::AgentMessage::Assistant(std::sync::Arc::new(live.snapshot()))).unwrap();
-    }
-    let (sender, mut replies) = tokio::sync::mpsc::channel::<String>(64);
-    loop {
-        let line = tokio::select! {
-            frame = lines.next() => {
-                let Ok(Some(LineFrame::Line(line))) = frame else { return };
-                let mut value: Value = serde_json::from_str(&line).unwrap();
-                let id = value["id"].clone();
-                if value["type"] == "hello" {
-                    let reply = json!({"id":id,"type":"response","command":"hello","success":true});
-                    format!("{reply}\n{first}")
-                } else {
-                    value.as_object_mut().unwrap().remove("id");
-                    let command: pi_protocol::Command = serde_json::from_value(value).unwrap();
-                    let (runtime, sender) = (runtime.clone(), sender.clone());
-                    tokio::spawn(async move {
-                        let reply = match runtime.submit(command).await {
-                            Ok(pi_protocol::Ack::Done{data}) => json!({"id":id,"type":"response","success":true,"data":data}),
-                            Ok(_) => json!({"id":id,"type":"response","success":true}),
-                            Err(error) => json!({"id":id,"type":"response","success":false,"error":error.message}),
-                        };
-                        sender.send(reply.to_string()).await.ok();
-                    });
-                    continue;
-                }
-            }
-            Some(reply) = replies.recv() => reply,
-            event = observer.next() => match event {
-                Some(crate::Observed::Event(event)) => serde_json::to_string(&event.event).unwrap(),
-                Some(_) => continue,
-                None => return,
-            },
-        };
-        if writer.write_all(format!("{line}\n").as_bytes()).await.is_err() { return }
-    }
+async fn serve_client(runtime: SessionRuntime, stream: UnixStream) {
+    let (reader, writer) = stream.into_split();
+    let options = ConnectionOptions {
+        notices: runtime.host().options().client_ui.clone(),
+        ..ConnectionOptions::default()
+    };
+    let handle = SessionHandle::of_owned(runtime);
+    let end = serve_connection(handle, reader, LineWriter::start(writer), options).await;
+    tracing::debug!(?end, "a client of the session has disconnected");
 }

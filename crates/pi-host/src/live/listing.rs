@@ -3,8 +3,8 @@
 use pi_protocol::ActivityKind;
 
 use super::LiveDirectory;
-use super::remote_session::{RemoteError, connect};
 use super::LiveSocketError;
+use super::remote_session::{RemoteError, connect};
 
 /// A session that a process of the user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use pi_extensions::{DialogPrompt, ExtensionDialog, ExtensionUi};
 use pi_protocol::{
-    AgentMessage, Answer, Command, CommandInfo, LiveMessage, Model, Request, RequestId, RequestKind,
-    SessionEvent, ThinkingLevel,
+    AgentMessage, Answer, Command, CommandInfo, LiveMessage, Model, Request, RequestId,
+    RequestKind, SessionEvent, ThinkingLevel,
 };
 use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use serde::Deserialize as _;
@@ -117,7 +117,11 @@ impl RemoteSession {
         });
         let directory = LiveDirectory::new(host.options().agent_dir.path(), host.env());
         let (link, first) = connect(&directory, id, is_read_only).await?;
-        let file = first.state.session_file.clone().ok_or(RemoteError::NoFile)?;
+        let file = first
+            .state
+            .session_file
+            .clone()
+            .ok_or(RemoteError::NoFile)?;
         let session = Session::open(
             &PathBuf::from(file),
             OpenSession {

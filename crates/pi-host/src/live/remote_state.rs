@@ -1,8 +1,8 @@
 //! What a session of another process is doing, folded from its events.
 
 use pi_protocol::{
-    ActivityKind, AgentEvent, AgentMessage, AssistantMessage, Delivery, LiveMessage, QueuedTexts, Request,
-    SessionActivity, SessionEvent, Snapshot,
+    ActivityKind, AgentEvent, AgentMessage, AssistantMessage, Delivery, LiveMessage, QueuedTexts,
+    Request, SessionActivity, SessionEvent, Snapshot,
 };
 
 /// The part of the state that is not in the session file.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, ReplaceOutcome};
 use pi_protocol::{ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope};
-use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::{QuestionAnswer, Summarize};
+use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};

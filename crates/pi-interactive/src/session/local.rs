@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{AgentSession, LiveDirectory, McpCompleter, SessionRuntime, SettingsEditor, Workspace};
+use pi_host::{
+    AgentSession, LiveDirectory, McpCompleter, SessionRuntime, SettingsEditor, Workspace,
+};
 use pi_protocol::{
     CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, RoutedModel, SessionEvent,
     SessionStats, SessionTree,

@@ -22,7 +22,8 @@ use super::port::{OpeningReport, PortUpdate, SessionPort};
 use super::snapshot::{ProviderInfo, SessionActivity, SessionSnapshot};
 
 /// Shown for what the process that runs the session has to do.
-pub(crate) const OWNER_ONLY: &str = "Not available while attached: use the pi that runs the session, or quit and resume it";
+pub(crate) const OWNER_ONLY: &str =
+    "Not available while attached: use the pi that runs the session, or quit and resume it";
 
 /// Implements the port with a connection to the process that runs the session.
 pub(crate) struct RemoteSessionPort {

@@ -81,7 +81,10 @@ async fn two_terminals_of_different_sizes_follow_and_steer_the_same_run() {
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let socket = live_directory(&context).join(format!("{id}.sock"));
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
-    assert_eq!((mode(live_directory(&context)), mode(socket)), (0o700, 0o600));
+    assert_eq!(
+        (mode(live_directory(&context)), mode(socket)),
+        (0o700, 0o600)
+    );
 
     let guest = Terminal::start_sized(&context, &["attach", &id[..13]], (60, 20));
     guest.wait("First part,");
@@ -155,7 +158,12 @@ async fn a_guest_continues_the_session_of_a_killed_owner() {
 async fn a_detached_run_continues_without_a_terminal() {
     let context = TestContext::new([
         bash_reply("sleep 1; echo tool-output"),
-        finish_reply(partial_reply("In the").gate("end").chunk(text_delta(" background.")), "stop"),
+        finish_reply(
+            partial_reply("In the")
+                .gate("end")
+                .chunk(text_delta(" background.")),
+            "stop",
+        ),
         text_reply("Attached again."),
     ])
     .await;
@@ -255,7 +263,10 @@ async fn without_a_terminal_attach_lists_the_running_sessions() {
     let context = TestContext::new([text_reply("One.")]).await;
     let output = context.run(&["attach"]).await;
     assert_eq!(output.code, Some(1));
-    assert!(output.stderr.contains("no session is running"), "{output:?}");
+    assert!(
+        output.stderr.contains("no session is running"),
+        "{output:?}"
+    );
     let owner = Terminal::start(&context, &["--name", "the build"]);
     owner.wait("alpha");
     owner.submit("first");
@@ -267,7 +278,10 @@ async fn without_a_terminal_attach_lists_the_running_sessions() {
     assert!(output.stderr.contains("needs a terminal"), "{output:?}");
     owner.kill();
     let output = context.run(&["attach"]).await;
-    assert!(output.stderr.contains("no session is running"), "{output:?}");
+    assert!(
+        output.stderr.contains("no session is running"),
+        "{output:?}"
+    );
     // The socket of the killed process was removed.
     assert_eq!(fs::read_dir(live_directory(&context)).unwrap().count(), 0);
 }

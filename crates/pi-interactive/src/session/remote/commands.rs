@@ -14,7 +14,10 @@ use crate::transcript::BashOutcome;
 type Work = BoxFuture<'static, SessionOutcome>;
 
 /// Returns the work of a command; or the command, if the local copy can execute it.
-pub(super) fn submit(remote: &RemoteSession, command: SessionCommand) -> Result<Work, SessionCommand> {
+pub(super) fn submit(
+    remote: &RemoteSession,
+    command: SessionCommand,
+) -> Result<Work, SessionCommand> {
     let remote = remote.clone();
     let refused = || Err(OWNER_ONLY.to_owned());
     Ok(match command {
@@ -204,7 +207,11 @@ async fn take_queue(remote: &RemoteSession) -> Vec<String> {
     let taken = send(remote, Command::ClearQueue).await.unwrap_or_default();
     let texts = ["steering", "followUp"].into_iter().filter_map(|name| {
         let texts = taken.get(name)?.as_array()?;
-        Some(texts.iter().filter_map(|text| Some(text.as_str()?.to_owned())))
+        Some(
+            texts
+                .iter()
+                .filter_map(|text| Some(text.as_str()?.to_owned())),
+        )
     });
     texts.flatten().collect()
 }
