@@ -70,7 +70,7 @@ impl RemoteError {
 /// The connection to the process that runs a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkStatus {
-    /// The number of connections so far; more than one after a reconnect.
+    /// A number that grows when the session has to be shown again: after a reconnect, missed events or a move in the tree.
     Connected(u32),
     /// Another session replaced it there.
     Replaced,
@@ -182,10 +182,7 @@ impl RemoteSession {
 
     /// Shows the questions that wait for an answer. Call this once the front end is ready for them.
     pub async fn show_pending(&self) {
-        let pending = self.shared.state().pending.clone();
-        for request in pending {
-            self.shared.ask(request).await;
-        }
+        self.shared.ask_pending().await;
     }
 
     /// Sends a command to the process that runs the session, and returns the data of its response.
@@ -311,7 +308,7 @@ impl Shared {
 
     /// Handles lines until the process that runs the session has ended and no other takes over.
     async fn follow(self: Arc<Self>, mut link: SocketLink) {
-        for connections in 2.. {
+        loop {
             while let Some(line) = link.next().await {
                 if !self.receive(line).await {
                     self.status.send_replace(LinkStatus::Replaced);
@@ -324,7 +321,8 @@ impl Shared {
                 return;
             };
             link = next;
-            self.status.send_replace(LinkStatus::Connected(connections));
+            self.show_again();
+            self.ask_pending().await;
         }
     }
 
@@ -354,12 +352,7 @@ impl Shared {
                     if let Err(error) = self.apply_snapshot(&first) {
                         tracing::warn!(%error, "cannot apply the state of the session");
                     }
-                    // The front end shows the session again.
-                    self.status.send_modify(|status| {
-                        if let LinkStatus::Connected(count) = status {
-                            *count += 1;
-                        }
-                    });
+                    self.show_again();
                 }
                 Err(error) => tracing::warn!(%error, "invalid state of the session"),
             },
@@ -378,6 +371,15 @@ impl Shared {
             },
         }
         true
+    }
+
+    /// Lets the front end show the session from the start.
+    fn show_again(&self) {
+        self.status.send_modify(|status| {
+            if let LinkStatus::Connected(count) = status {
+                *count += 1;
+            }
+        });
     }
 
     /// Publishes an event in this process; `false` if another session replaced this one.
@@ -400,6 +402,13 @@ impl Shared {
             SessionEvent::SessionReplaced { session, .. } if session.as_str() != self.id => {
                 return false;
             }
+            SessionEvent::LeafMoved { leaf_id } => {
+                if let Err(error) = session.follower().move_to(leaf_id.as_ref()) {
+                    tracing::warn!(%error, "cannot follow a move in the tree");
+                }
+                self.show_again();
+                return true;
+            }
             SessionEvent::DialogRequested { request } => {
                 self.ask(request.clone()).await;
                 return true;
@@ -413,6 +422,13 @@ impl Shared {
         self.state().fold(&mut event);
         session.follower().publish(event).await;
         true
+    }
+
+    async fn ask_pending(self: &Arc<Self>) {
+        let pending = self.state().pending.clone();
+        for request in pending {
+            self.ask(request).await;
+        }
     }
 
     /// Asks the user here. The answer of another client closes the question.

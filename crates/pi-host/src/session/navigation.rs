@@ -7,7 +7,7 @@ use pi_context::{
     SummaryInstructions,
 };
 use pi_core::{Input, Outcome, Rejection};
-use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_protocol::{Entry, EntryId, SessionEvent, SummarySource};
 use pi_providers::RouteError;
 use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
@@ -281,6 +281,9 @@ impl TreeNavigation<'_> {
             Ok((summary, labeled))
         };
         let (summary, labeled) = self.session.writer().write(move_leaf)?;
+        self.session.0.log_change(SessionEvent::LeafMoved {
+            leaf_id: self.session.history().outline().leaf,
+        });
         if label.is_some() {
             self.session.history().log_label(&labeled, label.as_deref());
         }
