@@ -262,7 +262,8 @@ fn ask(title: &str, choices: Vec<String>, asker: Asker) -> AppCommand {
         request: DialogRequest::Choose {
             question: QuestionOptions {
                 title: title.to_owned(),
-                guards_type_ahead: true,
+                // The user may be typing when the other process ends.
+                guards_type_ahead: asker == Asker::Takeover,
                 ..QuestionOptions::default()
             },
             choices,
