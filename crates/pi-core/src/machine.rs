@@ -95,6 +95,16 @@ impl Machine {
             Input::Answer { request, answer } => self.answer(request, answer),
             Input::ClearQueue => self.context.clear_queue(),
             Input::Abort => self.abort(),
+            Input::Pause => {
+                if let Activity::Running(run) = &mut self.activity {
+                    run.pause();
+                }
+            }
+            Input::Resume if matches!(self.activity, Activity::Idle) => {
+                self.context.reply(Reply::Started);
+                self.activity = Activity::Preparing(Preparation::of_tail(&mut self.context));
+            }
+            Input::Resume => self.context.reject(Rejection::Busy),
             Input::AbortRetry => self.cancel(CancelScope::Retry),
             Input::AbortCompaction => self.cancel(CancelScope::Compaction),
             Input::AbortNavigation => self.cancel(CancelScope::Navigation),

@@ -32,6 +32,34 @@ pub fn restrict_directory(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates a directory that only the user can access, or makes sure that an existing one is: a link, or a directory of
+/// another user, is an error, and the access of others is removed.
+pub fn claim_directory(path: &Path) -> io::Result<()> {
+    create_directory(path)?;
+    let found = fs::symlink_metadata(path)?;
+    if !found.is_dir() {
+        return Err(io::Error::other("it is a link or a file, not a directory"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+
+        if found.uid() != effective_user() {
+            return Err(io::Error::other("the directory belongs to another user"));
+        }
+        if found.mode() & 0o077 != 0 {
+            restrict_directory(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the ID of the user this process acts for.
+#[cfg(unix)]
+pub fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Creates a file for writing; fails if it exists.
 pub fn create_file(path: &Path) -> io::Result<File> {
     file_options().write(true).create_new(true).open(path)

@@ -45,6 +45,7 @@ mod exporter;
 mod extension_adapter;
 mod host;
 mod lines;
+mod live;
 mod llama_command;
 mod mcp;
 mod mcp_completion;
@@ -82,6 +83,10 @@ pub use host::{
     TrustResolution, TrustResolver,
 };
 pub use lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
+pub use live::{
+    LinkStatus, LiveDirectory, LiveSession, LiveSocketError, RemoteError, RemoteSession,
+    RemoteState,
+};
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{

@@ -34,6 +34,7 @@ use build::{InitialModel, build};
 use open::open_session;
 
 use crate::host::Host;
+use crate::live;
 use crate::native_extensions::NativeExtensions;
 use crate::participants::{SessionShutdown, SessionStart, StartReason};
 use crate::session::AgentSession;
@@ -125,6 +126,12 @@ impl SessionRuntime {
             ended: CancellationToken::new(),
         }));
         runtime.attach_extensions();
+        if runtime.0.host.options().live {
+            let listening =
+                live::listen(WeakRuntime(Arc::downgrade(&runtime.0)), runtime.sessions());
+            let listening = runtime.0.ended.clone().run_until_cancelled_owned(listening);
+            runtime.0.background.spawn(listening);
+        }
         match runtime.0.options.session_start {
             StartNotification::Immediate => {
                 runtime.session().participants().session_start(start).await;

@@ -10,6 +10,8 @@ mod config_watch;
 mod custom_message;
 mod dialogs;
 mod expansion;
+mod follow;
+mod handover;
 mod history;
 mod images;
 mod loadout;
@@ -38,6 +40,7 @@ mod turn_end_hooks;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_config::SettingsStore;
@@ -51,7 +54,7 @@ use pi_protocol::{
 };
 use pi_providers::Models;
 use pi_session::{ContextModel, Session, SessionError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
@@ -124,11 +127,17 @@ struct SessionCore {
     participants: Participants,
     transcript: Mutex<Transcript>,
     outline: Mutex<SessionOutline>,
+    /// Notified when the session file is created.
+    saved: Notify,
     /// Held while the transcript is changed.
     writing: WriteLock,
     state: Mutex<SessionState>,
     publisher: EventPublisher,
     dialogs: DialogRequests,
+    /// Number of clients of other processes.
+    observers: AtomicUsize,
+    /// Another process continues the session after this one closes it.
+    is_handed_over: AtomicBool,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -175,11 +184,14 @@ impl AgentSession {
             env: parts.env,
             participants: parts.participants,
             outline: Mutex::new(SessionOutline::of(&session)),
+            saved: Notify::new(),
             transcript: Mutex::new(Transcript::new(session)),
             writing: WriteLock::new(),
             state: Mutex::new(SessionState::new(parts.tools)),
             publisher,
             dialogs: DialogRequests::default(),
+            observers: AtomicUsize::new(0),
+            is_handed_over: AtomicBool::new(false),
             bash_count: watch::Sender::new(0),
         }));
         session.tools().restore_resumed_tools()?;
@@ -191,6 +203,15 @@ impl AgentSession {
     /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
         self.0.control.wait_for_idle().await;
+    }
+
+    /// Waits until the session file exists.
+    pub(crate) async fn wait_until_saved(&self) {
+        let mut saved = std::pin::pin!(self.0.saved.notified());
+        saved.as_mut().enable();
+        if !lock(&self.0.outline).is_saved {
+            saved.await;
+        }
     }
 
     /// Cancels everything in progress and waits for it to end; queued messages are kept.
@@ -231,7 +252,9 @@ impl AgentSession {
             if session.is_saved() {
                 session.sync()?;
             }
-            transcript.discard_pending();
+            if !self.0.is_handed_over.load(Ordering::Relaxed) {
+                transcript.discard_pending();
+            }
             Ok(())
         });
         if let Err(error) = synced {
@@ -302,6 +325,9 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
+    if session.is_read_only() {
+        return Ok(());
+    }
     let is_new = session.current_branch().context_outline()?.messages == 0;
     let stored = session.current_branch().settings()?;
     let is_stored = |model: &Model| {

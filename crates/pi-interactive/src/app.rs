@@ -20,6 +20,7 @@ pub(crate) mod tasks;
 
 use std::time::Instant;
 
+use pi_host::LinkStatus;
 use pi_protocol::settings::FullscreenExitOutput;
 use pi_tui::{ExitBehavior, InputEvent, KeyId, RunnerEvent, TerminationSignals};
 use pi_views::keys;
@@ -154,6 +155,8 @@ impl App {
             LoopEvent::Terminal(event) => self.on_terminal(event),
             LoopEvent::Session(PortUpdate::Replaced) => self.on_replaced(),
             LoopEvent::Session(PortUpdate::Phase(phase)) => self.route(StatusMsg::Phase(phase)),
+            LoopEvent::Session(PortUpdate::Link(LinkStatus::Connected(_))) => self.on_replaced(),
+            LoopEvent::Session(PortUpdate::Link(status)) => self.route(SwitchMsg::Link(status)),
             LoopEvent::Session(PortUpdate::Event(event)) => {
                 self.on_session(event);
                 for _ in 1..MAX_EVENT_BURST {

@@ -19,7 +19,7 @@ mod terminal;
 mod transcript;
 
 use futures_util::future::BoxFuture;
-use pi_host::{Prompt, SessionRuntime};
+use pi_host::{Prompt, RemoteSession, SessionRuntime};
 use pi_tui::{EditorOptions, InputTiming, Runner, RunnerError, RunnerOptions, Tui};
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
@@ -37,6 +37,8 @@ use controllers::appearance::AppearanceMsg;
 use prompt::editor_area::EditorArea;
 use screen::{AppScreen, Dock};
 use session::local::LocalSessionPort;
+use session::port::SessionPort;
+use session::remote::RemoteSessionPort;
 use terminal::setup;
 
 /// Startup options besides the session itself.
@@ -86,6 +88,14 @@ pub enum ExitReason {
     Quit,
     /// SIGTERM or SIGHUP was received, or the terminal is gone.
     Terminated,
+    /// Another process runs the session; the user attaches to it.
+    Attach,
+    /// A background process continues the session, and the run that was in progress.
+    Detach {
+        was_running: bool,
+    },
+    /// The process that ran the session has ended; the user continues it here.
+    TakeOver,
 }
 
 /// Errors that end the application.
@@ -101,7 +111,22 @@ pub async fn run(
     runtime: SessionRuntime,
     options: InteractiveOptions,
 ) -> Result<ExitReason, InteractiveError> {
-    let workspace = runtime.workspace();
+    run_port(Box::new(LocalSessionPort::new(runtime)), options).await
+}
+
+/// Runs the terminal application with a session that another process runs, until the user quits.
+pub async fn run_attached(
+    remote: RemoteSession,
+    options: InteractiveOptions,
+) -> Result<ExitReason, InteractiveError> {
+    run_port(Box::new(RemoteSessionPort::new(remote)), options).await
+}
+
+async fn run_port(
+    session: Box<dyn SessionPort>,
+    options: InteractiveOptions,
+) -> Result<ExitReason, InteractiveError> {
+    let workspace = session.workspace();
     terminal::crash::install_panic_hook(workspace.agent_dir.path(), &pi_env::release());
     let settings = workspace.settings.settings();
     let env = &workspace.env;
@@ -149,12 +174,7 @@ pub async fn run(
     );
     let trust = options.trust.clone();
     options.extensions.attach_application();
-    let mut app = App::new(
-        options,
-        Box::new(LocalSessionPort::new(runtime)),
-        display,
-        themes,
-    );
+    let mut app = App::new(options, session, display, themes);
     app.route(AppearanceMsg::Problems {
         theme: chosen.problem.into_iter().chain(theme_problems).collect(),
         keys: problems,

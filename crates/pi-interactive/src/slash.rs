@@ -103,6 +103,11 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
         "Reload keys, resources and settings",
         conversation::reload,
     ),
+    plain(
+        "detach",
+        "Continue the session in the background",
+        program::detach,
+    ),
     plain("quit", "Quit pi", program::quit),
     with("debug", "", "", program::debug),
 ];

@@ -6,6 +6,7 @@
 
 mod builder;
 mod call_ids;
+mod remote;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -138,7 +138,7 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
-    /// The conversation continues at another entry of the tree.
+    /// The conversation continues at another entry. A summary of the branch that was left is that entry.
     LeafMoved {
         /// Absent before the first entry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,6 +209,10 @@ pub enum SessionEvent {
     /// Something that the user should know and that fails nothing, such as changed configuration files.
     SessionWarning {
         message: String,
+    },
+    /// Clients of other processes have connected or disconnected.
+    ObserversChanged {
+        count: usize,
     },
     /// Another session replaced this one; it accepts no more commands.
     SessionReplaced {

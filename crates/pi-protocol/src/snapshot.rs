@@ -49,6 +49,17 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_usage: Option<ContextUsage>,
     pub auto_compaction_enabled: bool,
+    /// Number of clients of other processes.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub observers: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// What a session is doing.
@@ -128,7 +139,7 @@ mod tests {
         for line in [
             r#"{"session":"s","epoch":1,"seq":7,"status":{"kind":"idle","isCompacting":false,"isRetrying":false},"cwd":"/w","messageCount":0,"thinkingLevel":"off","tools":[],"queue":[],"steeringMode":"all","followUpMode":"one-at-a-time","pending":[],"autoCompactionEnabled":true}"#.to_owned(),
             format!(
-                r#"{{"session":"s","epoch":1,"seq":7,"status":{{"kind":"running","isCompacting":false,"isRetrying":true}},"cwd":"/w","sessionFile":"/s.jsonl","name":"n","leafId":"e","messageCount":3,"model":{model},"thinkingLevel":"high","tools":["read"],"queue":[{{"id":4,"delivery":"followUp","text":"t"}},{{"id":5,"delivery":"steer"}}],"steeringMode":"all","followUpMode":"all","pending":[{{"id":"1","method":"confirm","title":"t","message":"m"}}],"contextUsage":{{"tokens":null,"contextWindow":200,"percent":null}},"autoCompactionEnabled":false}}"#
+                r#"{{"session":"s","epoch":1,"seq":7,"status":{{"kind":"running","isCompacting":false,"isRetrying":true}},"cwd":"/w","sessionFile":"/s.jsonl","name":"n","leafId":"e","messageCount":3,"model":{model},"thinkingLevel":"high","tools":["read"],"queue":[{{"id":4,"delivery":"followUp","text":"t"}},{{"id":5,"delivery":"steer"}}],"steeringMode":"all","followUpMode":"all","pending":[{{"id":"1","method":"confirm","title":"t","message":"m"}}],"contextUsage":{{"tokens":null,"contextWindow":200,"percent":null}},"autoCompactionEnabled":false,"observers":2}}"#
             ),
         ] {
             let snapshot: Snapshot = serde_json::from_str(&line).unwrap();

@@ -259,6 +259,11 @@ impl Session {
         matches!(self.location, SessionLocation::File(_))
     }
 
+    /// Returns whether entries can only be read, because the session was opened so.
+    pub fn is_read_only(&self) -> bool {
+        self.entries.log.access() == AccessMode::Read
+    }
+
     pub fn open_report(&self) -> &OpenReport {
         &self.open_report
     }

@@ -71,6 +71,7 @@ fn options(args: Args, env: Env, stop: CancellationToken) -> Result<AcpOptions, 
     let session_dir = args.session.directory.clone();
     let (mut host, _) = split_options(args.clone(), &cwd, &env)?;
     host.trust_prompt = Some(Arc::new(trust.clone()));
+    host.live = true;
     let flags = extension_flags(&args);
     let sessions = move |cwd: &Path| -> Result<SessionOptions, String> {
         let options = split_options(args.clone(), cwd, &env);

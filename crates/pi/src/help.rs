@@ -26,6 +26,7 @@ Each MESSAGE is a separate prompt. Files and piped input are added to the first 
 Commands (run `pi COMMAND --help` for details):
   docs [TOPIC]                      Show the manual
   auth                              Check or print credentials
+  attach [ID]                       Open a session that runs in another terminal
   acp                               Serve editors with the Agent Client Protocol
   serve                             Serve sessions over HTTP, to browsers and programs
   mcp                               Manage MCP servers

@@ -1,10 +1,12 @@
 //! Interactive mode: the terminal application.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{AgentDir, PackageChangelog, PackageLocations};
 use pi_env::Env;
-use pi_host::{AgentSession, Prompt, Workspace};
+use pi_host::{AgentSession, Host, Prompt, RemoteSession, StartNotification, Workspace};
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
@@ -15,13 +17,14 @@ use serde_json::json;
 
 use crate::args::Args;
 use crate::docs_command::joined;
+use crate::host_command;
 use crate::manual;
 use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::signals::Signals;
 use crate::start_timings::StartTimings;
-use crate::startup::prepare_interactive;
+use crate::startup::{prepare_interactive, split_options, working_directory};
 
 /// Exit code after SIGTERM.
 const SIGTERM_EXIT: u8 = 143;
@@ -29,8 +32,82 @@ const SIGTERM_EXIT: u8 = 143;
 /// Lines of a package's changelog that are shown.
 const MAX_NEWS_LINES: usize = 40;
 
+/// What follows when the application ends.
+enum Next {
+    Exit(Exit),
+    /// Follow a session that another process runs.
+    Attach {
+        id: String,
+        is_read_only: bool,
+    },
+    /// Open a session file: the process that ran the session has ended.
+    Open(PathBuf),
+}
+
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
+    let words = std::env::args_os().skip(1).collect();
+    let first = Box::pin(run_session(args, words, env.clone())).await;
+    continue_with(first, env).await
+}
+
+/// Runs the application with a session that another process runs.
+pub(crate) async fn attach(id: String, is_read_only: bool, env: Env) -> Exit {
+    continue_with(Next::Attach { id, is_read_only }, env).await
+}
+
+async fn continue_with(mut next: Next, env: Env) -> Exit {
+    loop {
+        next = match next {
+            Next::Exit(exit) => return exit,
+            Next::Attach { id, is_read_only } => {
+                Box::pin(run_attached(id, is_read_only, env.clone())).await
+            }
+            Next::Open(file) => {
+                let args = Args::parse(vec!["--session".into(), file.into()]);
+                Box::pin(run_session(args, Vec::new(), env.clone())).await
+            }
+        };
+    }
+}
+
+async fn run_attached(id: String, is_read_only: bool, env: Env) -> Next {
+    let agent_dir = AgentDir::from_env(&env);
+    let args = Args::parse(Vec::new());
+    let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), args.run_settings());
+    let attaching = async {
+        let cwd = working_directory()?;
+        let (host, mut options) = split_options(args, &cwd, &env)?;
+        options.session_start = StartNotification::Deferred;
+        options.extensions.ui = Arc::new(extensions.clone());
+        let remote = RemoteSession::attach(&Host::new(host), options, &id, is_read_only).await;
+        remote.map_err(|error| {
+            Failure::from_chain(&error).hint("run pi attach to list the sessions that are running")
+        })
+    };
+    let remote = match Box::pin(attaching).await {
+        Ok(remote) => remote,
+        Err(failure) => return Next::Exit(failure.report()),
+    };
+    let session = remote.runtime().session();
+    let options = InteractiveOptions {
+        changelog: Some(changelog),
+        extensions,
+        ..InteractiveOptions::default()
+    };
+    let ended = Box::pin(pi_interactive::run_attached(remote, options)).await;
+    Next::Exit(match (ended, session.session_file()) {
+        (Ok(ExitReason::TakeOver), Some(file)) => return Next::Open(file),
+        (Ok(ExitReason::Terminated), _) => Exit::Code(SIGTERM_EXIT),
+        (Ok(_), _) => {
+            notice(&format!("Attach again: pi attach {id}"));
+            Exit::Success
+        }
+        (Err(error), _) => Failure::from_chain(&error).report(),
+    })
+}
+
+async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
     let mut timings = StartTimings::begin(&env);
     let verbose = args.screen.verbose;
     let pick_session = args.session.selection.resume;
@@ -40,17 +117,18 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let run_settings = args.run_settings();
     let trust = TrustPrompter::new(agent_dir.clone(), env.clone(), run_settings.clone());
     let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), run_settings);
-    let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
+    let preparing = prepare_interactive(args, env.clone(), trust.clone(), extensions.clone());
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => {
-            return Failure::new(format!("cannot install signal handlers: {error}")).report();
+            let failure = Failure::new(format!("cannot install signal handlers: {error}"));
+            return Next::Exit(failure.report());
         }
     };
     let prepared = match signals.guard(Box::pin(preparing), async {}).await {
         Ok(Ok(prepared)) => prepared,
-        Ok(Err(failure)) => return failure.report(),
-        Err(signal) => return signal.exit(),
+        Ok(Err(failure)) => return Next::Exit(failure.report()),
+        Err(signal) => return Next::Exit(signal.exit()),
     };
     timings.end("session");
     timings.report();
@@ -66,16 +144,50 @@ pub(crate) async fn run(args: Args, env: Env) -> Exit {
         first_start,
         startup_notices: Some(StartupNotices::new(startup_news(runtime.workspace()))),
     };
-    match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
-        Ok(ExitReason::Quit) => {
-            print_resume_command(&runtime.session());
+    Next::Exit(
+        match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
+            Ok(ExitReason::Quit | ExitReason::TakeOver) => {
+                print_resume_command(&runtime.session());
+                Exit::Success
+            }
+            Ok(ExitReason::Attach) => {
+                return Next::Attach {
+                    id: runtime.session().session_id(),
+                    is_read_only: false,
+                };
+            }
+            Ok(ExitReason::Detach { was_running }) => {
+                Box::pin(detach(&runtime.session(), was_running, words, &env)).await
+            }
+            Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
+            Err(error) => {
+                runtime.shutdown().await;
+                Failure::from_chain(&error).report()
+            }
+        },
+    )
+}
+
+/// Starts a background process that continues the session.
+async fn detach(
+    session: &AgentSession,
+    was_running: bool,
+    words: Vec<OsString>,
+    env: &Env,
+) -> Exit {
+    let (id, file) = (session.session_id(), session.session_file());
+    let Some(file) = file else {
+        return Failure::new("the session has no file").report();
+    };
+    session.release();
+    match host_command::start(&file, &id, was_running, &words, env).await {
+        Ok(()) => {
+            notice(&format!(
+                "The session continues in the background. Attach to it: pi attach {id}"
+            ));
             Exit::Success
         }
-        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
-        Err(error) => {
-            runtime.shutdown().await;
-            Failure::from_chain(&error).report()
-        }
+        Err(failure) => failure.report(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod acp_mode;
 mod args;
+mod attach_command;
 mod auth_command;
 mod confirm;
 mod conversation;
@@ -16,6 +17,7 @@ mod extension_failures;
 mod fsck_command;
 mod hardening;
 mod help;
+mod host_command;
 mod interactive_mode;
 mod json_mode;
 mod list_models;
@@ -118,6 +120,16 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return run_sessions(serve_command::run(words, Env::process()));
+        }
+        Some("attach") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_sessions(attach_command::run(words, Env::process()));
+        }
+        Some("host") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_sessions(host_command::run(words, Env::process()));
         }
         Some("replay") => {
             log::start();

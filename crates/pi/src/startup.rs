@@ -38,7 +38,8 @@ pub(crate) async fn prepare(
     let cwd = working_directory()?;
     let (files, messages) = (args.prompt.files.clone(), args.prompt.messages.clone());
     let flags = extension_flags(&args);
-    let (host, mut options) = split_options(args, &cwd, &env)?;
+    let (mut host, mut options) = split_options(args, &cwd, &env)?;
+    host.live = mode == Mode::Rpc;
     // One broken extension ends the program, before the others start.
     options.session_start = StartNotification::Deferred;
     options.extensions.ui = extension_ui;
@@ -74,6 +75,7 @@ pub(crate) async fn prepare_interactive(
     let (mut host, mut options) = split_options(args, &cwd, &env)?;
     host.trust_prompt = Some(Arc::new(trust));
     host.packages = Some(installer.clone());
+    host.live = true;
     // Extensions may open dialogs at session start, which needs a screen.
     options.session_start = StartNotification::Deferred;
     options.extensions.ui = Arc::new(extensions);

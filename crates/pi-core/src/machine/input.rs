@@ -35,6 +35,10 @@ pub enum Input {
     ClearQueue,
     /// Ends what is in progress as soon as it can end in a valid state. Queued messages are kept.
     Abort,
+    /// Ends the run after its current turn, without canceling anything. Queued messages are kept.
+    Pause,
+    /// Starts a run that answers the last message, which is not a response.
+    Resume,
     AbortRetry,
     AbortCompaction,
     AbortNavigation,
@@ -56,11 +60,13 @@ impl Input {
             | Self::Enqueue { .. }
             | Self::SendCustom(_)
             | Self::BashFinished(_)
+            | Self::Resume
             | Self::Compact
             | Self::Navigate => true,
             Self::Answer { .. }
             | Self::ClearQueue
             | Self::Abort
+            | Self::Pause
             | Self::AbortRetry
             | Self::AbortCompaction
             | Self::AbortNavigation

@@ -5,7 +5,7 @@ use pi_protocol::{AgentMessage, ImageContent};
 use super::compaction::ContextCompaction;
 use super::context::Context;
 use super::effect::{ContextCheck, Effect, Rejection, Reply, RunTrigger};
-use super::input::Outcome;
+use super::input::{ConversationTail, Outcome};
 use super::run::Run;
 
 /// A prompt or message that is checked and prepared before its run starts.
@@ -14,6 +14,8 @@ pub(super) struct Preparation {
     /// What starts the run; `None` for queued messages.
     trigger: Option<RunTrigger>,
     step: PreparationStep,
+    /// Whether the run answers the last message, with or without queued ones.
+    answers_tail: bool,
     is_aborted: bool,
     /// Whether messages were queued for the run it prepares.
     has_queued: bool,
@@ -22,6 +24,7 @@ pub(super) struct Preparation {
 #[derive(Debug)]
 enum PreparationStep {
     Checking,
+    ReadingTail,
     CheckingContext(ContextCompaction),
     Starting,
     /// What belongs to the canceled or rejected prompt is being forgotten.
@@ -62,6 +65,14 @@ impl Preparation {
         Self::new(Some(RunTrigger::Message(message)), step)
     }
 
+    /// Begins to prepare a run that answers the last message. The caller has its reply.
+    pub(super) fn of_tail(cx: &mut Context) -> Self {
+        Self {
+            answers_tail: true,
+            ..Self::of_queue(cx)
+        }
+    }
+
     /// Begins to prepare a run for queued messages.
     pub(super) fn of_queue(cx: &mut Context) -> Self {
         cx.push(Effect::CheckPrompt);
@@ -72,6 +83,7 @@ impl Preparation {
         Self {
             trigger,
             step,
+            answers_tail: false,
             is_aborted: false,
             has_queued: false,
         }
@@ -100,6 +112,7 @@ impl Preparation {
             (PreparationStep::Checking, Outcome::PromptChecked(passed)) => {
                 self.checked(passed, cx);
             }
+            (PreparationStep::ReadingTail, Outcome::TailRead(tail)) => self.tail_read(tail, cx),
             (PreparationStep::Starting, Outcome::RunPrepared { prompt, added }) => {
                 self.prepared(prompt, added, cx);
             }
@@ -133,7 +146,28 @@ impl Preparation {
             self.step = PreparationStep::check_context(cx);
             return;
         }
-        match Run::start_with_queued(cx) {
+        if self.answers_tail {
+            self.step = PreparationStep::ReadingTail;
+            cx.push(Effect::ReadTail);
+            return;
+        }
+        self.start_with(Run::start_with_queued(cx), cx);
+    }
+
+    /// Starts a run that answers the last message. After a response, only queued messages start one.
+    fn tail_read(&mut self, tail: ConversationTail, cx: &mut Context) {
+        if self.is_aborted {
+            return self.abandon(Rejection::Canceled, cx);
+        }
+        let run = match tail {
+            ConversationTail::Pending => Some(Run::start(Vec::new(), Vec::new(), cx)),
+            ConversationTail::Response | ConversationTail::Empty => Run::start_with_queued(cx),
+        };
+        self.start_with(run, cx);
+    }
+
+    fn start_with(&mut self, run: Option<Run>, cx: &mut Context) {
+        match run {
             Some(run) => self.step = PreparationStep::Started(Box::new(run)),
             None => self.abandon(Rejection::Canceled, cx),
         }

@@ -28,12 +28,14 @@ pub(super) struct RunFlags {
     pub storage_failed: bool,
     /// A hook or the backend panicked.
     pub crashed: bool,
+    /// The run ends after its current turn, and is continued elsewhere.
+    pub paused: bool,
 }
 
 impl RunFlags {
     /// Whether the run ends without another attempt, and without the queued messages.
     pub(super) fn must_end(self) -> bool {
-        self.aborted || self.storage_failed || self.crashed
+        self.aborted || self.storage_failed || self.crashed || self.paused
     }
 }
 
@@ -66,6 +68,11 @@ impl Run {
         if let RunStage::Turns(turns) = &mut self.stage {
             turns.cancel_requests(cx);
         }
+    }
+
+    /// Ends the run after its current turn.
+    pub(super) fn pause(&mut self) {
+        self.flags.paused = true;
     }
 
     /// Accepts the first answer to a request of a call.

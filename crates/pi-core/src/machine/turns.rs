@@ -343,8 +343,8 @@ impl TurnLoop {
             return cx.push(Effect::Append(message));
         }
         match next {
-            Some(point) => self.poll(point, cx),
-            None => self.end(flags, cx),
+            Some(point) if !flags.paused => self.poll(point, cx),
+            _ => self.end(flags, cx),
         }
     }
 

@@ -9,6 +9,7 @@ use pi_providers::Models;
 use pi_tools::FallbackCommands;
 
 use super::trust::{TrustFlag, TrustPrompt};
+use crate::connection::ClientUi;
 use crate::toolset::PROCESS_MARKS;
 use crate::workspace::MissingPackageInstaller;
 
@@ -29,6 +30,10 @@ pub struct HostOptions {
     pub child_environment: Vec<(String, String)>,
     /// Commands for the model's shell, on machines that do not have them.
     pub fallback_commands: Option<Arc<FallbackCommands>>,
+    /// Whether other processes of the user may follow and control the sessions through a socket.
+    pub live: bool,
+    /// Sends notices of extensions to these clients; also the extension UI of the sessions.
+    pub client_ui: Option<ClientUi>,
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
@@ -51,6 +56,8 @@ impl HostOptions {
             offline: false,
             child_environment: marks.into(),
             fallback_commands: None,
+            live: false,
+            client_ui: None,
             settings: None,
             run_settings: SettingsOverrides::default(),
             credentials: None,

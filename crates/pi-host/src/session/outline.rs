@@ -12,6 +12,8 @@ pub struct SessionOutline {
     pub name: Option<String>,
     /// The session file; it may not exist yet. `None` for a session in memory.
     pub file: Option<PathBuf>,
+    /// Whether the file exists.
+    pub is_saved: bool,
     /// The entry the conversation is at.
     pub leaf: Option<EntryId>,
     pub entry_count: usize,
@@ -23,6 +25,7 @@ impl SessionOutline {
             id: session.id().to_owned(),
             name: session.name().map(str::to_owned),
             file: session.path().map(Path::to_owned),
+            is_saved: session.is_saved(),
             leaf: session.leaf_id().cloned(),
             entry_count: session.entries().len(),
         }

@@ -55,6 +55,7 @@ impl AgentSession {
             pending: self.requests().pending(),
             context_usage,
             auto_compaction_enabled: self.compaction().is_automatic(),
+            observers: self.observers(),
         }
     }
 }

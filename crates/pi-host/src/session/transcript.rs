@@ -147,6 +147,22 @@ impl Transcript {
         Ok(entry)
     }
 
+    /// Reads the entries that another process has appended, and moves to the last one.
+    pub(crate) fn read_appended(&mut self) -> Result<(), SessionError> {
+        let appended = self.session.load_appended()?;
+        for id in &appended.entries {
+            let entry = self.session.entries().read(id.as_str())?;
+            let follows = entry.parent_id.as_ref() == self.session.leaf_id();
+            self.session.branch(id)?;
+            if follows {
+                self.apply_entry(&entry, None);
+            } else {
+                self.forget_views();
+            }
+        }
+        Ok(())
+    }
+
     /// Drops the views of the conversation; they are rebuilt on the next use.
     pub(crate) fn forget_views(&mut self) {
         self.projection = None;

@@ -68,7 +68,12 @@ impl SessionWriter<'_> {
                 return Err(SessionError::Closed);
             }
             let changed = change(&mut transcript);
-            *lock(&self.session.0.outline) = SessionOutline::of(transcript.session());
+            let outline = SessionOutline::of(transcript.session());
+            let is_saved = outline.is_saved;
+            let earlier = std::mem::replace(&mut *lock(&self.session.0.outline), outline);
+            if is_saved && !earlier.is_saved {
+                self.session.0.saved.notify_waiters();
+            }
             changed
         })
     }

@@ -7,6 +7,8 @@ mod extensions;
 mod host;
 mod hostile_repository;
 mod interaction;
+#[cfg(unix)]
+mod live;
 mod replacement;
 mod secrets;
 mod session_state;

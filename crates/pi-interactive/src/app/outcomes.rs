@@ -36,6 +36,7 @@ impl From<SessionOutcome> for AppMsg {
             }
             SessionOutcome::ShellEnded(outcome) => PromptMsg::ShellEnded(outcome).into(),
             SessionOutcome::Answered(result) => ApprovalMsg::Sent(result).into(),
+            SessionOutcome::Paused { was_running } => SwitchMsg::Paused { was_running }.into(),
             SessionOutcome::StartNotified => PromptMsg::StartNotified.into(),
             SessionOutcome::Compacted(result) => SwitchMsg::Compacted(result).into(),
             SessionOutcome::ModelSet {

@@ -118,6 +118,7 @@ impl App {
             directory: with_tilde(&snapshot.cwd, home.as_deref()),
             branch: branch.clone(),
             name: snapshot.name,
+            watching: snapshot.watching,
             tokens: stats.as_ref().map(|stats| stats.tokens).unwrap_or_default(),
             cache_hits: stats.as_ref().and_then(|stats| stats.cache_hit_share),
             cost: stats.as_ref().map_or(0.0, |stats| stats.cost),

@@ -15,6 +15,7 @@ use crate::controllers::extensions::ConnectedExtensions;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
 use crate::controllers::status::StatusMsg;
+use crate::controllers::switching::SwitchMsg;
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::session::history::SessionHistory;
 use crate::slash;
@@ -98,6 +99,9 @@ impl App {
         self.show_transcript();
         self.route(PromptMsg::SessionShown(prompts));
         self.route(StatusMsg::SessionShown);
+        if let Some(holder) = self.session.held_elsewhere() {
+            self.route(SwitchMsg::Held(holder));
+        }
     }
 
     fn show_transcript(&mut self) {

@@ -93,6 +93,8 @@ pub(crate) enum Asker {
     Report,
     Llama,
     Approval,
+    Takeover,
+    HeldElsewhere,
 }
 
 impl Asker {
@@ -102,6 +104,8 @@ impl Asker {
             Self::Report => AppCommand::send(ReportMsg::Answered(answer)),
             Self::Llama => AppCommand::send(LlamaMsg::Answered(answer)),
             Self::Approval => AppCommand::send(ApprovalMsg::Answered(answer)),
+            Self::Takeover => AppCommand::send(SwitchMsg::TakeoverAnswered(answer)),
+            Self::HeldElsewhere => AppCommand::send(SwitchMsg::HeldAnswered(answer)),
         }
     }
 }

@@ -76,7 +76,9 @@ impl StatusMsg {
             SessionEvent::Agent(AgentEvent::AgentStart) => Self::RunStarted,
             SessionEvent::Agent(AgentEvent::TurnStart) => Self::TurnStarted,
             SessionEvent::Agent(AgentEvent::MessageEnd { .. } | AgentEvent::TurnEnd { .. })
-            | SessionEvent::AgentEnd { .. } => Self::Refresh,
+            | SessionEvent::AgentEnd { .. }
+            | SessionEvent::ObserversChanged { .. }
+            | SessionEvent::ModelChanged { .. } => Self::Refresh,
             SessionEvent::AgentSettled { .. } => Self::Settled,
             SessionEvent::QueueUpdate { .. } => Self::QueueChanged,
             SessionEvent::McpStatus { .. } => Self::CommandsChanged,
@@ -218,11 +220,13 @@ impl StatusController {
                 Vec::new()
             }
             StatusMsg::SessionShown => {
-                let mut commands = vec![
-                    set_title(ctx),
-                    AppCommand::send(PromptMsg::PaintBorder),
-                    show(Activity::Idle),
-                ];
+                let mut commands = vec![set_title(ctx), AppCommand::send(PromptMsg::PaintBorder)];
+                // A session that another process runs may be in the middle of a run.
+                commands.push(show(if ctx.session.activity.streaming {
+                    Activity::Working
+                } else {
+                    Activity::Idle
+                }));
                 commands.extend(self.refresh_footer(ctx));
                 commands
             }

@@ -6,22 +6,24 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_host::{NavigateOptions, NavigateOutcome, ReplaceOutcome};
+use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, ReplaceOutcome};
 use pi_protocol::{ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope};
-use pi_views::dialogs::ForkPoint;
 use pi_views::dialogs::dialog::DialogUpdate;
-use pi_views::dialogs::intent::Summarize;
+use pi_views::dialogs::intent::{QuestionAnswer, Summarize};
+use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::dialogs::{DialogMsg, DialogRequest};
+use super::dialogs::{Asker, DialogMsg, DialogRequest};
 use super::prompt::PromptMsg;
 use super::status::StatusMsg;
+use crate::ExitReason;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::tasks::AppHandle;
 use crate::screen::working::Activity;
 use crate::session::command::{Replacement, SessionChange, SessionCommand};
 use crate::session::outcome::CompactFailure;
+use crate::session::port::SessionHolder;
 use crate::startup;
 use crate::transcript::NoticeLevel;
 
@@ -71,13 +73,34 @@ pub(crate) enum SwitchMsg {
     },
     Compacted(Result<(), CompactFailure>),
     ProjectChecked(Option<ConfigDiagnostic>),
+    /// The connection to the process that runs the session ended.
+    Link(LinkStatus),
+    /// The session is ready to continue in another process.
+    Paused {
+        was_running: bool,
+    },
+    /// Another process holds the session that is shown.
+    Held(SessionHolder),
+    /// What to do with a session that another process holds.
+    HeldAnswered(QuestionAnswer),
+    /// What to do with a session whose process has ended.
+    TakeoverAnswered(QuestionAnswer),
 }
+
+/// What can be done with a session that another process holds, as choices of a question. Only a live session can be
+/// attached to.
+const HELD_CHOICES: [&str; 3] = ["Attach", "Read only", "Fork"];
+
+/// What can be done with a session whose process has ended, as choices of a question.
+const TAKEOVER_CHOICES: [&str; 3] = ["Continue the session here", "Keep reading", "Quit"];
 
 #[derive(Debug)]
 pub(crate) struct SwitchController {
     handle: AppHandle,
     /// The session listing in progress; dropping it cancels the listing.
     listing: Option<DropGuard>,
+    /// The holder that the user was asked about last.
+    held_by: SessionHolder,
 }
 
 impl SwitchController {
@@ -85,6 +108,7 @@ impl SwitchController {
         Self {
             handle,
             listing: None,
+            held_by: SessionHolder::Other,
         }
     }
 
@@ -158,6 +182,30 @@ impl SwitchController {
             SwitchMsg::Compacted(Err(CompactFailure::Canceled)) => {
                 vec![AppCommand::status("Compaction canceled")]
             }
+            SwitchMsg::Link(status) => vec![link_ended(status)],
+            SwitchMsg::Paused { was_running } => {
+                vec![AppCommand::Quit(ExitReason::Detach { was_running })]
+            }
+            SwitchMsg::Held(holder) => {
+                self.held_by = holder;
+                vec![held(holder)]
+            }
+            SwitchMsg::HeldAnswered(QuestionAnswer::Chosen(chosen)) => {
+                // Without a live session, the first choice is missing.
+                match chosen + usize::from(self.held_by == SessionHolder::Other) {
+                    0 => vec![AppCommand::Quit(ExitReason::Attach)],
+                    2 => replace(Replacement::Clone, ctx),
+                    _ => Vec::new(),
+                }
+            }
+            SwitchMsg::HeldAnswered(_) => Vec::new(),
+            SwitchMsg::TakeoverAnswered(QuestionAnswer::Chosen(0)) => {
+                vec![AppCommand::Quit(ExitReason::TakeOver)]
+            }
+            SwitchMsg::TakeoverAnswered(QuestionAnswer::Chosen(2)) => {
+                vec![AppCommand::Quit(ExitReason::Quit)]
+            }
+            SwitchMsg::TakeoverAnswered(_) => Vec::new(),
             SwitchMsg::ProjectChecked(Some(changes)) => vec![startup::diagnostic(&changes)],
             // The session that was shown stays.
             SwitchMsg::Replaced {
@@ -196,6 +244,45 @@ fn listed(scope: SessionScope, progress: ListProgress, finished: bool) -> AppCom
         total: progress.total,
         finished,
     })
+}
+
+/// Asks what to do with a session that another process holds.
+fn held(holder: SessionHolder) -> AppCommand {
+    let choices = HELD_CHOICES.iter().copied();
+    let choices = choices.skip(usize::from(holder == SessionHolder::Other));
+    ask(
+        "This session is open in another pi",
+        choices.map(str::to_owned).collect(),
+        Asker::HeldElsewhere,
+    )
+}
+
+fn ask(title: &str, choices: Vec<String>, asker: Asker) -> AppCommand {
+    AppCommand::send(DialogMsg::Ask {
+        request: DialogRequest::Choose {
+            question: QuestionOptions {
+                title: title.to_owned(),
+                // The user may be typing when the other process ends.
+                guards_type_ahead: asker == Asker::Takeover,
+                ..QuestionOptions::default()
+            },
+            choices,
+        },
+        asker,
+    })
+}
+
+/// Returns what follows when the process that runs the session no longer does.
+fn link_ended(status: LinkStatus) -> AppCommand {
+    if status != LinkStatus::Ended {
+        let text = "Another session replaced this one in the pi that runs it. Run pi attach to follow that one.";
+        return AppCommand::notify(NoticeLevel::Warning, text.to_owned());
+    }
+    ask(
+        "The pi that ran this session has ended",
+        TAKEOVER_CHOICES.map(str::to_owned).to_vec(),
+        Asker::Takeover,
+    )
 }
 
 fn replace(request: Replacement, ctx: &AppContext<'_>) -> Vec<AppCommand> {

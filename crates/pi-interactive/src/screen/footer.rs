@@ -24,6 +24,8 @@ pub(crate) struct FooterData {
     pub(crate) directory: String,
     pub(crate) branch: Option<String>,
     pub(crate) name: Option<String>,
+    /// Number of clients of other processes.
+    pub(crate) watching: usize,
     pub(crate) tokens: TokenTotals,
     /// Share of the last prompt read from the cache, in percent.
     pub(crate) cache_hits: Option<f64>,
@@ -80,7 +82,8 @@ impl FooterData {
         let name = self.name.as_deref();
         let name = name.map(|name| format!(" • {}", clean_line(name)));
         let directory = clean_line(&self.directory);
-        [Some(directory), branch, name]
+        let watching = (self.watching > 0).then(|| format!(" • {} watching", self.watching));
+        [Some(directory), branch, name, watching]
             .into_iter()
             .flatten()
             .collect()

@@ -126,6 +126,8 @@ pub(crate) enum SessionCommand {
         /// Size and lines of the screen.
         screen: String,
     },
+    /// Ends the run after its current turn, so that another process can continue it.
+    Pause,
     /// Runs the hooks of a session start.
     NotifyStart,
     /// Looks for changes to a trusted project since it was last trusted.
@@ -189,6 +191,7 @@ impl SessionCommand {
             Self::PrepareShare { .. } => "PrepareShare",
             Self::WriteReport(_) => "WriteReport",
             Self::WriteDebugRecord { .. } => "WriteDebugRecord",
+            Self::Pause => "Pause",
             Self::NotifyStart => "NotifyStart",
             Self::CheckProject => "CheckProject",
             Self::SignIn { .. } => "SignIn",

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{AgentSession, McpCompleter, SessionRuntime, SettingsEditor, Workspace};
+use pi_host::{
+    AgentSession, LiveDirectory, McpCompleter, SessionRuntime, SettingsEditor, Workspace,
+};
 use pi_protocol::{
     CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, RoutedModel, SessionEvent,
     SessionStats, SessionTree,
@@ -22,7 +24,7 @@ use super::command::{SessionChange, SessionCommand};
 use super::events::{SessionEvents, SessionUpdate};
 use super::history::SessionHistory;
 use super::outcome::SessionOutcome;
-use super::port::{OpeningReport, PortUpdate, SessionPort};
+use super::port::{OpeningReport, PortUpdate, SessionHolder, SessionPort};
 use super::snapshot::{ProviderInfo, SessionActivity, SessionSnapshot};
 
 /// Implements the port with the session runtime of this process.
@@ -101,6 +103,7 @@ impl SessionPort for LocalSessionPort {
             settings: session.settings().settings(),
             leaf: outline.leaf,
             entry_count: outline.entry_count,
+            watching: session.observers(),
             immediate_commands,
         }
     }
@@ -149,6 +152,20 @@ impl SessionPort for LocalSessionPort {
             diagnostics,
             model_fallback: self.runtime.model_fallback(),
         }
+    }
+
+    fn held_elsewhere(&self) -> Option<SessionHolder> {
+        let history = self.session.history();
+        let is_held = history.with_session(|session| session.open_report().locked_elsewhere);
+        is_held.then(|| {
+            let workspace = self.runtime.workspace();
+            let live = LiveDirectory::new(workspace.agent_dir.path(), &workspace.env);
+            if live.ids().contains(&self.session.session_id()) {
+                SessionHolder::Attachable
+            } else {
+                SessionHolder::Other
+            }
+        })
     }
 
     fn find_import(&self, path: &Path) -> Result<PathBuf, String> {

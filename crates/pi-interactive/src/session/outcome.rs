@@ -122,6 +122,10 @@ pub(crate) enum SessionOutcome {
     SharePrepared(Result<PreparedShare, String>),
     ReportWritten(Result<WrittenReport, String>),
     DebugRecordWritten(Result<PathBuf, String>),
+    /// Whether a run was in progress.
+    Paused {
+        was_running: bool,
+    },
     StartNotified,
     ProjectChecked(Option<ConfigDiagnostic>),
     SignedIn {

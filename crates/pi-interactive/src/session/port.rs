@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_host::{McpCompleter, Workspace};
+use pi_host::{LinkStatus, McpCompleter, Workspace};
 use pi_protocol::{
     CommandInfo, ConfigDiagnostic, LiveMessage, SessionEvent, SessionStats, SessionTree,
     StreamPhase,
@@ -23,6 +23,8 @@ pub(crate) enum PortUpdate {
     Event(SessionEvent),
     /// The phase of the current request; `None` between requests.
     Phase(Option<StreamPhase>),
+    /// The connection to the process that runs the session changed.
+    Link(LinkStatus),
 }
 
 /// What was found while the session was opened.
@@ -31,6 +33,15 @@ pub(crate) struct OpeningReport {
     pub(crate) diagnostics: Vec<ConfigDiagnostic>,
     /// Why another model than the requested one is used.
     pub(crate) model_fallback: Option<String>,
+}
+
+/// A process that holds a session which is open here, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionHolder {
+    /// Other processes can attach to the session.
+    Attachable,
+    /// Another program, or a pi that only runs one prompt.
+    Other,
 }
 
 /// A session and its workspace: in this process, or at the other end of a connection.
@@ -66,6 +77,11 @@ pub(crate) trait SessionPort: Send {
 
     /// Takes the problems found while the session was opened.
     fn take_opening_report(&self) -> OpeningReport;
+
+    /// Returns how another process holds the session, if one does: this one can only read it.
+    fn held_elsewhere(&self) -> Option<SessionHolder> {
+        None
+    }
 
     /// Resolves the path of a session file to import.
     fn find_import(&self, path: &Path) -> Result<PathBuf, String>;

@@ -42,6 +42,8 @@ pub(crate) struct SessionSnapshot {
     /// The entry that the next message follows.
     pub(crate) leaf: Option<EntryId>,
     pub(crate) entry_count: usize,
+    /// Number of clients of other processes.
+    pub(crate) watching: usize,
     /// Names of the commands that run even during a compaction; listed only then.
     pub(crate) immediate_commands: Vec<String>,
 }

@@ -8,6 +8,7 @@ use crate::app::context::AppContext;
 use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::report::ReportMsg;
 use crate::controllers::share::ShareMsg;
+use crate::session::command::SessionCommand;
 
 /// Argument that makes `/debug` panic in development builds, to test terminal recovery.
 const CRASH: &str = "crash";
@@ -15,6 +16,21 @@ const CRASH: &str = "crash";
 /// `/quit`
 pub(super) fn quit(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     vec![AppCommand::Quit(ExitReason::Quit)]
+}
+
+/// `/detach`
+pub(super) fn detach(_argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    if ctx.session.file.as_ref().is_none_or(|file| !file.exists()) {
+        return vec![AppCommand::error(
+            "Nothing to detach: the session has no message yet",
+        )];
+    }
+    let mut commands = Vec::new();
+    if !ctx.session.activity.idle {
+        commands.push(AppCommand::status("Detaching after the current step…"));
+    }
+    commands.push(AppCommand::Session(SessionCommand::Pause));
+    commands
 }
 
 /// `/copy`

@@ -70,6 +70,7 @@ impl SessionEvent {
                 | Self::DialogRequested { .. }
                 | Self::DialogResolved { .. }
                 | Self::McpStatus { .. }
+                | Self::ObserversChanged { .. }
                 | Self::SessionReplaced { .. }
         )
     }

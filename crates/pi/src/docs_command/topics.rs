@@ -35,6 +35,7 @@ pub(super) static TOPICS: [Topic; 30] = [
     topic("providers", "API keys, sign-in and local servers", &["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
     topic("models", "Select models and thinking levels, models.json", &["model", "thinking", "models.json", "catalog"]),
     topic("sessions", "Resume, branch, fork, export", &["session", "tree", "fork", "resume", "branch", "export"]),
+    topic("attach", "One session in several terminals, or in the background", &["live", "detach", "background", "host", "watch"]),
     topic("session-files", "File format, guarantees, check and repair", &["jsonl", "format", "crash", "entries", "fsck", "repair"]),
     topic("compaction", "Summarize long conversations", &["compact", "summary", "context", "overflow"]),
     topic("tools", "Built-in tools and their limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),

@@ -9,6 +9,8 @@
 #[cfg(unix)]
 mod acp;
 #[cfg(target_os = "linux")]
+mod attach;
+#[cfg(target_os = "linux")]
 mod background_children;
 mod bad_input;
 #[cfg(unix)]

@@ -30,6 +30,18 @@ impl Terminal {
         Self::spawn(configure(command, context, variables))
     }
 
+    /// Starts pi in a terminal of another size.
+    pub(crate) fn start_sized(
+        context: &TestContext,
+        arguments: &[&str],
+        (columns, rows): (u16, u16),
+    ) -> Self {
+        let mut command = PtyCommand::new(pi_binary());
+        command.args(arguments);
+        let command = configure(command, context, &[]);
+        Self(PtyTerminal::spawn(command, columns, rows))
+    }
+
     /// Runs `script` in a shell with job control; `$PI` is the binary.
     pub(crate) fn start_shell(context: &TestContext, script: &str) -> Self {
         let mut command = PtyCommand::new("sh");

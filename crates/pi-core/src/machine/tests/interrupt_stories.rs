@@ -267,3 +267,39 @@ fn a_move_in_the_tree_needs_an_idle_session() {
         Some(&Reply::Rejected(Rejection::Busy))
     );
 }
+
+#[test]
+fn a_pause_ends_the_run_after_its_turn_and_another_input_resumes_it() {
+    let script = Script::responses([
+        ScriptedResponse::calls(&["a"]).streamed(),
+        ScriptedResponse::text(),
+    ]);
+    let inputs = [Input::Pause, follow_up("queued")];
+    let paused = Simulation::new(script).when(streams, inputs);
+    let paused = paused.run(prompt("go"));
+    check_end(&paused);
+    assert_eq!(
+        paused.stored(),
+        ["user go", "assistant ToolUse", "toolResult a"]
+    );
+    let resumed = paused.run(Input::Resume);
+    check_end(&resumed);
+    assert_eq!(
+        resumed.stored()[3..],
+        ["assistant Stop", "user queued", "assistant Stop"]
+    );
+    // Nothing is left to answer.
+    let again = resumed.run(Input::Resume);
+    check_end(&again);
+    assert_eq!(again.stored().len(), 6);
+}
+
+#[test]
+fn a_pause_at_any_point_ends_the_run_and_keeps_the_session_usable() {
+    at_every_effect(&[Input::Pause], |mut simulation| {
+        simulation.script = Script::default();
+        let simulation = simulation.run(prompt("again"));
+        check_end(&simulation);
+        assert_eq!(simulation.stored().last().unwrap(), "assistant Stop");
+    });
+}

@@ -73,6 +73,11 @@ pub(super) fn submit(
         SessionCommand::WriteDebugRecord { screen } => {
             pages::write_debug_record(runtime, session, screen).boxed()
         }
+        SessionCommand::Pause => async move {
+            let was_running = session.pause().await;
+            SessionOutcome::Paused { was_running }
+        }
+        .boxed(),
         SessionCommand::NotifyStart => async move {
             runtime.notify_session_start().await;
             SessionOutcome::StartNotified

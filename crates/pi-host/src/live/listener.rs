@@ -1,0 +1,158 @@
+//! The listening side: one task per runtime that follows its current session.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+use super::{LiveDirectory, LiveSocketError, Sessions};
+use crate::connection::{ConnectionOptions, LineWriter, serve_connection};
+use crate::host::SessionHandle;
+use crate::runtime::{SessionRuntime, WeakRuntime};
+use crate::session::AgentSession;
+
+/// Leaves the first moments of a session to its front end.
+const START_DELAY: Duration = Duration::from_millis(50);
+
+/// Pause after a failed `accept`, such as with too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Maximum number of clients of a session.
+const MAX_CLIENTS: usize = 64;
+
+/// Listens for clients of the current session, and of those that replace it. Never resolves unless the runtime is gone.
+pub(crate) async fn listen(runtime: WeakRuntime, mut sessions: Sessions) {
+    let mut clients = JoinSet::new();
+    tokio::time::sleep(START_DELAY).await;
+    loop {
+        let session = sessions.borrow_and_update().clone();
+        tokio::select! {
+            changed = sessions.changed() => if changed.is_err() {
+                return;
+            },
+            () = listen_for(&runtime, session, &mut clients) => return,
+        }
+    }
+}
+
+/// Accepts clients of one session. Clients stay connected when it is replaced.
+async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut JoinSet<()>) {
+    session.wait_until_saved().await;
+    let id = session.session_id();
+    drop(session);
+    let Some(directory) = runtime.upgrade().map(|runtime| {
+        let options = runtime.host().options();
+        LiveDirectory::new(options.agent_dir.path(), &options.env)
+    }) else {
+        return;
+    };
+    let listening = match ListeningSocket::bind(directory, &id) {
+        Ok(listening) => listening,
+        Err(error) => {
+            tracing::warn!(%error, "other processes cannot attach to the session");
+            return std::future::pending().await;
+        }
+    };
+    loop {
+        if let Some(runtime) = runtime.upgrade() {
+            runtime.session().set_observers(clients.len()).await;
+        }
+        let accepted = tokio::select! {
+            Some(_ended) = clients.join_next(), if !clients.is_empty() => continue,
+            accepted = listening.listener.accept(), if clients.len() < MAX_CLIENTS => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) if is_own_user(&stream) => {
+                let Some(runtime) = runtime.upgrade() else {
+                    return;
+                };
+                clients.spawn(serve_client(runtime, stream));
+            }
+            Ok(_) => tracing::warn!("refused a connection of another user"),
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Whether the client belongs to the user of this process.
+fn is_own_user(stream: &UnixStream) -> bool {
+    let user = pi_fs::private::effective_user();
+    stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
+}
+
+/// A socket that is removed when dropped.
+struct ListeningSocket {
+    listener: UnixListener,
+    directory: LiveDirectory,
+    id: String,
+    path: PathBuf,
+}
+
+impl ListeningSocket {
+    fn bind(directory: LiveDirectory, id: &str) -> Result<Self, LiveSocketError> {
+        let path = directory.prepare(id)?;
+        let failed = |source: io::Error| LiveSocketError::Socket {
+            path: path.clone(),
+            source,
+        };
+        remove_stale(&path).map_err(failed)?;
+        // Others cannot enter the directory meanwhile.
+        let listener = UnixListener::bind(&path).map_err(failed)?;
+        let listening = Self {
+            listener,
+            directory,
+            id: id.to_owned(),
+            path: path.clone(),
+        };
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok(listening)
+    }
+}
+
+impl Drop for ListeningSocket {
+    fn drop(&mut self) {
+        self.directory.remove(&self.id, &self.path);
+    }
+}
+
+/// Removes a socket on which no process listens.
+fn remove_stale(path: &Path) -> io::Result<()> {
+    match std::os::unix::net::UnixStream::connect(path) {
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "another process listens on it",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            let is_socket = fs::symlink_metadata(path).is_ok_and(|found| {
+                use std::os::unix::fs::FileTypeExt as _;
+                found.file_type().is_socket()
+            });
+            if is_socket {
+                fs::remove_file(path)
+            } else {
+                Err(error)
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Serves one client until it disconnects.
+async fn serve_client(runtime: SessionRuntime, stream: UnixStream) {
+    let (reader, writer) = stream.into_split();
+    let options = ConnectionOptions {
+        notices: runtime.host().options().client_ui.clone(),
+        ..ConnectionOptions::default()
+    };
+    let handle = SessionHandle::of_owned(runtime);
+    let end = serve_connection(handle, reader, LineWriter::start(writer), options).await;
+    tracing::debug!(?end, "a client of the session has disconnected");
+}

@@ -1,0 +1,64 @@
+//! A session that another process runs: this one reads its file, and republishes its events.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pi_protocol::{EntryId, Model, SessionEvent, ThinkingLevel};
+use pi_session::SessionError;
+
+use super::AgentSession;
+use super::transcript::Transcript;
+
+/// Follows the session of another process. For sessions that were opened read-only.
+#[derive(Clone, Copy)]
+pub(crate) struct Follower<'session>(&'session AgentSession);
+
+impl AgentSession {
+    pub(crate) fn follower(&self) -> Follower<'_> {
+        Follower(self)
+    }
+}
+
+impl AgentSession {
+    /// Returns the number of clients of other processes.
+    pub fn observers(&self) -> usize {
+        self.0.observers.load(Ordering::Relaxed)
+    }
+
+    /// Records the number of clients of other processes, and publishes a change.
+    pub(crate) async fn set_observers(&self, count: usize) {
+        if self.0.observers.swap(count, Ordering::Relaxed) != count {
+            self.0
+                .publish(SessionEvent::ObserversChanged { count })
+                .await;
+        }
+    }
+}
+
+impl Follower<'_> {
+    /// Reads the entries that were appended since, and moves to the last one.
+    pub(crate) fn read_appended(self) -> Result<(), SessionError> {
+        self.0.writer().write(Transcript::read_appended)
+    }
+
+    /// Moves to the entry at which the conversation is in the other process.
+    pub(crate) fn move_to(self, leaf: Option<&EntryId>) -> Result<(), SessionError> {
+        let current = self.0.history().outline().leaf;
+        if current.as_ref() == leaf {
+            return Ok(());
+        }
+        self.0.writer().write(|transcript| transcript.move_to(leaf))
+    }
+
+    pub(crate) fn select(self, model: Option<Arc<Model>>, thinking_level: ThinkingLevel) {
+        let mut machine = self.0.0.machine();
+        let selection = machine.selection_mut();
+        selection.model = model;
+        selection.thinking_level = thinking_level;
+    }
+
+    /// Publishes an event of the other process to the listeners of this one.
+    pub(crate) async fn publish(self, event: SessionEvent) {
+        self.0.0.publish(event).await;
+    }
+}

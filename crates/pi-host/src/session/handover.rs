@@ -1,0 +1,34 @@
+//! Hands a session over to another process, which continues its run.
+
+use std::sync::atomic::Ordering;
+
+use pi_core::Input;
+
+use super::AgentSession;
+use super::prompt::{PromptError, prompt_result};
+
+impl AgentSession {
+    /// Ends the run in progress after its current turn. Queued messages stay in the journal of the session file for the
+    /// process that continues. Returns whether a run was in progress.
+    pub async fn pause(&self) -> bool {
+        let was_running = !self.is_idle();
+        self.0.is_handed_over.store(true, Ordering::Relaxed);
+        self.0.control.interrupt(Input::Pause);
+        self.wait_for_idle().await;
+        was_running
+    }
+
+    /// Releases the file of a session that was closed, so that another process can open it.
+    pub fn release(&self) {
+        if let Err(error) = self.take_session() {
+            tracing::warn!(%error, "cannot release the session file");
+        }
+    }
+
+    /// Continues a run that another process has paused. Does nothing if the last message is a response and none is
+    /// queued.
+    pub async fn resume(&self) -> Result<(), PromptError> {
+        let mut reply = pi_core::submit(self, Input::Resume).reply().await;
+        prompt_result(&mut reply).map(drop)
+    }
+}
