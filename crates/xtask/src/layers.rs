@@ -7,9 +7,11 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 34] = [
+const LAYERS: [(&str, &[&str]); 35] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
+    // Data only: the files of pages.
+    ("pi-web", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
     ("pi-fs", &[]),
     ("pi-protocol", &[]),
@@ -122,6 +124,7 @@ const LAYERS: [(&str, &[&str]); 34] = [
             "pi-env",
             "pi-fs",
             "pi-protocol",
+            "pi-web",
         ],
     ),
     // Between a session and the JavaScript host; knows a session only through its traits.
