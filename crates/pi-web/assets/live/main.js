@@ -1,6 +1,6 @@
 // Sets up the page: sign-in, the open session and its event stream, and the parts that show it.
 
-import { asText, element, formatCost, formatCount } from "../shared/element.js";
+import { asText, element, formatCost, formatCount, formatTime } from "../shared/element.js";
 import { view } from "../shared/entry.js";
 import { terminalText } from "../shared/terminal_text.js";
 import { EventStream, request, sendCommand } from "./api.js";
@@ -43,7 +43,7 @@ const requests = new RequestPanel(byId("requests"));
 const sessions = new SessionList({ list: byId("session-list"), search: byId("session-search"), add: byId("new-session") }, { open: openSession, current: () => session?.id });
 const tree = new TreePanel(byId("tree-panel"), {
   jump: (index) => transcript.jump(index),
-  forked: (text, id) => followReplacement(id, text),
+  forked: (text, from) => takeText(text, from),
   moved: (text) => {
     if (text !== undefined) composer.setText(text);
     stream?.restart();
@@ -73,18 +73,23 @@ function openSession(id) {
   requests.show(opened);
   showStatus();
   sessions.mark();
-  stream = new EventStream(`/v1/sessions/${encodeURIComponent(id)}/events`, {
+  stream = new EventStream(`/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}`, {
     event: (name, data) => { if (session === opened) receive(opened, name, data); },
     online: (isOnline) => setOnline(isOnline),
     isNeeded: () => opened.isRunning || opened.requests.size > 0 || hasNotifications(),
-  }, ["snapshot"]);
+  }, ["snapshot", "closed"]);
 }
 
-async function receive(opened, name, data) {
+function receive(opened, name, data) {
+  if (name === "closed") {
+    showClosed(opened.id);
+    return;
+  }
   if (name === "snapshot") {
     opened.reset(readSnapshot(data));
     transcript.show(opened);
     if (data.entries === undefined) loadEntries();
+    else if (tree.isOpen) loadBranches();
     showAll();
     loadFacts();
     return;
@@ -101,7 +106,7 @@ async function receive(opened, name, data) {
     alertHidden(sessionTitle(), data.aborted ? "Stopped" : "Done", "✓");
     announce(opened, data.aborted);
   }
-  if (changed.includes("replaced")) followReplacement(asText(data.session), undefined);
+  if (changed.includes("replaced")) followReplacement(asText(data.session));
 }
 
 /** Requests the entries after those that are known. One request at a time; changes meanwhile start another one. */
@@ -174,16 +179,22 @@ async function loadFacts() {
   }
 }
 
+/** Text for the composer of the session that a fork creates. @type {string | undefined} */
+let forkedText;
+
 /** A fork, a clone or a new session replaced the one that is open. */
-async function followReplacement(id, text) {
-  if (session === undefined) return;
-  const previous = session.id;
-  let next = id;
-  if (next === undefined || next === "") next = asText((await sendCommand(previous, { type: "get_state" }).catch(() => undefined))?.sessionId);
-  if (next !== "" && next !== previous) openSession(next);
-  else stream?.restart();
-  if (text) composer.setText(text);
+function followReplacement(id) {
+  if (session === undefined || id === "" || id === session.id) return;
+  openSession(id);
+  if (forkedText !== undefined) composer.setText(forkedText);
+  forkedText = undefined;
   sessions.refresh();
+}
+
+/** Puts the text of a fork into the composer: now if the new session is open, otherwise once it is. */
+function takeText(text, from) {
+  if (session?.id !== from) composer.setText(text);
+  else forkedText = text;
 }
 
 // Status
@@ -281,6 +292,15 @@ function announce(opened, isAborted) {
   byId("announcer").textContent = isAborted ? "Stopped" : `Done. ${asText(last)}`;
 }
 
+/** The server closed the session; opening the stream again would open it again. */
+function showClosed(id) {
+  stream?.close();
+  const banner = byId("banner");
+  banner.hidden = false;
+  banner.replaceChildren("This session was closed. ", element("button", { type: "button", click: () => { session = undefined; banner.hidden = true; openSession(id); } }, "Open again"));
+  sessions.refresh();
+}
+
 function setOnline(isOnline) {
   const banner = byId("banner");
   banner.hidden = isOnline;
@@ -324,8 +344,7 @@ const COMMANDS = {
   tree: () => toggleTree(),
   clone: async () => {
     if (session === undefined) return;
-    const data = await sendCommand(session.id, { type: "clone" });
-    if (!data?.cancelled) followReplacement(data?.sessionId, undefined);
+    await sendCommand(session.id, { type: "clone" });
   },
 };
 
@@ -364,6 +383,7 @@ async function openMenu() {
     { value: switchScheme, title: "Light or dark" },
     { value: () => toggleNotifications().catch(failure), title: hasNotifications() ? "Turn notifications off" : "Turn notifications on" },
     { value: showHelp, title: "Keyboard shortcuts" },
+    { value: () => showDevices().catch(failure), title: "Devices", detail: "Browsers that are signed in" },
     { value: signOut, title: "Sign out" },
   ].filter(Boolean);
   (await pick("Menu", /** @type {any[]} */ (choices), { hasSearch: false }))?.();
@@ -414,13 +434,35 @@ function showSignIn(message = "") {
 /** Signs in with a one-time code or a token. Returns whether it was accepted. */
 async function signIn(code) {
   try {
-    await request("POST", "/v1/login", { code, token: code });
+    await request("POST", "/v1/login", { code, name: deviceName() });
     document.body.classList.remove("signed-out");
     byId("sign-in").hidden = true;
     return true;
   } catch (error) {
-    showSignIn(error.status === 401 ? "This code is not valid any more. Run `pi serve --pair` for a new one." : error.message);
+    showSignIn(error.message);
     return false;
+  }
+}
+
+/** Names this browser in the list of devices. */
+function deviceName() {
+  const { userAgentData, platform } = /** @type {any} */ (navigator);
+  const brand = userAgentData?.brands?.find(({ brand }) => !/not.?a.?brand|chromium/i.test(brand))?.brand ?? "Browser";
+  return `${brand} on ${userAgentData?.platform || platform || "unknown system"}`;
+}
+
+/** Lists the signed-in browsers; choosing one signs it out. */
+async function showDevices() {
+  const { devices } = await request("GET", "/v1/devices");
+  const choices = devices.map((device) => ({
+    value: device, title: asText(device.name) || "Unnamed device", detail: `signed in ${formatTime(device.created)}, used ${formatTime(device.lastUsed)}`, isCurrent: device.current,
+  }));
+  const device = await pick("Devices: choose one to sign it out", choices);
+  if (device === undefined) return;
+  if (device.current) await signOut();
+  else {
+    await request("DELETE", `/v1/devices/${encodeURIComponent(device.id)}`);
+    notice(`Signed out ${asText(device.name)}`);
   }
 }
 
@@ -518,7 +560,7 @@ async function start() {
   await sessions.load();
   if (document.body.classList.contains("signed-out")) return;
   hostStream?.close();
-  hostStream = new EventStream("/v1/events", { event: () => sessions.refresh(), online: () => undefined, isNeeded: () => false }, ["sessions", "snapshot"]);
+  hostStream = new EventStream("/v1/events", { event: (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), online: () => undefined, isNeeded: () => false }, ["snapshot"]);
   const last = hashValue("s") ?? localStorage.getItem("pi-last") ?? undefined;
   const isKnown = sessions.sessions.some((candidate) => candidate.id === last);
   if (last !== undefined && (isKnown || hashValue("s") !== undefined)) openSession(last);

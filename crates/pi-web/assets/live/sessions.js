@@ -35,7 +35,7 @@ export class SessionList {
       const answer = await request("GET", `/v1/sessions${query === "" ? "" : `?${new URLSearchParams({ q: query })}`}`);
       if (query !== this.parts.search.value.trim()) return;
       this.sessions = answer.sessions ?? [];
-      this.cursor = answer.cursor ?? answer.next;
+      this.cursor = answer.nextCursor ?? undefined;
       this.render();
     } catch (error) {
       if (error.status !== 401 && error.status !== 0) failure(error);
@@ -48,11 +48,23 @@ export class SessionList {
     this.refreshTimer = setTimeout(() => this.load(), 300);
   }
 
+  /** Applies an event of the server. */
+  apply({ type, session, id }) {
+    const known = this.sessions.find((candidate) => candidate.id === (session?.id ?? id));
+    if (type === "session_closed" && known !== undefined) known.live = undefined;
+    else if (type === "session_changed" && known !== undefined) Object.assign(known, { live: session.live, name: session.name });
+    else {
+      this.refresh();
+      return;
+    }
+    this.render();
+  }
+
   async loadMore() {
     try {
       const answer = await request("GET", `/v1/sessions?${new URLSearchParams({ q: this.parts.search.value.trim(), cursor: asText(this.cursor) })}`);
       this.sessions.push(...(answer.sessions ?? []));
-      this.cursor = answer.cursor ?? answer.next;
+      this.cursor = answer.nextCursor ?? undefined;
       this.render();
     } catch (error) {
       failure(error);
@@ -80,8 +92,8 @@ export class SessionList {
   row(session) {
     const id = asText(session.id);
     const title = plainText(asText(session.name || session.preview)) || "New session";
-    const state = session.pending ? "asks" : session.running ? "running" : session.live ? "live" : "";
-    const facts = [session.live && shortDirectory(asText(session.cwd)), relativeTime(session.modified), session.cost > 0 && formatCost(session.cost)].filter(Boolean);
+    const state = session.live?.pending > 0 ? "asks" : session.live?.status?.kind === "idle" ? "live" : session.live ? "running" : "";
+    const facts = [session.live && shortDirectory(asText(session.cwd)), relativeTime(session.modified), session.live?.cost > 0 && formatCost(session.live.cost)].filter(Boolean);
     return element("a", { class: `session ${state}`, href: `#s=${encodeURIComponent(id)}`, "aria-current": id === this.page.current() ? "page" : undefined, "data-id": id },
       element("span", { class: "dot", role: "img", "aria-label": { asks: "waits for an answer", running: "running", live: "open" }[state] ?? "closed" }),
       element("span", { class: "session-title" }, title),
@@ -122,7 +134,7 @@ export class SessionList {
     if (!cwd) return;
     try {
       const session = await request("POST", "/v1/sessions", { cwd });
-      this.page.open(asText(session.id ?? session.session));
+      this.page.open(asText(session.session));
       this.refresh();
     } catch (error) {
       failure(error);
@@ -139,7 +151,8 @@ export function shortDirectory(directory) {
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
 
 function relativeTime(time) {
-  const at = typeof time === "number" ? time : Date.parse(time);
+  // A session without a file has no time yet.
+  const at = Math.min(Number(time), Date.now());
   if (Number.isNaN(at)) return "";
   const minutes = Math.round((at - Date.now()) / 60_000);
   if (Math.abs(minutes) < 1) return "now";

@@ -1,31 +1,26 @@
 // Reads the snapshot that starts an event stream into the shape that the page uses.
 
+/** Activities in which a message steers instead of starting a run. */
+const RUNNING = new Set(["preparing", "running", "settling"]);
+
 /**
  * @param {any} snapshot
  */
 export function readSnapshot(snapshot) {
-  const state = snapshot.state ?? snapshot;
-  const status = snapshot.status ?? state.status ?? {};
-  const activity = status.kind ?? (state.isStreaming ? "running" : "idle");
-  const queue = snapshot.queue ?? state.queue ?? {};
+  const { status = {}, queue = [] } = snapshot;
+  const textsOf = (delivery) => queue.filter((message) => message.delivery === delivery && message.text).map((message) => message.text);
   return {
-    cwd: state.cwd ?? snapshot.cwd,
-    name: state.name ?? state.sessionName,
-    model: state.model ?? undefined,
-    thinkingLevel: state.thinkingLevel,
-    contextUsage: state.contextUsage ?? snapshot.contextUsage,
+    cwd: snapshot.cwd,
+    name: snapshot.name ?? undefined,
+    model: snapshot.model ?? undefined,
+    thinkingLevel: snapshot.thinkingLevel,
+    contextUsage: snapshot.contextUsage ?? undefined,
     entries: snapshot.entries,
     hasOlder: snapshot.hasMore === true,
-    leafId: snapshot.leafId ?? state.leafId,
-    message: snapshot.message ?? snapshot.growing ?? undefined,
-    status: {
-      isRunning: activity !== "idle" && activity !== "compacting" && activity !== "navigating",
-      isCompacting: status.isCompacting === true || state.isCompacting === true || activity === "compacting",
-    },
-    queue: Array.isArray(queue) ? {
-      steering: queue.filter((message) => message.delivery === "steer" && message.text).map((message) => message.text),
-      followUp: queue.filter((message) => message.delivery === "followUp" && message.text).map((message) => message.text),
-    } : { steering: queue.steering ?? [], followUp: queue.followUp ?? [] },
-    pending: snapshot.pending ?? state.pending ?? [],
+    leafId: snapshot.leafId,
+    message: snapshot.message ?? undefined,
+    status: { isRunning: RUNNING.has(status.kind), isCompacting: status.isCompacting === true },
+    queue: { steering: textsOf("steer"), followUp: textsOf("followUp") },
+    pending: snapshot.pending ?? [],
   };
 }

@@ -12,7 +12,7 @@ const PHONE_ROW_HEIGHT = 44;
 export class TreePanel {
   /**
    * @param {HTMLElement} root
-   * @param {{ jump: (index: number) => boolean, forked: (text: string, session?: string) => void, moved: (text?: string) => void, closed: () => void }} page
+   * @param {{ jump: (index: number) => boolean, forked: (text: string, from: string) => void, moved: (text?: string) => void, closed: () => void }} page
    */
   constructor(root, page) {
     this.root = root;
@@ -96,7 +96,7 @@ export class TreePanel {
     try {
       const data = await sendCommand(session.id, { type: "fork", entryId: id });
       if (data?.cancelled) return;
-      this.page.forked(asText(data?.text), data?.sessionId ?? data?.session);
+      this.page.forked(asText(data?.text), session.id);
     } catch (error) {
       failure(error);
     }

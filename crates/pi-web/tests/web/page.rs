@@ -222,7 +222,9 @@ fn questions_models_and_branches() {
         browser.wait_for("document.querySelectorAll('.tree-actions button').length === 2");
         browser.evaluate("[...document.querySelectorAll('.tree-actions button')].at(-1).click()");
         assert_eq!(host.received("fork")["entryId"], entry);
-        browser.wait_for("document.getElementById('prompt').value === 'forked text'");
+        host.emit(&json!({"type": "session_replaced", "session": "s2", "reason": "fork"}));
+        browser.wait_for("document.getElementById('prompt').value === 'forked text' && location.hash === '#s=s2'");
+        browser.clear_problems();
         assert_eq!(browser.problems(), [] as [String; 0]);
         let overflow = "document.documentElement.scrollWidth > innerWidth";
         assert_eq!(

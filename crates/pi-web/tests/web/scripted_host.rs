@@ -282,7 +282,12 @@ impl Site {
         let own = path.strip_prefix(&format!("/v1/sessions/{SESSION}"));
         match (path, own) {
             ("/v1/events", _) => self.stream(stream, None, false),
-            (_, Some("/events")) => self.stream(stream, query.strip_prefix("after=1-"), true),
+            (_, Some("/events")) => {
+                let after = query
+                    .split('&')
+                    .find_map(|pair| pair.strip_prefix("after=1-"));
+                self.stream(stream, after, true)
+            }
             (_, Some("/commands")) => {
                 let data = self.lock().command(&body);
                 self.changed.notify_all();
@@ -305,7 +310,8 @@ impl Site {
                 json_reply(stream, "200 OK", &json!({}))
             }
             ("/v1/sessions", _) => {
-                let session = json!({"id": SESSION, "cwd": "/work/project", "preview": "first", "live": true});
+                let session = json!({"id": SESSION, "cwd": "/work/project", "preview": "first", "modified": 1,
+                    "live": {"status": {"kind": "idle"}, "pending": 0, "cost": 0}});
                 json_reply(stream, "200 OK", &json!({"sessions": [session]}))
             }
             ("/v1/files", _) => json_reply(
