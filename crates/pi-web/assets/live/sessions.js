@@ -130,10 +130,10 @@ export class SessionList {
   /** Creates a session in a directory; asks for it if none is given. */
   async create(directory) {
     const options = this.directories();
-    const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "/path/to/project", action: "Start", options }));
-    if (!cwd) return;
+    const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "Directory of the server", action: "Start", options }));
+    if (cwd === undefined) return;
     try {
-      const session = await request("POST", "/v1/sessions", { cwd });
+      const session = await request("POST", "/v1/sessions", cwd === "" ? {} : { cwd });
       this.page.open(asText(session.session));
       this.refresh();
     } catch (error) {

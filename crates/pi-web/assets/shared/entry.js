@@ -156,7 +156,7 @@ export function renderCall(call, result, resultNode, open) {
   const describe = lookup(CALL_HEADS, name);
   const head = element("div", { class: "call-head" }, element("b", { class: "call-name" }, name), describe ? describe(input) : undefined,
     resultNode?.label !== undefined && element("span", { class: "label" }, resultNode.label),
-    element("span", { class: "call-state" }, { running: "running", waiting: "no result", failed: "failed", done: "" }[state], view.isLive && formatDuration(final?.durationMs)));
+    element("span", { class: "call-state" }, { running: "running", waiting: "no result", failed: "failed", done: "" }[state], view.isLive && final?.durationMs !== undefined && element("span", null, formatDuration(final.durationMs))));
   const card = element("div", { class: `call ${state}`, id: resultNode && `e-${resultNode.id}`, "data-call": view.isLive && asText(call.id) }, head);
   append(card, [callBody(name, input, describe !== undefined), isRunning ? renderPartial(open?.result) : final && renderResult(final, name)]);
   return card;
