@@ -177,7 +177,7 @@ export class Composer {
   /** Sends what was written. While a run is active it is steered, or the message waits for its end. */
   async submit(delivery) {
     const session = this.page.session();
-    if (session === undefined || this.isEmpty() || this.isSending) return;
+    if (session === undefined || this.isEmpty()) return;
     const text = this.field.value.trim();
     const images = this.images.map((image) => ({ type: "image", ...image }));
     const local = /^\/(\w+)(?:\s+([^]*))?$/.exec(text);
@@ -187,7 +187,6 @@ export class Composer {
       return;
     }
     const shell = /^(!{1,2})([^!][^]*)$/.exec(text);
-    this.isSending = true;
     this.clear();
     this.page.sent();
     try {
@@ -204,7 +203,6 @@ export class Composer {
         this.renderImages();
       }
     } finally {
-      this.isSending = false;
       if (shell) session.apply({ type: "bash_execution_end" });
       this.update();
       if (shell) this.page.sent();

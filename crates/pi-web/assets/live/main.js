@@ -75,7 +75,7 @@ function openSession(id) {
   sessions.mark();
   stream = new EventStream(`/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}`, {
     event: (name, data) => { if (session === opened) receive(opened, name, data); },
-    online: (isOnline) => setOnline(isOnline),
+    online: (isOnline) => { if (session === opened) setOnline(isOnline); },
     isNeeded: () => opened.isRunning || opened.requests.size > 0 || hasNotifications(),
   }, ["snapshot", "closed"]);
 }
@@ -306,8 +306,18 @@ function setOnline(isOnline) {
   banner.hidden = isOnline;
   if (isOnline) return;
   banner.textContent = "Connection lost. Reconnecting…";
-  // A closed stream has no status: another request finds out whether this device is still signed in.
-  request("GET", "/v1/sessions?limit=1").catch(() => undefined);
+  explainLoss(asText(session?.id));
+}
+
+/** A stream that failed has no status: another request finds out why, such as that the session is open in another pi. */
+async function explainLoss(id) {
+  try {
+    await request("POST", "/v1/sessions", { session: id });
+  } catch (error) {
+    if (session?.id !== id || error.status === 0 || byId("banner").hidden) return;
+    byId("banner").textContent = error.message;
+    if (error.status === 404) stream?.close();
+  }
 }
 
 // Commands
