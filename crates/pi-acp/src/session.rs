@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_host::{AgentSession, Observed, Observer, SessionHandle, SessionRuntime};
-use pi_protocol::{Command, DiagnosticLevel};
+use pi_protocol::{ClientHello, Command, DiagnosticLevel};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -105,7 +105,10 @@ impl AcpSession {
     async fn start(&self) {
         let runtime = self.runtime();
         if self.feed.client.forms {
-            let hello = Command::Hello { elicitation: true };
+            let hello = Command::Hello(ClientHello {
+                elicitation: true,
+                ..ClientHello::default()
+            });
             runtime.submit(hello).await.ok();
         }
         let before = self.commands();

@@ -4,6 +4,8 @@
 //! it missed. It then reads the session's state and continues from there. A session without observers pays for the
 //! log alone.
 
+mod growing_message;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,6 +14,8 @@ use pi_protocol::{
 };
 use serde_json::Value;
 use tokio::sync::watch;
+
+pub use growing_message::GrowingMessage;
 
 /// Limits of a log: a client that reconnects after a short interruption finds everything it missed, and an idle session
 /// stays small.
@@ -45,6 +49,7 @@ struct RecentEvents {
     events: VecDeque<(Arc<Envelope>, usize)>,
     bytes: usize,
     last_seq: u64,
+    growing: Option<GrowingMessage>,
 }
 
 impl EventLog {
@@ -62,6 +67,7 @@ impl EventLog {
     pub fn append(&self, event: SessionEvent, at: i64) -> Arc<Envelope> {
         let mut recent = self.recent();
         recent.last_seq += 1;
+        growing_message::follow(&mut recent.growing, &event);
         let envelope = Arc::new(Envelope {
             session: self.0.session.clone(),
             seq: recent.last_seq,
@@ -87,6 +93,16 @@ impl EventLog {
             epoch: self.0.epoch,
             seq: self.recent().last_seq,
         }
+    }
+
+    /// Returns the position of the last event, and the response that is being streamed there.
+    pub fn position(&self) -> (Cursor, Option<GrowingMessage>) {
+        let recent = self.recent();
+        let cursor = Cursor {
+            epoch: self.0.epoch,
+            seq: recent.last_seq,
+        };
+        (cursor, recent.growing.clone())
     }
 
     /// Observes the events after a position, or those from now on.

@@ -28,7 +28,7 @@ pub use environment::{
     ShellCommand, ShellLanguage, UnreadablePaths, Variables,
 };
 pub use error::HookError;
-pub use event_log::{EventLog, Observed, Observer};
+pub use event_log::{EventLog, GrowingMessage, Observed, Observer};
 pub use machine::{
     AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,

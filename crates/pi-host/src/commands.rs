@@ -8,7 +8,7 @@ mod models;
 mod queries;
 mod rejection;
 mod replacement;
-mod session_json;
+pub(crate) mod session_json;
 
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::json::RawJson;
@@ -172,7 +172,7 @@ impl CommandExecutor<'_> {
             | Command::GetLastAssistantText
             | Command::GetCommands => queries::execute(self.runtime, session, command),
             Command::GetMcpServers => mcp::list(self.runtime),
-            Command::Hello { elicitation } => Ok(mcp::greet(self.runtime, elicitation)),
+            Command::Hello(hello) => Ok(mcp::greet(self.runtime, hello.elicitation)),
             Command::McpAction { server, action } => mcp::act(self.runtime, &server, action).await,
         }
     }

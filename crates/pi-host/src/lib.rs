@@ -39,6 +39,7 @@
 mod attachments;
 mod bug_report;
 mod commands;
+mod connection;
 mod error_text;
 mod exporter;
 mod extension_adapter;
@@ -66,7 +67,14 @@ mod toolset;
 mod workspace;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
+pub use commands::session_json::{EntryRange, ListingError};
 pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
+pub use connection::{
+    ClientLine, ClientUi, ConnectionEnd, ConnectionOptions, DialogReply, EventLines,
+    ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, FeedLine,
+    FeedOptions, FeedStart, LineSink, LineWriter, OutputClosed, RejectedLine, RpcRequest,
+    SessionFeed, execute_line, failure_line, outcome_line, serve_connection, success_line,
+};
 pub use error_text::describe_error;
 pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{

@@ -162,6 +162,11 @@ impl SessionRuntime {
         self.0.ended.is_cancelled()
     }
 
+    /// Returns a token that is canceled when the runtime is shut down.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.0.ended.clone()
+    }
+
     /// Returns the host that this session belongs to.
     pub fn host(&self) -> &Host {
         &self.0.host

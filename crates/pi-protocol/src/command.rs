@@ -9,8 +9,10 @@ use crate::interaction::{Answer, RequestId};
 use crate::mcp::McpAction;
 use crate::queue::{Delivery, QueueMode};
 
+mod hello;
 mod reply;
 
+pub use hello::{ClientHello, ClientRight, ScreenSize};
 pub use reply::{Ack, Rejected, RejectionCode};
 
 /// A request of a client to change or read a session.
@@ -133,18 +135,35 @@ pub enum Command {
     },
     /// Returns the available slash commands.
     GetCommands,
-    /// States what the client can do.
-    Hello {
-        /// Whether its user answers questions of MCP servers, which arrive as dialogs.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        elicitation: bool,
-    },
+    /// States what the client can do. As the first line, it also selects where the events continue.
+    Hello(ClientHello),
     /// Returns the MCP servers. From then on the client receives `mcp_status` events.
     GetMcpServers,
     McpAction {
         server: String,
         action: McpAction,
     },
+}
+
+impl Command {
+    /// Whether the command only reads, so that a client with [`ClientRight::View`] may send it.
+    pub fn is_read_only(&self) -> bool {
+        matches!(
+            self,
+            Self::GetState
+                | Self::GetMessages
+                | Self::GetAvailableModels
+                | Self::GetAvailableThinkingLevels
+                | Self::GetSessionStats
+                | Self::GetForkMessages
+                | Self::GetEntries { .. }
+                | Self::GetTree
+                | Self::GetLastAssistantText
+                | Self::GetCommands
+                | Self::GetMcpServers
+                | Self::Hello(_)
+        )
+    }
 }
 
 /// Images carry `"type": "image"` on the wire, for which the struct has no field.

@@ -79,7 +79,7 @@ pub use app_message::{
     CustomMessage,
 };
 pub use assistant_event::AssistantMessageEvent;
-pub use command::{Ack, Command, Rejected, RejectionCode};
+pub use command::{Ack, ClientHello, ClientRight, Command, Rejected, RejectionCode, ScreenSize};
 pub use compaction_decision::{CompactionDecision, RecoveryFailure, RecoveryState};
 pub use config_diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use config_scope::{ConfigScope, ProjectAccess};
@@ -92,7 +92,7 @@ pub use entry::{
     CustomMessageEntry, Entry, EntryBody, EntryKind, LabelEntry, MessageRole, ModelChangeEntry,
     SessionInfoEntry, ThinkingLevelChangeEntry, UnknownEntry, UsageEntry,
 };
-pub use envelope::{Cursor, Envelope};
+pub use envelope::{Cursor, Envelope, InvalidCursor};
 pub use error::{ErrorClass, ProviderError};
 pub use hex::hex;
 pub use id::{EntryId, SessionId};

@@ -26,9 +26,8 @@ use tokio::process::{self, Child, ChildStderr, ChildStdout};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 
-use crate::extension_ui::ExtensionUiResponse;
-use crate::line_sink::LineWriter;
 use crate::response::RpcResponse;
+use pi_host::{ExtensionUiResponse, LineSink, LineWriter};
 
 /// Maximum length of a response line: `get_entries` sends a complete session.
 const RESPONSE_LINE_LIMIT: usize = 2 * 1024 * 1024 * 1024;
@@ -155,7 +154,7 @@ struct ServerProcess {
 }
 
 struct ClientInner {
-    input: crate::line_sink::LineSink,
+    input: LineSink,
     last_id: AtomicU64,
     state: Mutex<ClientState>,
     ended: Notify,

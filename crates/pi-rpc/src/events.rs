@@ -1,16 +1,13 @@
 //! Writes session events as JSON lines, for RPC and JSON mode.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::SessionListener;
-use pi_protocol::{AgentEvent, AssistantMessageEvent, SessionEvent, UpdateFormat, Usage};
+use pi_host::{EventLines, LineSink, OutputClosed, SessionListener};
+use pi_protocol::{AgentEvent, SessionEvent, UpdateFormat};
 use tokio_util::sync::CancellationToken;
-
-use crate::line_sink::{LineSink, OutputClosed};
 
 /// Tools that change files. Their start is on its way to the client before they run.
 const CHANGING_TOOLS: [&str; 3] = ["edit", "write", "bash"];
@@ -26,43 +23,21 @@ pub(crate) const CLIENT_READ_TIME: Duration = Duration::from_millis(8);
 #[derive(Debug)]
 pub struct JsonEventWriter {
     sink: LineSink,
-    format: UpdateFormat,
+    lines: EventLines,
     muted: CancellationToken,
     /// Whether the client follows the MCP servers. Clients of the TypeScript pi do not know their event.
     follows_servers: AtomicBool,
-    usage: Mutex<UsageCache>,
     /// How long a client may read a file after it was notified that the file will change.
     read_time: Duration,
-}
-
-/// The usage serialized last. Every delta of a response carries it, but it changes only a few times
-/// per response.
-#[derive(Debug, Default)]
-struct UsageCache {
-    usage: Arc<Usage>,
-    json: String,
-}
-
-impl UsageCache {
-    /// Returns the usage as JSON.
-    fn of(&mut self, usage: &Arc<Usage>) -> serde_json::Result<&str> {
-        let is_same = Arc::ptr_eq(&self.usage, usage) || self.usage == *usage;
-        if self.json.is_empty() || !is_same {
-            self.json = pi_protocol::json::to_string(usage)?;
-        }
-        self.usage = Arc::clone(usage);
-        Ok(&self.json)
-    }
 }
 
 impl JsonEventWriter {
     pub fn new(sink: LineSink, format: UpdateFormat) -> Self {
         Self {
             sink,
-            format,
+            lines: EventLines::new(format),
             muted: CancellationToken::new(),
             follows_servers: AtomicBool::new(false),
-            usage: Mutex::default(),
             read_time: Duration::ZERO,
         }
     }
@@ -90,47 +65,12 @@ impl JsonEventWriter {
 
     /// Returns the line of an event; `None` if it is not part of the wire format.
     fn line(&self, event: &SessionEvent) -> serde_json::Result<Option<String>> {
-        match (event, self.format) {
-            (
-                SessionEvent::Agent(AgentEvent::MessageUpdate {
-                    usage,
-                    assistant_message_event,
-                    ..
-                }),
-                UpdateFormat::Delta,
-            ) => self.update_line(usage, assistant_message_event).map(Some),
-            (SessionEvent::McpStatus { .. }, _) if self.follows_servers.load(Ordering::Relaxed) => {
+        match event {
+            SessionEvent::McpStatus { .. } if self.follows_servers.load(Ordering::Relaxed) => {
                 pi_protocol::json::to_string(event).map(Some)
             }
-            _ => event.to_compatible_json(self.format),
+            _ => self.lines.compatible(event),
         }
-    }
-
-    /// Serializes a message update exactly as [`SessionEvent::to_compatible_json`] does, but faster: it is by
-    /// far the most frequent event.
-    fn update_line(
-        &self,
-        usage: &Arc<Usage>,
-        event: &AssistantMessageEvent,
-    ) -> serde_json::Result<String> {
-        const AROUND: [&str; 3] = [
-            r#"{"type":"message_update","usage":"#,
-            r#","assistantMessageEvent":"#,
-            "}",
-        ];
-        /// Enough for a usual delta.
-        const EVENT_LENGTH: usize = 128;
-        let [start, between, end] = AROUND;
-        let mut cached = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
-        let usage = cached.of(usage)?;
-        let around = start.len() + between.len() + end.len();
-        let mut line = Vec::with_capacity(around + usage.len() + EVENT_LENGTH);
-        for part in [start, usage, between] {
-            line.extend_from_slice(part.as_bytes());
-        }
-        pi_protocol::json::write(&mut line, event)?;
-        line.extend_from_slice(end.as_bytes());
-        String::from_utf8(line).map_err(serde::ser::Error::custom)
     }
 
     /// Writes the state of MCP servers from now on.
@@ -184,34 +124,10 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::task::unconstrained;
 
-    use pi_protocol::MessageBuilder;
-    use pi_providers::FauxProvider;
+    use pi_host::LineWriter;
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::line_sink::LineWriter;
-
-    #[tokio::test]
-    async fn a_message_update_serializes_like_other_events_with_the_current_usage() {
-        let writer = LineWriter::start(tokio::io::sink());
-        let events = JsonEventWriter::new(writer.sink(), UpdateFormat::Delta);
-        let mut builder = MessageBuilder::new(&FauxProvider::new().model(), 7);
-        for output in [0, 0, 5, 5, 9] {
-            builder.set_usage(Usage {
-                output,
-                ..Usage::default()
-            });
-            let event = SessionEvent::Agent(AgentEvent::message_update(
-                builder.live(),
-                AssistantMessageEvent::TextDelta {
-                    content_index: 0,
-                    delta: "a \"word\"".to_owned(),
-                },
-            ));
-            let line = events.line(&event).unwrap();
-            assert_eq!(line, event.to_compatible_json(UpdateFormat::Delta).unwrap());
-        }
-    }
 
     fn tool_start(name: &str) -> SessionEvent {
         SessionEvent::Agent(AgentEvent::ToolExecutionStart {

@@ -19,10 +19,8 @@
 //! ```
 
 mod client;
-mod command;
 mod events;
-mod extension_ui;
-mod line_sink;
+mod pending_dialogs;
 mod response;
 mod rpc_extension_ui;
 mod server;
@@ -30,13 +28,12 @@ mod server;
 pub use client::{
     RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcModelCommands, RpcSubscription,
 };
-pub use command::{ClientLine, RejectedLine, RpcRequest};
 pub use events::JsonEventWriter;
-pub use extension_ui::{
-    DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialog,
-    PendingDialogs,
+pub use pending_dialogs::{PendingDialog, PendingDialogs};
+pub use pi_host::{
+    ClientLine, DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, LineSink,
+    LineWriter, OutputClosed, RejectedLine, RpcRequest,
 };
-pub use line_sink::{LineSink, LineWriter, OutputClosed};
 pub use response::{
     BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
     MessagesResponse, ReplaceResponse, RpcForkMessage, RpcResponse, RpcSessionState,

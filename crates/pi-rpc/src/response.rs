@@ -1,13 +1,8 @@
-//! Responses to commands and the data they carry.
-//!
-//! Outgoing responses are built as text, since their data can be a complete session; incoming ones
-//! are parsed into [`RpcResponse`].
+//! Responses to commands, as a client reads them, and the data they carry.
 
 use pi_protocol::{AgentMessage, Model, QueueMode, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::command::RejectedLine;
 
 /// A response, as read by a client.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,54 +16,6 @@ pub struct RpcResponse {
     pub data: Value,
     #[serde(default)]
     pub error: Option<String>,
-}
-
-/// The leading fields of every response, in wire order.
-#[derive(Serialize)]
-struct ResponseHead<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
-    r#type: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<&'a str>,
-    success: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-}
-
-/// Builds the response line of a successful command; `data` is JSON.
-pub(crate) fn success_line(id: Option<&Value>, command: &str, data: Option<&str>) -> String {
-    let mut line = head_line(&ResponseHead {
-        id,
-        r#type: "response",
-        command: Some(command),
-        success: true,
-        error: None,
-    });
-    if let Some(data) = data {
-        line.pop();
-        line.reserve(data.len() + 10);
-        line.push_str(",\"data\":");
-        line.push_str(data);
-        line.push('}');
-    }
-    line
-}
-
-/// Builds the response line of a failed command.
-pub(crate) fn failure_line(failure: &RejectedLine) -> String {
-    head_line(&ResponseHead {
-        id: failure.id.as_ref(),
-        r#type: "response",
-        command: failure.command.as_deref(),
-        success: false,
-        error: Some(&failure.error),
-    })
-}
-
-fn head_line(head: &ResponseHead<'_>) -> String {
-    // Serializing strings and JSON values cannot fail.
-    pi_protocol::json::to_string(head).unwrap_or_default()
 }
 
 /// Response to `get_state`.
@@ -185,33 +132,4 @@ pub struct EntriesResponse {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct MessagesResponse {
     pub messages: Vec<AgentMessage>,
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn responses_serialize_in_wire_order() {
-        assert_eq!(
-            success_line(Some(&json!("r1")), "abort", None),
-            r#"{"id":"r1","type":"response","command":"abort","success":true}"#
-        );
-        assert_eq!(
-            success_line(None, "cycle_model", Some("null")),
-            r#"{"type":"response","command":"cycle_model","success":true,"data":null}"#
-        );
-        let failure = RejectedLine {
-            id: Some(json!(5)),
-            command: None,
-            error: "a \"b\"\n".to_owned(),
-        };
-        assert_eq!(
-            failure_line(&failure),
-            r#"{"id":5,"type":"response","success":false,"error":"a \"b\"\n"}"#
-        );
-    }
 }

@@ -7,16 +7,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_host::{
-    DialogPrompt, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode,
-    ExtensionNotice, ExtensionUi,
+    DialogReply, DialogResponse, ExtensionDialog, ExtensionErrorLine, ExtensionFailure,
+    ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod, ExtensionUiRequest,
+    ExtensionUiResponse, LineSink,
 };
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::extension_ui::{
-    DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, PendingDialogs,
-};
-use crate::line_sink::LineSink;
+use crate::pending_dialogs::PendingDialogs;
 
 /// Sends notices and dialogs of extensions to the client; cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -28,15 +25,6 @@ struct ExtensionUiInner {
     buffered: Mutex<Vec<String>>,
     dialogs: PendingDialogs,
     shutdown: CancellationToken,
-}
-
-/// An extension failure in the wire format.
-#[derive(Serialize)]
-#[serde(tag = "type", rename = "extension_error", rename_all = "camelCase")]
-struct ExtensionErrorLine {
-    extension_path: String,
-    event: String,
-    error: String,
 }
 
 impl RpcExtensionUi {
@@ -113,7 +101,7 @@ impl ExtensionUi for RpcExtensionUi {
     }
 
     fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
-        match notice_method(notice) {
+        match ExtensionUiMethod::of_notice(notice) {
             Some(method) => self.request(new_id(), method),
             None => Box::pin(std::future::ready(())),
         }
@@ -121,7 +109,7 @@ impl ExtensionUi for RpcExtensionUi {
 
     fn show_dialog(&self, dialog: ExtensionDialog) -> BoxFuture<'static, DialogResponse> {
         let (timeout, milliseconds) = (dialog.timeout, dialog.timeout_milliseconds());
-        let method = dialog_method(dialog.prompt, milliseconds);
+        let method = ExtensionUiMethod::of_dialog(dialog.prompt, milliseconds);
         let sending = self.request(dialog.id.clone(), method);
         let waiting = self.0.dialogs.open(dialog.id);
         Box::pin(async move {
@@ -141,66 +129,12 @@ impl ExtensionUi for RpcExtensionUi {
     }
 
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
-        self.send(pi_protocol::json::to_string(&ExtensionErrorLine {
-            extension_path: failure.extension.unwrap_or_default(),
-            event: failure.event,
-            error: failure.error,
-        }))
+        self.send(pi_protocol::json::to_string(&ExtensionErrorLine::from(
+            failure,
+        )))
     }
 
     fn request_shutdown(&self) {
         self.0.shutdown.cancel();
-    }
-}
-
-/// Returns the request for a notice; `None` if the notice only makes sense in a terminal.
-fn notice_method(notice: ExtensionNotice) -> Option<ExtensionUiMethod> {
-    Some(match notice {
-        ExtensionNotice::Notify {
-            message,
-            notify_type,
-        } => ExtensionUiMethod::Notify {
-            message,
-            notify_type,
-        },
-        ExtensionNotice::Status { key, text } => ExtensionUiMethod::SetStatus {
-            status_key: key,
-            status_text: text,
-        },
-        ExtensionNotice::Widget {
-            key,
-            lines,
-            placement,
-        } => ExtensionUiMethod::SetWidget {
-            widget_key: key,
-            widget_lines: lines,
-            widget_placement: placement,
-        },
-        ExtensionNotice::Title { title } => ExtensionUiMethod::SetTitle { title },
-        ExtensionNotice::EditorText { text } | ExtensionNotice::EditorPaste { text } => {
-            ExtensionUiMethod::SetEditorText { text }
-        }
-        _ => return None,
-    })
-}
-
-fn dialog_method(prompt: DialogPrompt, timeout: Option<u64>) -> ExtensionUiMethod {
-    match prompt {
-        DialogPrompt::Select { title, options } => ExtensionUiMethod::Select {
-            title,
-            options,
-            timeout,
-        },
-        DialogPrompt::Confirm { title, message } => ExtensionUiMethod::Confirm {
-            title,
-            message,
-            timeout,
-        },
-        DialogPrompt::Input { title, placeholder } => ExtensionUiMethod::Input {
-            title,
-            placeholder,
-            timeout,
-        },
-        DialogPrompt::Editor { title, prefill } => ExtensionUiMethod::Editor { title, prefill },
     }
 }

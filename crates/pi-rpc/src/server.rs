@@ -11,19 +11,16 @@ use std::time::Duration;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_host::{
-    AcceptedCommand, AgentSession, COMMAND_LINE_LIMIT, CommandOrigin, InputSource, LineFrame,
-    LineReader, SessionRuntime, SessionSubscription,
+    AgentSession, COMMAND_LINE_LIMIT, ClientLine, CommandOrigin, InputSource, LineFrame,
+    LineReader, LineSink, LineWriter, RpcRequest, SessionRuntime, SessionSubscription,
+    failure_line, outcome_line,
 };
-use pi_protocol::json::RawJson;
-use pi_protocol::{Ack, Command, UpdateFormat};
+use pi_protocol::{Command, UpdateFormat};
 use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{ClientLine, RejectedLine, RpcRequest};
 use crate::events::{CLIENT_READ_TIME, JsonEventWriter};
-use crate::line_sink::{LineSink, LineWriter};
-use crate::response::{failure_line, success_line};
 use crate::rpc_extension_ui::RpcExtensionUi;
 
 /// Maximum number of commands in progress before reading pauses: more than a client needs, few
@@ -197,21 +194,7 @@ impl Server {
         let outcome = self.runtime.submit_from(origin, command).await;
         // Subscribe before responding, so that no event of a new session is missed.
         self.follow_session();
-        let (line, run) = match outcome {
-            Ok(AcceptedCommand { ack, run }) => {
-                let data = response_data(&ack);
-                let data = data.as_ref().map(RawJson::as_str);
-                (success_line(id.as_ref(), &kind, data), Some(run))
-            }
-            Err(rejected) => {
-                let line = failure_line(&RejectedLine {
-                    id,
-                    command: Some(kind),
-                    error: rejected.message,
-                });
-                (line, None)
-            }
-        };
+        let (line, run) = outcome_line(id, kind, outcome);
         self.send(line).await;
         // The run of a prompt begins after its response.
         drop(run);
@@ -221,14 +204,6 @@ impl Server {
         if let Err(error) = self.sink.send(line).await {
             tracing::debug!(%error, "response dropped: output is closed");
         }
-    }
-}
-
-/// Returns the result of a command: its data, or what became of a message.
-fn response_data(ack: &Ack) -> Option<RawJson> {
-    match ack {
-        Ack::Done { data } => data.clone(),
-        disposition => RawJson::of(disposition).ok(),
     }
 }
 

@@ -6,8 +6,18 @@
 use pi_protocol::{EntryId, SessionTree};
 use pi_session::{Session, SessionError};
 
+/// Entries of a session that a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryRange {
+    /// Those after an entry, in file order.
+    After(String),
+    /// The last ones on the way to an entry, without the entry; `None` is the way to the leaf, with the leaf.
+    Before { entry: Option<String>, limit: usize },
+}
+
+/// Why entries cannot be listed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ListingError {
+pub enum ListingError {
     #[error("Entry not found: {0}")]
     UnknownEntry(String),
     #[error(transparent)]
@@ -34,6 +44,56 @@ pub(super) fn entries(session: &Session, since: Option<&str>) -> Result<String, 
     json.push(']');
     push_leaf(&mut json, session);
     json.push('}');
+    Ok(json)
+}
+
+/// Serializes the data of a range of entries: `entries`, `hasMore` if there are older ones, and `leafId`.
+pub(crate) fn range(session: &Session, range: &EntryRange) -> Result<String, ListingError> {
+    let mut json = range_fields(session, range)?;
+    json.insert(0, '{');
+    push_leaf(&mut json, session);
+    json.push('}');
+    Ok(json)
+}
+
+/// Serializes the fields `entries` and `hasMore`.
+pub(crate) fn range_fields(session: &Session, range: &EntryRange) -> Result<String, ListingError> {
+    let nodes = session.entries().tree().nodes;
+    let position_of = |id: &str| {
+        let position = nodes.iter().position(|node| node.id.as_str() == id);
+        position.ok_or_else(|| ListingError::UnknownEntry(id.to_owned()))
+    };
+    let mut ids = Vec::new();
+    let mut older = None;
+    match range {
+        EntryRange::After(entry) => {
+            let first = position_of(entry)? + 1;
+            ids.extend(nodes.iter().skip(first).map(|node| &node.id));
+        }
+        EntryRange::Before { entry, limit } => {
+            older = match (entry, session.leaf_id()) {
+                (Some(entry), _) => nodes.get(position_of(entry)?).and_then(|node| node.parent),
+                (None, Some(leaf)) => Some(position_of(leaf.as_str())?),
+                (None, None) => None,
+            };
+            while ids.len() < *limit
+                && let Some(node) = older.and_then(|position| nodes.get(position))
+            {
+                ids.push(&node.id);
+                older = node.parent;
+            }
+            ids.reverse();
+        }
+    }
+    let mut json = String::from("\"entries\":[");
+    for (place, id) in ids.into_iter().enumerate() {
+        if place > 0 {
+            json.push(',');
+        }
+        push_entry(&mut json, session, id)?;
+    }
+    json.push_str("],\"hasMore\":");
+    json.push_str(if older.is_some() { "true" } else { "false" });
     Ok(json)
 }
 
@@ -172,6 +232,32 @@ mod tests {
         assert!(names(Some(ids[2].as_str())).is_empty());
         let unknown = entries(&session, Some("nope")).unwrap_err();
         assert!(unknown.to_string().contains("nope"));
+    }
+
+    #[test]
+    fn a_range_follows_the_branch_backwards() {
+        let mut session = session();
+        let ids = ["a", "b", "c"].map(|name| append(&mut session, name));
+        session.branch(&ids[0]).unwrap();
+        append(&mut session, "d");
+        let names = |entry: Option<&str>, limit| {
+            let entry = entry.map(str::to_owned);
+            let data = range(&session, &EntryRange::Before { entry, limit }).unwrap();
+            let data = parse(&data);
+            let entries = data["entries"].as_array().unwrap().iter();
+            let names: Vec<_> = entries.map(|entry| entry["name"].clone()).collect();
+            (names, data["hasMore"].as_bool().unwrap())
+        };
+        assert_eq!(names(None, 9), (vec![json!("a"), json!("d")], false));
+        assert_eq!(names(None, 1), (vec![json!("d")], true));
+        assert_eq!(names(Some(ids[2].as_str()), 1), (vec![json!("b")], true));
+        assert_eq!(names(Some(ids[0].as_str()), 9), (vec![], false));
+        assert_eq!(names(None, 0), (vec![], true));
+        let unknown = EntryRange::Before {
+            entry: Some("x".to_owned()),
+            limit: 1,
+        };
+        assert!(range(&session, &unknown).is_err());
     }
 
     #[test]

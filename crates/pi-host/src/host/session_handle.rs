@@ -46,6 +46,12 @@ impl SessionHandle {
         }
     }
 
+    /// Returns a handle to a session that a front end owns. It does not keep the session open.
+    pub fn of_owned(runtime: SessionRuntime) -> Self {
+        let last_used = Arc::new(Mutex::new(Instant::now()));
+        Self::new(runtime, Arc::new(Attachment::new(last_used)))
+    }
+
     /// Returns the ID of the current session; it changes when the session is replaced.
     pub fn id(&self) -> String {
         self.session().session_id()

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::queue::concatenated;
 use super::transcript::Transcript;
 use super::{AgentSession, SessionOutline, lock};
+use crate::commands::session_json::{self, EntryRange, ListingError};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
@@ -309,6 +310,16 @@ impl History<'_> {
             entries: entries?,
             leaf_id: session.leaf_id().cloned(),
         })
+    }
+
+    /// Serializes some of the entries: `entries`, `leafId`, and `hasMore` if there are older ones.
+    pub fn entries_json(self, range: &EntryRange) -> Result<String, ListingError> {
+        self.with_session(|session| session_json::range(session, range))
+    }
+
+    /// Returns the entry of a message that a run has added recently.
+    pub(crate) fn entry_of(self, message: &SharedMessage) -> Option<EntryId> {
+        self.session.0.transcript().entry_of(message)
     }
 
     /// Builds the tree without reading entries.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::future::BoxFuture;
-use pi_core::{EventLog, Observer};
+use pi_core::{EventLog, GrowingMessage, Observer};
 use pi_env::Env;
 use pi_protocol::{Cursor, Envelope, SessionEvent};
 
@@ -225,6 +225,11 @@ impl AgentSession {
     /// behind is notified and continues from the current state.
     pub fn observe(&self, from: Option<Cursor>) -> Observer {
         self.0.publisher.log.observe(from)
+    }
+
+    /// Returns the position of the last event, and the response that is being streamed there.
+    pub(super) fn position(&self) -> (Cursor, Option<GrowingMessage>) {
+        self.0.publisher.log.position()
     }
 
     pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionSubscription {

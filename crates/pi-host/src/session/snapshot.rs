@@ -1,15 +1,24 @@
 //! The state of a session as data, for clients that attach or have missed events.
 
-use pi_core::Queued;
-use pi_protocol::{QueuedMessage, SessionId, Snapshot};
+use pi_core::{GrowingMessage, Queued};
+use pi_protocol::{Cursor, QueuedMessage, SessionId, Snapshot};
 
 use super::AgentSession;
 
 impl AgentSession {
     /// Returns the current state. Events after its cursor change it; one that is already included has no further effect.
     pub fn snapshot(&self) -> Snapshot {
+        self.snapshot_with_message().0
+    }
+
+    /// Returns the current state and the response that is being streamed at its cursor.
+    pub(crate) fn snapshot_with_message(&self) -> (Snapshot, Option<GrowingMessage>) {
         // Read first: an event in between is then part of the state and is observed again.
-        let cursor = self.observe(None).cursor();
+        let (cursor, growing) = self.position();
+        (self.state_at(cursor), growing)
+    }
+
+    fn state_at(&self, cursor: Cursor) -> Snapshot {
         let context_usage = self.history().context_usage().ok().flatten();
         let queue = self
             .0

@@ -10,6 +10,9 @@ use pi_context::estimate::{context_tokens_after, recent_context_tokens};
 use pi_protocol::{AgentMessage, ContextUsage, Entry, EntryBody, EntryId, SharedMessage};
 use pi_session::{BranchSummary, PendingRecord, Projection, Session, SessionError, SessionTotals};
 
+/// Number of records that outlive their run.
+const RECENT_RECORDS: usize = 64;
+
 /// A session and its cached views.
 pub(crate) struct Transcript {
     session: Session,
@@ -251,9 +254,10 @@ impl Transcript {
         self.recorded.push((Arc::clone(message), entry.id.clone()));
     }
 
-    /// Clears the records of the previous run.
+    /// Clears the records of the previous run, except for what observers may still be about to read.
     pub(crate) fn clear_recorded(&mut self) {
-        self.recorded = Vec::new();
+        let outdated = self.recorded.len().saturating_sub(RECENT_RECORDS);
+        self.recorded.drain(..outdated);
     }
 
     /// Returns the entry of a message added by the run.

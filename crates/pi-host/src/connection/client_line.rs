@@ -7,7 +7,7 @@ use pi_protocol::Command;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::extension_ui::ExtensionUiResponse;
+use super::extension_ui::ExtensionUiResponse;
 
 /// The commands of the wire format.
 const COMMANDS: [&str; 38] = [
@@ -127,7 +127,7 @@ impl ClientLine {
     }
 
     /// Rejects a line that exceeded the length limit.
-    pub(crate) fn too_long(limit: usize) -> Self {
+    pub fn too_long(limit: usize) -> Self {
         let megabytes = limit / (1024 * 1024);
         Self::rejected(
             None,

@@ -3,13 +3,11 @@
 //! A request is sent as a line. Dialogs wait for a reply with the same ID, notices do not. A reply
 //! that matches no pending dialog is ignored and gets no response.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
+use pi_extensions::{DialogPrompt, ExtensionFailure, ExtensionNotice};
+use pi_protocol::Answer;
 use pi_protocol::json::JsonObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 /// A notice or dialog of an extension.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,6 +91,80 @@ pub enum ExtensionUiMethod {
     SetEditorText { text: String },
 }
 
+impl ExtensionUiMethod {
+    /// Returns the request for a notice; `None` if the notice only makes sense in a terminal.
+    pub fn of_notice(notice: ExtensionNotice) -> Option<Self> {
+        Some(match notice {
+            ExtensionNotice::Notify {
+                message,
+                notify_type,
+            } => Self::Notify {
+                message,
+                notify_type,
+            },
+            ExtensionNotice::Status { key, text } => Self::SetStatus {
+                status_key: key,
+                status_text: text,
+            },
+            ExtensionNotice::Widget {
+                key,
+                lines,
+                placement,
+            } => Self::SetWidget {
+                widget_key: key,
+                widget_lines: lines,
+                widget_placement: placement,
+            },
+            ExtensionNotice::Title { title } => Self::SetTitle { title },
+            ExtensionNotice::EditorText { text } | ExtensionNotice::EditorPaste { text } => {
+                Self::SetEditorText { text }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns the request for a dialog; `timeout` is in milliseconds.
+    pub fn of_dialog(prompt: DialogPrompt, timeout: Option<u64>) -> Self {
+        match prompt {
+            DialogPrompt::Select { title, options } => Self::Select {
+                title,
+                options,
+                timeout,
+            },
+            DialogPrompt::Confirm { title, message } => Self::Confirm {
+                title,
+                message,
+                timeout,
+            },
+            DialogPrompt::Input { title, placeholder } => Self::Input {
+                title,
+                placeholder,
+                timeout,
+            },
+            DialogPrompt::Editor { title, prefill } => Self::Editor { title, prefill },
+        }
+    }
+}
+
+/// An extension failure in the wire format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename = "extension_error", rename_all = "camelCase")]
+pub struct ExtensionErrorLine {
+    pub extension_path: String,
+    pub event: String,
+    pub error: String,
+}
+
+impl From<ExtensionFailure> for ExtensionErrorLine {
+    fn from(failure: ExtensionFailure) -> Self {
+        Self {
+            extension_path: failure.extension.unwrap_or_default(),
+            event: failure.event,
+            error: failure.error,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtensionUiResponse {
     pub id: String,
@@ -105,6 +177,16 @@ pub enum DialogReply {
     Value(String),
     Confirmed(bool),
     Cancelled,
+}
+
+impl From<DialogReply> for Answer {
+    fn from(reply: DialogReply) -> Self {
+        match reply {
+            DialogReply::Value(value) => Self::Value { value },
+            DialogReply::Confirmed(confirmed) => Self::Confirmed { confirmed },
+            DialogReply::Cancelled => Self::Cancelled,
+        }
+    }
 }
 
 impl ExtensionUiResponse {
@@ -139,57 +221,6 @@ impl Serialize for ExtensionUiResponse {
             DialogReply::Cancelled => object.insert("cancelled".to_owned(), true.into()),
         };
         object.serialize(serializer)
-    }
-}
-
-/// The dialogs waiting for a reply; cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct PendingDialogs(Arc<Mutex<HashMap<String, oneshot::Sender<DialogReply>>>>);
-
-impl PendingDialogs {
-    /// Registers a dialog. Dropping the result stops waiting.
-    pub fn open(&self, id: impl Into<String>) -> PendingDialog {
-        let id = id.into();
-        let (sender, receiver) = oneshot::channel();
-        self.waiting().insert(id.clone(), sender);
-        PendingDialog {
-            id,
-            receiver,
-            dialogs: self.clone(),
-        }
-    }
-
-    /// Passes a reply to the waiting dialog, if there is one.
-    pub fn reply(&self, response: ExtensionUiResponse) {
-        if let Some(dialog) = self.waiting().remove(&response.id) {
-            // The dialog may have been dropped since.
-            dialog.send(response.reply).ok();
-        }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<DialogReply>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A dialog waiting for its reply.
-#[derive(Debug)]
-pub struct PendingDialog {
-    id: String,
-    receiver: oneshot::Receiver<DialogReply>,
-    dialogs: PendingDialogs,
-}
-
-impl PendingDialog {
-    /// Waits for the reply; resolves to canceled if no reply can arrive anymore.
-    pub async fn reply(mut self) -> DialogReply {
-        (&mut self.receiver).await.unwrap_or(DialogReply::Cancelled)
-    }
-}
-
-impl Drop for PendingDialog {
-    fn drop(&mut self) {
-        self.dialogs.waiting().remove(&self.id);
     }
 }
 
@@ -268,21 +299,5 @@ mod tests {
             assert_eq!(reply(cancelled), Some(DialogReply::Cancelled));
         }
         assert_eq!(reply(json!({"id": 1, "value": "a"})), None);
-    }
-
-    #[tokio::test]
-    async fn a_reply_reaches_the_pending_dialog() {
-        let dialogs = PendingDialogs::default();
-        let (first, second) = (dialogs.open("1"), dialogs.open("2"));
-        for (id, value) in [("2", "two"), ("3", "none"), ("1", "one"), ("1", "again")] {
-            dialogs.reply(ExtensionUiResponse {
-                id: id.to_owned(),
-                reply: DialogReply::Value(value.to_owned()),
-            });
-        }
-        assert_eq!(first.reply().await, DialogReply::Value("one".to_owned()));
-        assert_eq!(second.reply().await, DialogReply::Value("two".to_owned()));
-        drop(dialogs.open("4"));
-        assert!(dialogs.waiting().is_empty());
     }
 }

@@ -1,0 +1,27 @@
+//! The line protocol below the front ends: what a client sends and receives, independent of the transport.
+//!
+//! Any number of clients can be connected to a live session ([`serve_connection`]). Each reads the events at its own pace
+//! ([`SessionFeed`]), and any of them may answer a request of the session; the first answer wins.
+
+mod client_line;
+mod client_ui;
+mod event_lines;
+mod extension_ui;
+mod line_sink;
+mod response_line;
+mod serve_connection;
+mod session_feed;
+mod snapshot_line;
+
+pub use client_line::{ClientLine, RejectedLine, RpcRequest};
+pub use client_ui::ClientUi;
+pub use event_lines::EventLines;
+pub use extension_ui::{
+    DialogReply, ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
+};
+pub use line_sink::{LineSink, LineWriter, OutputClosed};
+pub use response_line::{failure_line, outcome_line, success_line};
+pub use serve_connection::{
+    ConnectionEnd, ConnectionOptions, FeedStart, execute_line, serve_connection,
+};
+pub use session_feed::{FeedLine, FeedOptions, SessionFeed};

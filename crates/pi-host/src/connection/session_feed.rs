@@ -1,0 +1,238 @@
+//! The events of a live session for one client, as lines with a cursor each.
+//!
+//! A feed never delays the session. One that fell behind, or continues at a cursor of another log, receives a snapshot
+//! and continues from there. It follows the session when another one replaces it.
+
+use pi_core::{Observed, Observer};
+use pi_protocol::{AgentEvent, Cursor, Request, RequestKind, SessionEvent, UpdateFormat};
+use serde::Serialize;
+use tokio::sync::{broadcast, watch};
+
+use super::client_ui::ClientUi;
+use super::event_lines::EventLines;
+use super::snapshot_line::snapshot_line;
+use crate::commands::session_json::EntryRange;
+use crate::host::SessionHandle;
+use crate::session::AgentSession;
+
+/// A line of a feed, without its line ending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FeedLine {
+    /// The state; replaces everything that the client has.
+    Snapshot { cursor: Cursor, json: String },
+    /// An event. Continue after its cursor to receive the next ones.
+    Event { cursor: Cursor, json: String },
+    /// A notice of an extension, which has no position.
+    Notice { json: String },
+}
+
+impl FeedLine {
+    pub fn json(&self) -> &str {
+        let (Self::Snapshot { json, .. } | Self::Event { json, .. } | Self::Notice { json }) = self;
+        json
+    }
+
+    pub fn into_json(self) -> String {
+        let (Self::Snapshot { json, .. } | Self::Event { json, .. } | Self::Notice { json }) = self;
+        json
+    }
+}
+
+/// What a client wants to receive.
+#[derive(Debug, Clone, Default)]
+pub struct FeedOptions {
+    /// The last event that the client has seen. Without it, the feed starts with a snapshot.
+    pub since: Option<Cursor>,
+    /// The entries of a snapshot.
+    pub entries: Option<EntryRange>,
+    /// How much of a growing message its updates repeat.
+    pub updates: UpdateFormat,
+    /// Omit what clients of the TypeScript pi do not know: snapshots, and events that only this pi has.
+    pub compatible: bool,
+    /// The notices of extensions.
+    pub notices: Option<ClientUi>,
+}
+
+/// The events of a live session for one client.
+pub struct SessionFeed {
+    handle: SessionHandle,
+    session: AgentSession,
+    sessions: watch::Receiver<AgentSession>,
+    observer: Observer,
+    needs_snapshot: bool,
+    /// Lines to send before the next event.
+    ready: std::vec::IntoIter<FeedLine>,
+    notices: Option<broadcast::Receiver<String>>,
+    lines: EventLines,
+    options: FeedOptions,
+}
+
+impl SessionFeed {
+    pub fn new(handle: SessionHandle, options: FeedOptions) -> Self {
+        let mut sessions = handle.runtime().sessions();
+        let session = sessions.borrow_and_update().clone();
+        let (shown, notices) = match &options.notices {
+            Some(ui) => {
+                let (shown, notices) = ui.subscribe();
+                (shown, Some(notices))
+            }
+            None => (Vec::new(), None),
+        };
+        let shown: Vec<FeedLine> = shown
+            .into_iter()
+            .map(|json| FeedLine::Notice { json })
+            .collect();
+        Self {
+            observer: session.observe(options.since),
+            needs_snapshot: options.since.is_none() && !options.compatible,
+            ready: shown.into_iter(),
+            notices,
+            lines: EventLines::new(options.updates),
+            handle,
+            session,
+            sessions,
+            options,
+        }
+    }
+
+    /// Returns the session whose events the feed returns.
+    pub fn session(&self) -> &AgentSession {
+        &self.session
+    }
+
+    /// Waits for the next line; `None` once the session was closed and everything was read.
+    pub async fn next(&mut self) -> Option<FeedLine> {
+        loop {
+            if std::mem::take(&mut self.needs_snapshot) {
+                return Some(self.snapshot());
+            }
+            if let Some(line) = self.ready.next() {
+                return Some(line);
+            }
+            let observed = tokio::select! {
+                biased;
+                observed = self.observer.next() => observed,
+                notice = next_notice(&mut self.notices) => {
+                    return Some(FeedLine::Notice { json: notice });
+                }
+            };
+            match observed {
+                Some(Observed::Event(envelope)) => {
+                    let cursor = self.observer.cursor();
+                    if let Some(json) = self.event_line(&envelope.event) {
+                        return Some(FeedLine::Event { cursor, json });
+                    }
+                }
+                // Also for a compatible client: it would otherwise wait for the end of what it missed.
+                Some(Observed::Lagged) => self.needs_snapshot = true,
+                None => self.follow_replacement().await?,
+            }
+        }
+    }
+
+    fn snapshot(&mut self) -> FeedLine {
+        let (cursor, json) = snapshot_line(&self.session, self.options.entries.as_ref());
+        self.observer = self.session.observe(Some(cursor));
+        FeedLine::Snapshot { cursor, json }
+    }
+
+    /// Waits for the session that replaces the closed one; `None` if there is none.
+    async fn follow_replacement(&mut self) -> Option<()> {
+        let ended = self.handle.runtime().ended();
+        tokio::select! {
+            biased;
+            changed = self.sessions.changed() => changed.ok()?,
+            () = ended.cancelled() => return None,
+        }
+        self.session = self.sessions.borrow_and_update().clone();
+        self.observer = self.session.observe(None);
+        // The entries that the client has are those of the other session.
+        if let Some(EntryRange::After(_)) = self.options.entries {
+            self.options.entries = None;
+        }
+        self.needs_snapshot = !self.options.compatible;
+        Some(())
+    }
+
+    fn event_line(&self, event: &SessionEvent) -> Option<String> {
+        let line = match event {
+            SessionEvent::DialogRequested { request } => request_line(request).map(Some),
+            SessionEvent::DialogResolved { request, answer } => {
+                let resolved = RequestResolved {
+                    r#type: "request_resolved",
+                    request: &request.0,
+                    answer,
+                };
+                pi_protocol::json::to_string(&resolved).map(Some)
+            }
+            SessionEvent::Agent(AgentEvent::MessageUpdate { .. }) => self.lines.compatible(event),
+            _ if self.options.compatible => self.lines.compatible(event),
+            SessionEvent::Agent(AgentEvent::MessageEnd { message }) => {
+                let entry = self.session.history().entry_of(message);
+                let entry = entry.as_ref().map(|entry| entry.as_str());
+                pi_protocol::json::to_string(&StoredMessage {
+                    event,
+                    entry_id: entry,
+                })
+                .map(Some)
+            }
+            _ => pi_protocol::json::to_string(event).map(Some),
+        };
+        line.unwrap_or_else(|error| {
+            tracing::error!(%error, "cannot serialize event");
+            None
+        })
+    }
+}
+
+/// A question to the user, with the fields of the TypeScript pi.
+#[derive(Serialize)]
+struct RequestLine<'request> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    request: &'request Request,
+}
+
+/// A question that was answered, or canceled.
+#[derive(Serialize)]
+struct RequestResolved<'event> {
+    r#type: &'static str,
+    request: &'event str,
+    answer: &'event pi_protocol::Answer,
+}
+
+/// The end of a message with the entry that stores it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMessage<'event> {
+    #[serde(flatten)]
+    event: &'event SessionEvent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry_id: Option<&'event str>,
+}
+
+/// Returns the line that asks the client.
+pub(super) fn request_line(request: &Request) -> serde_json::Result<String> {
+    if let RequestKind::Approval { .. } = request.kind {
+        let request = request.clone();
+        return pi_protocol::json::to_string(&SessionEvent::ApprovalRequested { request });
+    }
+    pi_protocol::json::to_string(&RequestLine {
+        r#type: "extension_ui_request",
+        request,
+    })
+}
+
+/// Waits for a notice; forever if there are none. A client that was too slow misses some: they are not part of the state.
+async fn next_notice(notices: &mut Option<broadcast::Receiver<String>>) -> String {
+    loop {
+        let Some(receiver) = notices else {
+            return std::future::pending().await;
+        };
+        match receiver.recv().await {
+            Ok(notice) => return notice,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => *notices = None,
+        }
+    }
+}
