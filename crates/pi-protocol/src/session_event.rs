@@ -138,6 +138,12 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
+    /// The conversation continues at another entry of the tree.
+    LeafMoved {
+        /// Absent before the first entry.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leaf_id: Option<EntryId>,
+    },
     /// The model can call other tools from the next turn on.
     ActiveToolsChanged {
         tools: Vec<String>,

@@ -34,6 +34,7 @@ mod print_mode;
 mod prompt_input;
 mod replay_command;
 mod rpc_mode;
+mod serve_command;
 mod signals;
 mod start_timings;
 mod startup;
@@ -113,6 +114,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             return run_command(mcp_command::run(words, Env::process()));
         }
         Some("acp") => return run_acp(words.into_iter().skip(1).collect()),
+        Some("serve") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_sessions(serve_command::run(words, Env::process()));
+        }
         Some("replay") => {
             log::start();
             let words = words.into_iter().skip(1).collect();

@@ -150,6 +150,8 @@ const LAYERS: [(&str, &[&str]); 35] = [
     // Front ends see the protocol and the host, and no crate below the host.
     ("pi-rpc", &["pi-host", "pi-protocol"]),
     ("pi-acp", &["pi-host", "pi-protocol"]),
+    // Keeps its credentials in a private file.
+    ("pi-serve", &["pi-host", "pi-fs", "pi-protocol"]),
     ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
     (
         "pi-interactive",
@@ -171,6 +173,7 @@ const LAYERS: [(&str, &[&str]); 35] = [
             "pi-packed",
             "pi-rpc",
             "pi-acp",
+            "pi-serve",
             "pi-host",
             // The other commands that the program is.
             "pi-search-commands",
@@ -237,9 +240,10 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 6] = [
+const OWNERS: [(&str, &[&str]); 7] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
+    ("hyper", &["pi-serve"]),
     ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",

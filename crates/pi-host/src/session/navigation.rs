@@ -7,7 +7,7 @@ use pi_context::{
     SummaryInstructions,
 };
 use pi_core::{Input, Outcome, Rejection};
-use pi_protocol::{Entry, EntryId, SummarySource};
+use pi_protocol::{Entry, EntryId, SessionEvent, SummarySource};
 use pi_providers::RouteError;
 use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
@@ -156,7 +156,11 @@ impl TreeNavigation<'_> {
                 Err(error) => return Err(error),
             }
         }
-        self.apply_move(&entry, plan, old_leaf.as_ref()).await
+        let outcome = self.apply_move(&entry, plan, old_leaf.as_ref()).await?;
+        let leaf_id = self.session.history().outline().leaf;
+        let moved = SessionEvent::LeafMoved { leaf_id };
+        self.session.0.log_change(moved);
+        Ok(outcome)
     }
 
     pub fn abort_summary(self) {

@@ -62,6 +62,7 @@ impl SessionEvent {
             self,
             Self::ModelChanged { .. }
                 | Self::LabelChanged { .. }
+                | Self::LeafMoved { .. }
                 | Self::ActiveToolsChanged { .. }
                 | Self::QueueModesChanged { .. }
                 | Self::BashExecutionStart { .. }

@@ -115,10 +115,12 @@ const RESULT: &str = r#"{"role":"toolResult","toolCallId":"c","toolName":"t","co
 const ENTRY: &str = r#"{"type":"label","id":"a1b2c3d4","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","targetId":"00000000","label":"here"}"#;
 
 /// Events that clients of the TypeScript pi do not receive.
-const OWN_EVENTS: [&str; 13] = [
+const OWN_EVENTS: [&str; 15] = [
     r#"{"type":"model_changed","provider":"p","modelId":"m"}"#,
     r#"{"type":"label_changed","targetId":"a","label":"here"}"#,
     r#"{"type":"label_changed","targetId":"a"}"#,
+    r#"{"type":"leaf_moved","leafId":"a"}"#,
+    r#"{"type":"leaf_moved"}"#,
     r#"{"type":"active_tools_changed","tools":["read"]}"#,
     r#"{"type":"queue_modes_changed","steeringMode":"all","followUpMode":"one-at-a-time"}"#,
     r#"{"type":"bash_execution_start","id":"r1","command":"ls","excludeFromContext":true}"#,
