@@ -1,7 +1,7 @@
 //! Exports a session to a file: as an HTML page, or one branch as JSON lines.
 //!
 //! This file decides what is exported, where to and under which name. The contents of the page are
-//! built in `export/page.rs`; its style and behavior are in the `viewer` files.
+//! built in `export/page.rs`; its style and behavior are in `pi-web`.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};

@@ -1,5 +1,5 @@
 //! Test helpers shared by several crates: loopback servers whose timing a test controls, a recording
-//! proxy, test certificates, temporary home directories and disk faults.
+//! proxy, a browser, test certificates, temporary home directories and disk faults.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -18,9 +18,11 @@
     reason = "failed setup must fail the test immediately"
 )]
 
+mod browser;
 mod certificate;
 mod fake_npm_registry;
 mod gate;
+mod hostile_texts;
 mod http1;
 #[cfg(target_os = "linux")]
 mod kernel_fault;
@@ -30,8 +32,10 @@ mod scripted_reply;
 mod scripted_server;
 mod temp_home;
 
+pub use browser::Browser;
 pub use certificate::TestCertAuthority;
 pub use fake_npm_registry::{FakeNpmRegistry, npm_archive};
+pub use hostile_texts::HOSTILE_TEXTS;
 pub use http1::RecordedRequest;
 #[cfg(target_os = "linux")]
 pub use kernel_fault::{

@@ -10,6 +10,8 @@ use crate::limits::{self, CrateSource};
 const LAYERS: [(&str, &[&str]); 35] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
+    // Data only: the files of pages.
+    ("pi-web", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
     ("pi-fs", &[]),
     ("pi-protocol", &[]),
@@ -122,6 +124,7 @@ const LAYERS: [(&str, &[&str]); 35] = [
             "pi-env",
             "pi-fs",
             "pi-protocol",
+            "pi-web",
         ],
     ),
     // Between a session and the JavaScript host; knows a session only through its traits.

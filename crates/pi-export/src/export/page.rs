@@ -19,17 +19,6 @@ use super::outline::OutlineNode;
 use super::script_json::ScriptJson;
 
 const TEMPLATE: &str = include_str!("viewer.html");
-const STYLE: &str = include_str!("viewer.css");
-const SCRIPTS: [&str; 8] = [
-    include_str!("viewer/element.js"),
-    include_str!("viewer/session.js"),
-    include_str!("viewer/terminal_text.js"),
-    include_str!("viewer/markdown.js"),
-    include_str!("viewer/entry.js"),
-    include_str!("viewer/transcript.js"),
-    include_str!("viewer/tree.js"),
-    include_str!("viewer/page.js"),
-];
 
 /// Maximum size of one data element; browsers limit the length of a string.
 const BLOCK_SIZE: usize = 16 << 20;
@@ -81,8 +70,8 @@ pub(super) fn write(
     session: &Session,
     options: &HtmlOptions,
 ) -> Result<(), PageError> {
-    let style = format!("{STYLE}{}", options.theme.style_sheet());
-    let script = SCRIPTS.join("\n");
+    let style = pi_web::viewer_style()? + &options.theme.style_sheet();
+    let script = pi_web::viewer_script()?;
     for piece in pieces(TEMPLATE) {
         match piece {
             TemplatePiece::Text(text) => out.write_all(text.as_bytes())?,

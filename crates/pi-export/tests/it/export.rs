@@ -12,37 +12,13 @@ use pi_protocol::{
     SessionInfoEntry,
 };
 use pi_session::{BranchSummary, NewSession, Session};
+use pi_test_support::HOSTILE_TEXTS;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 mod browser;
-
-/// Text that a model, a tool, a file name or another program may put into a session. Any script
-/// that runs sets an attribute on the root element.
-const HOSTILE: &[&str] = &[
-    "<script>document.documentElement.dataset.ran=1</script>",
-    "</script><script>document.documentElement.dataset.ran=2</script>",
-    "<!--<script>",
-    "--></script><img src=x onerror=document.documentElement.dataset.ran=3>",
-    "<svg onload=document.documentElement.dataset.ran=4><script>document.documentElement.dataset.ran=5</script></svg>",
-    "[a](javascript:document.documentElement.dataset.ran=6)",
-    "![a](javascript:document.documentElement.dataset.ran=7)",
-    "[a](JaVaScRiPt:document.documentElement.dataset.ran=8) [b](java\tscript:x) [c]( javascript:x)",
-    "<javascript:document.documentElement.dataset.ran=9> [d](vbscript:x) [e](file:///etc/passwd)",
-    "![beacon](https://evil.example/pixel.png) ![s](data:image/svg+xml;base64,PHN2Zy8+)",
-    "[a](data:text/html,<script>document.documentElement.dataset.ran=10</script>)",
-    "<iframe src=javascript:parent.document.documentElement.dataset.ran=11></iframe>",
-    "<style>body{display:none}</style><link rel=stylesheet href=//evil.example>",
-    "<base href=//evil.example><meta http-equiv=refresh content='0;url=//evil.example'>",
-    "<form action=//evil.example><button autofocus onfocus=document.documentElement.dataset.ran=12>",
-    "\u{2028}document.documentElement.dataset.ran=13\u{2029}",
-    "{{script}} {{data}} {{policy}} ${document.documentElement.dataset.ran=14}",
-    "\u{1b}]8;;javascript:document.documentElement.dataset.ran=15\u{7}link\u{1b}]8;;\u{7}\u{1b}[31mred",
-    "\" onmouseover=document.documentElement.dataset.ran=16 x=\"",
-    "__proto__",
-];
 
 fn message(value: Value) -> AgentMessage {
     serde_json::from_value(value).unwrap()
@@ -117,7 +93,7 @@ fn append_everywhere(session: &mut Session, text: &str) {
 
 fn hostile_session(home: &TempDir) -> Session {
     let mut session = session(home);
-    for text in HOSTILE {
+    for text in HOSTILE_TEXTS {
         append_everywhere(&mut session, text);
     }
     session
@@ -183,7 +159,7 @@ fn hostile_text_is_only_data() {
     let entries = between(&page, "class=\"entries\">", "</script>");
     assert_eq!(entries.find(['<', '>', '&']), None);
     let entries: Vec<Value> = serde_json::from_str(entries).unwrap();
-    for (number, text) in HOSTILE.iter().enumerate() {
+    for (number, text) in HOSTILE_TEXTS.iter().enumerate() {
         let user = &entries[number * ENTRIES_A_TEXT];
         assert_eq!(user["message"]["content"], *text);
     }
@@ -288,7 +264,7 @@ fn in_a_browser_hostile_text_stays_text() {
     let ids = ids(&session);
     // The page renders the entries near the one it is opened at; these two cover all of them.
     let mut shown = 0;
-    for text in [HOSTILE.len() / 4, HOSTILE.len() * 3 / 4] {
+    for text in [HOSTILE_TEXTS.len() / 4, HOSTILE_TEXTS.len() * 3 / 4] {
         let Some(rendered) = browser::rendered(&page, &ids[text * ENTRIES_A_TEXT]) else {
             return;
         };
@@ -297,7 +273,7 @@ fn in_a_browser_hostile_text_stays_text() {
         check_inert(main);
         shown += main.matches("<article").count();
     }
-    assert!(shown >= SHOWN_A_TEXT * HOSTILE.len(), "{shown}");
+    assert!(shown >= SHOWN_A_TEXT * HOSTILE_TEXTS.len(), "{shown}");
 }
 
 fn check_inert(main: &str) {

@@ -1,15 +1,18 @@
 // The conversation along one path. Entries are rendered in chunks when they come near the viewport and
 // dropped when they are far from it, so the cost does not depend on the length of the session.
 
+import { element } from "./element.js";
+import { applyView, renderEntry, view } from "./entry.js";
+
 const CHUNK_SIZE = 25;
 
 /** Estimated height of an entry that was not rendered yet, in pixels. */
 const ESTIMATED_ENTRY_HEIGHT = 140;
 
 /** Entries that are shown only with the "All" filter. */
-const HIDDEN_KINDS = new Set(["system", "label", "usage", "edit", "state", "hidden"]);
+export const HIDDEN_KINDS = new Set(["system", "label", "usage", "edit", "state", "hidden"]);
 
-class Transcript {
+export class Transcript {
   constructor(session, root) {
     this.session = session;
     this.root = root;
@@ -118,7 +121,7 @@ class Transcript {
   current() {
     const box = this.root.getBoundingClientRect();
     for (const height of [130, 160, 220]) {
-      const article = document.elementFromPoint(box.left + box.width / 2, height)?.closest("article.entry");
+      const article = /** @type {HTMLElement | null | undefined} */ (document.elementFromPoint(box.left + box.width / 2, height)?.closest("article.entry"));
       if (article?.dataset.index !== undefined) return Number(article.dataset.index);
     }
     return undefined;

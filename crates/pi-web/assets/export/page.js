@@ -1,5 +1,13 @@
 // Sets up the page: session summary, tree, transcript, and keyboard shortcuts.
 
+import { append, asText, blocksOf, element, formatCost, formatCount, formatTime, numberFormat } from "../shared/element.js";
+import { folded, toolList, view } from "../shared/entry.js";
+import { plainText } from "../shared/terminal_text.js";
+import { Transcript } from "../shared/transcript.js";
+import { FILTERS, Tree } from "../shared/tree.js";
+import { Session } from "./session.js";
+
+/** @type {[string, string, () => void][]} */
 const SHORTCUTS = [
   ["/", "search", () => focusSearch()],
   ["j", "next entry", () => transcript.step(1)],
@@ -13,12 +21,17 @@ const SHORTCUTS = [
   ["H", "show or hide hidden messages of extensions", () => toggleHidden()],
   ["b", "toggle session tree", () => toggleSidebar()],
   ["d", "toggle light or dark", () => switchScheme()],
-  ["?", "show this help", () => document.getElementById("help").showModal()],
+  ["?", "show this help", () => dialog("help").showModal()],
 ];
 
-const session = new Session();
+const session = /** @type {any} */ (new Session());
 const transcript = new Transcript(session, document.getElementById("transcript"));
 const tree = new Tree(session, document.getElementById("tree"), document.getElementById("tree-status"), (index) => openEntry(index));
+
+/** @returns {HTMLDialogElement} */
+function dialog(id) {
+  return /** @type {any} */ (document.getElementById(id));
+}
 
 /** Shows an entry, switching to its branch if it is not on the current one. */
 function openEntry(index, { isMarked = true } = {}) {
@@ -127,7 +140,8 @@ function filters() {
   const buttons = Object.entries(FILTERS).map(([name, { title, hint }]) => element("button", { type: "button", title: hint, "aria-pressed": String(name === tree.filter), "data-filter": name }, title));
   const group = document.getElementById("filters");
   group.append(...buttons);
-  group.addEventListener("click", ({ target }) => {
+  group.addEventListener("click", (event) => {
+    const target = /** @type {any} */ (event.target);
     const name = target.dataset?.filter;
     if (name === undefined) return;
     const before = tree.filter;
@@ -171,15 +185,16 @@ function focusSearch() {
 }
 
 function keys() {
-  const help = document.getElementById("help");
+  const help = dialog("help");
   append(help, [element("h2", null, "Keyboard shortcuts"), element("dl", null, SHORTCUTS.map(([key, meaning]) => [element("dt", null, element("kbd", null, key)), element("dd", null, meaning)])),
     element("button", { type: "button", click: () => help.close() }, "Close")]);
   const actions = new Map(SHORTCUTS.map(([key, , action]) => [key, action]));
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target.matches?.("input, textarea, select");
+    const target = /** @type {any} */ (event.target);
+    const isTyping = target.matches?.("input, textarea, select");
     if (event.key === "Escape") {
       document.body.classList.remove("sidebar-open");
-      if (isTyping) event.target.blur();
+      if (isTyping) target.blur();
       return;
     }
     if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
@@ -200,8 +215,8 @@ function listen() {
   document.getElementById("open-sidebar").addEventListener("click", toggleSidebar);
   document.getElementById("shade").addEventListener("click", toggleSidebar);
   document.getElementById("switch-scheme").addEventListener("click", switchScheme);
-  document.getElementById("open-help").addEventListener("click", () => document.getElementById("help").showModal());
-  const search = document.getElementById("search");
+  document.getElementById("open-help").addEventListener("click", () => dialog("help").showModal());
+  const search = /** @type {HTMLInputElement} */ (document.getElementById("search"));
   search.addEventListener("input", () => tree.search(search.value));
   window.addEventListener("hashchange", openHash);
   let isWaiting = false;

@@ -1,25 +1,36 @@
-// Session data: the outline of all entries, the tree, and the entries themselves, which are parsed on
-// demand.
+// The entries of a session as a tree. A page provides the outline and the entries.
 
-/** Number of parsed entries that are cached. */
-const MAX_CACHED_ENTRIES = 400;
+import { plainText } from "./terminal_text.js";
 
 /** Entries that only change settings; hidden from the tree by default. */
-const SETTINGS_KINDS = new Set(["model", "thinking", "label", "name", "usage", "edit", "state", "hidden", "system"]);
+export const SETTINGS_KINDS = new Set(["model", "thinking", "label", "name", "usage", "edit", "state", "hidden", "system"]);
 
-class Session {
+/**
+ * One entry in the outline.
+ * @typedef {object} OutlineNode
+ * @property {string} id
+ * @property {number} [parent] index of the parent entry
+ * @property {string} kind
+ * @property {number} time milliseconds since the epoch
+ * @property {string} [text]
+ * @property {string} [label]
+ * @property {string} [call] the call that a result belongs to
+ * @property {string[]} [calls] the calls of a response
+ * @property {boolean} [failed]
+ * @property {number[]} [children]
+ * @property {number} [newest] index of the newest descendant
+ */
+
+export class SessionTree {
   constructor() {
-    const overview = JSON.parse(document.getElementById("overview").textContent);
-    Object.assign(this, overview);
-    this.lines = [];
-    for (const block of document.querySelectorAll("script.entries")) {
-      // A JSON array with one entry per line, so lines can be parsed individually.
-      const lines = block.textContent.split("\n");
-      for (let at = 1; at < lines.length - 1; at++) this.lines.push(lines[at]);
-    }
-    this.parsed = new Map();
-    this.byId = new Map(this.nodes.map((node, index) => [node.id, index]));
-    this.buildTree();
+    /** @type {OutlineNode[]} */
+    this.nodes = [];
+    /** @type {Map<string, number>} */
+    this.byId = new Map();
+    /** @type {number[]} */
+    this.roots = [];
+    /** @type {number | undefined} */
+    this.leaf = undefined;
   }
 
   /** Computes the children and the newest descendant of each entry. */
@@ -41,25 +52,13 @@ class Session {
     }
   }
 
-  /** Returns an entry's JSON. */
-  json(index) {
-    const line = this.lines[index] ?? "null";
-    return line.endsWith(",") ? line.slice(0, -1) : line;
-  }
-
-  /** Returns a parsed entry, from the cache if possible. */
-  entry(index) {
-    let entry = this.parsed.get(index);
-    if (entry === undefined) {
-      try {
-        entry = JSON.parse(this.json(index)) ?? {};
-      } catch {
-        entry = {};
-      }
-      if (this.parsed.size >= MAX_CACHED_ENTRIES) this.parsed.delete(this.parsed.keys().next().value);
-      this.parsed.set(index, entry);
-    }
-    return entry;
+  /**
+   * Returns a parsed entry.
+   * @param {number} _index
+   * @returns {any}
+   */
+  entry(_index) {
+    return {};
   }
 
   /** Returns the path from the root to an entry. */
@@ -91,13 +90,6 @@ class Session {
     collectText(this.entry(index), texts);
     return texts.join("\n");
   }
-
-  /** Returns the complete session as JSON lines. */
-  jsonLines() {
-    const lines = [JSON.stringify(this.header)];
-    for (let index = 0; index < this.lines.length; index++) lines.push(this.json(index));
-    return `${lines.join("\n")}\n`;
-  }
 }
 
 /** Keys whose values are not searched: IDs, image data, signatures. */
@@ -110,10 +102,4 @@ function collectText(value, texts, depth = 0) {
       if (Array.isArray(value) || !SKIPPED_KEYS.has(key)) collectText(inner, texts, depth + 1);
     }
   }
-}
-
-/** Returns the content blocks of a message; the content may also be a plain string. */
-function blocksOf(content) {
-  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
-  return Array.isArray(content) ? content.filter((block) => block !== null && typeof block === "object") : [];
 }

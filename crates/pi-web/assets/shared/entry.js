@@ -1,16 +1,29 @@
 // Renders one entry. Each kind has its own function, and all of them accept malformed data, since other
 // programs and versions write sessions too.
 
+import { append, asText, blocksOf, copyButton, element, formatCost, formatCount, formatDuration, formatTime, imageElement, lookup, numberFormat } from "./element.js";
+import { diffLines, markdown } from "./markdown.js";
+import { applyCarriageReturns, plainText, terminalText } from "./terminal_text.js";
+
 /** Number of output lines shown initially. */
 const PREVIEW_LINES = 10;
+
+/** Number of lines of a diff shown initially on the live page. */
+const DIFF_PREVIEW_LINES = 40;
 
 /** Number of characters added per step when showing more output. */
 const OUTPUT_STEP = 400_000;
 
-/** View options for all entries. */
-const view = { thinking: false, outputs: false, hidden: false };
+/** Number of characters at the end of a running call's output that are shown. */
+const TAIL_LENGTH = 8_000;
 
-const KIND_NAMES = {
+/**
+ * View options for all entries. The live page adds durations, folding and numbered diffs.
+ * @type {{ thinking: boolean, outputs: boolean, hidden: boolean, isLive: boolean, diff: (text: string) => Node }}
+ */
+export const view = { thinking: false, outputs: false, hidden: false, isLive: false, diff: diffLines };
+
+export const KIND_NAMES = {
   system: "System prompt", user: "User", assistant: "Assistant", toolResult: "Tool result", bash: "Shell",
   custom: "Extension", hidden: "Extension (hidden)", compaction: "Compaction", branchSummary: "Branch summary",
   model: "Model", thinking: "Thinking level", label: "Label", name: "Name", usage: "Usage", edit: "Context edit",
@@ -18,9 +31,12 @@ const KIND_NAMES = {
 };
 
 /** Renders an entry. `results` maps the calls of a response to their results. */
-function renderEntry(session, index, results) {
-  const node = session.nodes[index];
-  const entry = session.entry(index);
+export function renderEntry(session, index, results) {
+  return renderNode(session, session.nodes[index], session.entry(index), results, index);
+}
+
+/** Renders an entry that may not be part of the session yet. */
+export function renderNode(session, node, entry, results, index) {
   const render = ENTRY_RENDERERS[node.kind] ?? renderUnknown;
   const body = render(entry, { session, node, results });
   const isNote = NOTE_KINDS.has(node.kind);
@@ -79,7 +95,7 @@ function renderUnknown(entry) {
 }
 
 /** Renders content of a user or an extension: Markdown and images. */
-function renderContent(content) {
+export function renderContent(content) {
   return blocksOf(content).map((block) => {
     if (block.type === "text") return markdown(asText(block.text));
     if (block.type === "image") return imageElement(block.mimeType, block.data, "Image");
@@ -94,7 +110,8 @@ function renderAssistant(entry, { session, results }) {
     if (block.type === "thinking") return renderThinking(block);
     if (block.type !== "toolCall") return renderUnknown(block);
     const result = results?.get(block.id);
-    return renderCall(block, result === undefined ? undefined : session.entry(result).message ?? {}, result === undefined ? undefined : session.nodes[result]);
+    if (result === undefined) return renderCall(block, undefined, undefined, session.openCall?.(block.id));
+    return renderCall(block, session.entry(result).message ?? {}, session.nodes[result]);
   });
   return [parts, renderFooter(message)];
 }
@@ -115,7 +132,7 @@ function renderFooter(message) {
   ];
 }
 
-function usageText(usage) {
+export function usageText(usage) {
   if (usage === null || typeof usage !== "object") return "";
   const parts = [`${formatCount(usage.input)} in`, `${formatCount(usage.output)} out`];
   if (usage.cacheRead) parts.push(`${formatCount(usage.cacheRead)} cached`);
@@ -123,18 +140,34 @@ function usageText(usage) {
   return parts.join(", ");
 }
 
-/** Renders a tool call with its result. */
-function renderCall(call, result, resultNode) {
+/**
+ * Renders a tool call with its result. `open` is the state of a call whose result is not among the entries yet.
+ * @param {any} call
+ * @param {any} [result]
+ * @param {any} [resultNode]
+ * @param {{ isRunning: boolean, result?: any }} [open]
+ */
+export function renderCall(call, result, resultNode, open) {
   const input = call.arguments !== null && typeof call.arguments === "object" ? call.arguments : {};
   const name = asText(call.name);
-  const state = result === undefined ? "waiting" : result.isError ? "failed" : "done";
+  const isRunning = result === undefined && open?.isRunning === true;
+  const final = result ?? (isRunning ? undefined : open?.result);
+  const state = isRunning ? "running" : final === undefined ? "waiting" : final.isError ? "failed" : "done";
   const describe = lookup(CALL_HEADS, name);
   const head = element("div", { class: "call-head" }, element("b", { class: "call-name" }, name), describe ? describe(input) : undefined,
     resultNode?.label !== undefined && element("span", { class: "label" }, resultNode.label),
-    element("span", { class: "call-state" }, { waiting: "no result", failed: "failed", done: "" }[state]));
-  const card = element("div", { class: `call ${state}`, id: resultNode && `e-${resultNode.id}` }, head);
-  append(card, [callBody(name, input, describe !== undefined), result && renderResult(result, name)]);
+    element("span", { class: "call-state" }, { running: "running", waiting: "no result", failed: "failed", done: "" }[state], view.isLive && final?.durationMs !== undefined && element("span", null, formatDuration(final.durationMs))));
+  const card = element("div", { class: `call ${state}`, id: resultNode && `e-${resultNode.id}`, "data-call": view.isLive && asText(call.id) }, head);
+  append(card, [callBody(name, input, describe !== undefined), isRunning ? renderPartial(open?.result) : final && renderResult(final, name)]);
   return card;
+}
+
+/** Renders the end of what a running call has written. */
+function renderPartial(result) {
+  const text = blocksOf(result?.content).filter((block) => block.type === "text").map((block) => asText(block.text)).join("\n");
+  const lines = applyCarriageReturns(text.slice(-TAIL_LENGTH)).replace(/\n+$/, "").split("\n").slice(-PREVIEW_LINES);
+  if (lines.join("") === "") return undefined;
+  return element("div", { class: "result" }, element("div", { class: "output-block" }, element("pre", { class: "output tail" }, terminalText(lines.join("\n")))));
 }
 
 const path = (input) => element("code", { class: "path" }, asText(input.path ?? input.file_path));
@@ -164,16 +197,16 @@ function callBody(name, input, isKnown) {
 }
 
 /** Renders a tool result. */
-function renderResult(result, name) {
+export function renderResult(result, name) {
   const parts = [];
   const diff = result.details?.diff;
   for (const block of blocksOf(result.content)) {
     if (block.type === "image") parts.push(imageElement(block.mimeType, block.data, "Image from the tool"));
     else if (block.type !== "text") parts.push(renderUnknown(block));
     // The text of a successful edit repeats what the diff shows.
-    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText));
+    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText, "", view.isLive && name === "bash" ? lastLines : firstLines));
   }
-  if (typeof diff === "string") parts.push(outputBlock(plainText(diff), diffLines, "diff"));
+  if (typeof diff === "string") parts.push(outputBlock(plainText(diff), view.diff, "diff", view.isLive ? (text) => firstLines(text, DIFF_PREVIEW_LINES) : firstLines));
   return element("div", { class: `result${result.isError ? " failed" : ""}` }, parts);
 }
 
@@ -210,7 +243,7 @@ function renderSystem(message) {
 }
 
 /** Renders a list of tool declarations. */
-function toolList(tools, title) {
+export function toolList(tools, title) {
   if (!Array.isArray(tools) || tools.length === 0) return undefined;
   return folded(`${title} (${tools.length})`, () => tools.map((tool) => element("div", { class: "tool" },
     element("b", null, asText(tool?.name)), element("p", null, plainText(asText(tool?.description))),
@@ -218,7 +251,7 @@ function toolList(tools, title) {
 }
 
 /** Builds a collapsible section whose content is rendered when it is first opened. */
-function folded(title, inside, isOpen = false) {
+export function folded(title, inside, isOpen = false) {
   const details = element("details", { class: "fold", open: isOpen }, element("summary", null, title));
   const fill = () => append(details, [inside()].flat());
   if (isOpen) fill();
@@ -226,18 +259,18 @@ function folded(title, inside, isOpen = false) {
   return details;
 }
 
-/** Renders text of any length: a preview, and the rest on request. */
-function outputBlock(text, build, style = "") {
+/** Renders text of any length: a preview, and the rest on request. The preview is a part of the text at its beginning or end. */
+export function outputBlock(text, build, style = "", previewOf = firstLines) {
   const trimmed = text.replace(/\n+$/, "");
   if (trimmed === "") return undefined;
-  const preview = firstLines(trimmed, PREVIEW_LINES);
+  const preview = previewOf(trimmed, PREVIEW_LINES);
   const pre = element("pre", { class: `output ${style}` });
   const block = element("div", { class: "output-block" }, pre);
   const isComplete = preview.length === trimmed.length;
   let shown = 0;
   const show = (length) => {
     shown = Math.min(length, trimmed.length);
-    pre.replaceChildren(build(trimmed.slice(0, shown)));
+    pre.replaceChildren(build(shown === preview.length ? preview : trimmed.slice(0, shown)));
     button.textContent = shown < preview.length + 1 ? `Show all ${numberFormat.format(countLines(trimmed))} lines` : shown < trimmed.length ? "Show more" : "Show less";
   };
   const button = element("button", { type: "button", class: "more", click: () => show(shown >= trimmed.length ? preview.length : shown + OUTPUT_STEP) });
@@ -261,29 +294,22 @@ function firstLines(text, count) {
   return text.slice(0, Math.min(end, 4000));
 }
 
+/** Returns the last lines of a text, truncated if they are very long. */
+function lastLines(text, count) {
+  let start = text.length;
+  for (let line = 0; line < count && start > 0; line++) start = text.lastIndexOf("\n", start - 1);
+  const lines = text.slice(start < 0 ? 0 : start + 1);
+  return lines.length > 4000 && lines.length < text.length ? lines.slice(-4000) : lines.length > OUTPUT_STEP ? lines.slice(-2000) : lines;
+}
+
 function countLines(text) {
   let count = 1;
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count++;
   return count;
 }
 
-/** Builds a button that copies text. */
-function copyButton(text) {
-  const button = element("button", { type: "button", class: "copy", title: "Copy" }, "copy");
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text());
-      button.textContent = "copied";
-    } catch {
-      button.textContent = "not allowed";
-    }
-    setTimeout(() => { button.textContent = "copy"; }, 1200);
-  });
-  return button;
-}
-
 /** Expands or collapses all thinking blocks and outputs. */
-function applyView(root) {
+export function applyView(root) {
   for (const block of root.querySelectorAll("details.thinking-block")) block.open = view.thinking;
   for (const block of root.querySelectorAll(".output-block.foldable")) block.showAll(view.outputs);
 }

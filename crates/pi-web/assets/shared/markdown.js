@@ -1,6 +1,9 @@
 // A small Markdown renderer: headings, lists, quotes, tables, code, emphasis, links. HTML in the source is
 // rendered as text. The running time is linear, and nesting is bounded.
 
+import { copyButton, element, imageElement, link } from "./element.js";
+import { plainText } from "./terminal_text.js";
+
 /** Longer texts are shown as plain text. */
 const MAX_MARKDOWN_LENGTH = 300_000;
 
@@ -17,7 +20,7 @@ const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+|$)/;
 const TABLE_RULE = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
 /** Renders Markdown text. */
-function markdown(text) {
+export function markdown(text) {
   const container = element("div", { class: "markdown" });
   if (text.length > MAX_MARKDOWN_LENGTH) container.append(element("pre", { class: "plain" }, text));
   else container.append(markdownBlocks(plainText(text.replace(/\r\n?/g, "\n")).split("\n"), 0));
@@ -61,7 +64,7 @@ function readFence(lines, start, fragment) {
 }
 
 /** Builds a block of code; changes are colored. */
-function codeBlock(text, language) {
+export function codeBlock(text, language) {
   const code = element("code", null);
   if (language === "diff" || language === "patch") code.append(diffLines(text));
   else code.append(text);
@@ -69,7 +72,7 @@ function codeBlock(text, language) {
 }
 
 /** Builds lines that are colored by whether they came, went or stayed. */
-function diffLines(text) {
+export function diffLines(text) {
   const fragment = document.createDocumentFragment();
   for (const line of text.split("\n")) {
     const kind = { "+": "added", "-": "removed", "@": "hunk" }[line[0]];

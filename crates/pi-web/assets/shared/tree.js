@@ -1,13 +1,18 @@
 // The tree of all branches in the sidebar, as a virtual list of fixed-height rows. A linear conversation is
 // a flat list; rows are indented only where it branches.
 
+import { element, numberFormat } from "./element.js";
+import { KIND_NAMES } from "./entry.js";
+import { SETTINGS_KINDS } from "./session_tree.js";
+
+/** Height of a row, in pixels; the live page has larger ones on phones. */
 const ROW_HEIGHT = 26;
 const MAX_INDENT = 12;
 
 /** Time a search may run before it yields to the page, in milliseconds. */
 const SEARCH_SLICE_MS = 12;
 
-const FILTERS = {
+export const FILTERS = {
   default: { title: "Conversation", hint: "Messages, tools and summaries", accepts: (node) => !SETTINGS_KINDS.has(node.kind) },
   noTools: { title: "No tools", hint: "Without tool results", accepts: (node) => !SETTINGS_KINDS.has(node.kind) && node.kind !== "toolResult" && !(node.kind === "assistant" && isOnlyCalls(node)) },
   user: { title: "User", hint: "Messages of the user", accepts: (node) => node.kind === "user" },
@@ -15,7 +20,7 @@ const FILTERS = {
   all: { title: "All", hint: "All entries, including settings", accepts: () => true },
 };
 
-const KIND_MARKS = {
+export const KIND_MARKS = {
   system: "⚙", user: "❯", assistant: "●", toolResult: "→", bash: "$", custom: "✦", hidden: "✧", compaction: "≡", branchSummary: "↰",
   model: "◇", thinking: "◇", label: "⚑", name: "✎", usage: "◇", edit: "✂", state: "▫", unknown: "?", unreadable: "!",
 };
@@ -24,8 +29,9 @@ function isOnlyCalls(node) {
   return node.calls !== undefined && node.text !== undefined && /^[\w-]+(, [\w-]+)*$/.test(node.text);
 }
 
-class Tree {
-  constructor(session, root, status, onPick) {
+export class Tree {
+  constructor(session, root, status, onPick, rowHeight = ROW_HEIGHT) {
+    this.rowHeight = rowHeight;
     this.session = session;
     this.root = root;
     this.status = status;
@@ -109,14 +115,14 @@ class Tree {
     this.rows = rows;
     this.rowOf = new Map(rows.map((row, position) => [row.index, position]));
     this.status.textContent = `${numberFormat.format(rows.length)} of ${numberFormat.format(nodes.length)} entries${isSearching ? ", searching…" : ""}`;
-    this.window.style.height = `${rows.length * ROW_HEIGHT}px`;
+    this.window.style.height = `${rows.length * this.rowHeight}px`;
     this.render();
   }
 
   render() {
     if (this.rows === undefined) return;
-    const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - 10);
-    const last = Math.min(this.rows.length, Math.ceil((this.root.scrollTop + this.root.clientHeight) / ROW_HEIGHT) + 10);
+    const first = Math.max(0, Math.floor(this.root.scrollTop / this.rowHeight) - 10);
+    const last = Math.min(this.rows.length, Math.ceil((this.root.scrollTop + this.root.clientHeight) / this.rowHeight) + 10);
     this.window.replaceChildren(...this.rows.slice(first, last).map((row, offset) => this.renderRow(row, first + offset)));
   }
 
@@ -128,7 +134,7 @@ class Tree {
       node.label !== undefined && element("span", { class: "label" }, node.label),
       element("span", { class: "row-text" }, node.text || KIND_NAMES[node.kind]),
       index === this.session.leaf && element("span", { class: "leaf-mark", title: "Current position" }, "◂"));
-    row.style.top = `${position * ROW_HEIGHT}px`;
+    row.style.top = `${position * this.rowHeight}px`;
     row.style.paddingInlineStart = `${10 + Math.min(depth, MAX_INDENT) * 14}px`;
     return row;
   }
@@ -139,9 +145,9 @@ class Tree {
     this.marked = index;
     const position = this.rowOf?.get(index);
     if (position !== undefined && !this.root.matches(":hover")) {
-      const top = position * ROW_HEIGHT;
+      const top = position * this.rowHeight;
       const { scrollTop, clientHeight } = this.root;
-      if (top < scrollTop + ROW_HEIGHT || top > scrollTop + clientHeight - 3 * ROW_HEIGHT) this.root.scrollTop = top - clientHeight / 2;
+      if (top < scrollTop + this.rowHeight || top > scrollTop + clientHeight - 3 * this.rowHeight) this.root.scrollTop = top - clientHeight / 2;
     }
     this.render();
   }

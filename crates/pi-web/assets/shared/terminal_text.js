@@ -1,11 +1,13 @@
 // Command output: colors become spans, all other control sequences are dropped.
 
+import { element } from "./element.js";
+
 const CONTROL = /\u001b(?:\[([0-?]*)[ -/]*([@-~])|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 const BASIC_COLORS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
 /** Renders command output with its colors. */
-function terminalText(text) {
+export function terminalText(text) {
   const fragment = document.createDocumentFragment();
   const style = { classes: new Set(), color: undefined, background: undefined };
   let from = 0;
@@ -22,12 +24,12 @@ function terminalText(text) {
 }
 
 /** Removes control sequences from a text. */
-function plainText(text) {
+export function plainText(text) {
   return text.replace(CONTROL, "");
 }
 
 /** Keeps the part of each line that stays visible after carriage returns. */
-function applyCarriageReturns(text) {
+export function applyCarriageReturns(text) {
   if (!text.includes("\r")) return text;
   const lines = text.replace(/\r+\n/g, "\n").split("\n");
   return lines.map((line) => line.slice(line.lastIndexOf("\r") + 1)).join("\n");
@@ -80,7 +82,10 @@ function applyGraphics(parameters, style) {
   }
 }
 
-/** Parses `5;n` or `2;r;g;b`. Returns the color and the number of parameters consumed. */
+/**
+ * Parses `5;n` or `2;r;g;b`. Returns the color and the number of parameters consumed.
+ * @returns {[string | undefined, number]}
+ */
 function extendedColor([form, first, second, third]) {
   const byte = (number) => Math.min(255, Math.max(0, Number(number) || 0));
   if (form === 2) return [`rgb(${byte(first)}, ${byte(second)}, ${byte(third)})`, 4];

@@ -1,0 +1,162 @@
+// The list of sessions: live ones first, grouped by directory, with search and a new session.
+
+import { asText, element, formatCost } from "../shared/element.js";
+import { plainText } from "../shared/terminal_text.js";
+import { request } from "./api.js";
+import { failure } from "./notify.js";
+import { ask } from "./pickers.js";
+
+/** Time without a key before a search starts, in milliseconds. */
+const SEARCH_DELAY = 180;
+
+export class SessionList {
+  /**
+   * @param {{ list: HTMLElement, search: HTMLInputElement, add: HTMLElement }} parts
+   * @param {{ open: (id: string) => void, current: () => string | undefined }} page
+   */
+  constructor(parts, page) {
+    this.parts = parts;
+    this.page = page;
+    /** @type {any[]} */
+    this.sessions = [];
+    this.cursor = undefined;
+    parts.search.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.load(), SEARCH_DELAY);
+    });
+    parts.add.addEventListener("click", () => this.create());
+    parts.list.addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  /** Loads the first page. */
+  async load() {
+    const query = this.parts.search.value.trim();
+    try {
+      const answer = await request("GET", `/v1/sessions${query === "" ? "" : `?${new URLSearchParams({ q: query })}`}`);
+      if (query !== this.parts.search.value.trim()) return;
+      this.sessions = answer.sessions ?? [];
+      this.cursor = answer.nextCursor ?? undefined;
+      this.render();
+    } catch (error) {
+      if (error.status !== 401 && error.status !== 0) failure(error);
+    }
+  }
+
+  /** Loads again soon; many changes at once load once. */
+  refresh() {
+    clearTimeout(this.refreshTimer);
+    this.refreshTimer = setTimeout(() => this.load(), 300);
+  }
+
+  /** Applies an event of the server. */
+  apply({ type, session, id }) {
+    const known = this.sessions.find((candidate) => candidate.id === (session?.id ?? id));
+    if (type === "session_closed" && known !== undefined) known.live = undefined;
+    else if (type === "session_changed" && known !== undefined) Object.assign(known, { live: session.live, name: session.name });
+    else {
+      this.refresh();
+      return;
+    }
+    this.render();
+  }
+
+  async loadMore() {
+    try {
+      const answer = await request("GET", `/v1/sessions?${new URLSearchParams({ q: this.parts.search.value.trim(), cursor: asText(this.cursor) })}`);
+      this.sessions.push(...(answer.sessions ?? []));
+      this.cursor = answer.nextCursor ?? undefined;
+      this.render();
+    } catch (error) {
+      failure(error);
+    }
+  }
+
+  render() {
+    const groups = new Map();
+    const live = this.sessions.filter((session) => session.live);
+    if (live.length > 0) groups.set("Open", live);
+    for (const session of this.sessions) {
+      if (session.live) continue;
+      const directory = shortDirectory(asText(session.cwd));
+      if (!groups.has(directory)) groups.set(directory, []);
+      groups.get(directory).push(session);
+    }
+    const { list } = this.parts;
+    const top = list.scrollTop;
+    list.replaceChildren(...[...groups].map(([title, sessions]) => element("section", { class: "group" }, element("h2", { title }, title), sessions.map((session) => this.row(session)))));
+    if (this.cursor) list.append(element("button", { type: "button", class: "quiet", click: () => this.loadMore() }, "Show more"));
+    if (this.sessions.length === 0) list.append(element("p", { class: "note empty" }, this.parts.search.value === "" ? "No sessions yet" : "No session found"));
+    list.scrollTop = top;
+  }
+
+  row(session) {
+    const id = asText(session.id);
+    const title = plainText(asText(session.name || session.preview)) || "New session";
+    const state = session.live?.pending > 0 ? "asks" : session.live?.status?.kind === "idle" ? "live" : session.live ? "running" : "";
+    const facts = [session.live && shortDirectory(asText(session.cwd)), relativeTime(session.modified), session.live?.cost > 0 && formatCost(session.live.cost)].filter(Boolean);
+    return element("a", { class: `session ${state}`, href: `#s=${encodeURIComponent(id)}`, "aria-current": id === this.page.current() ? "page" : undefined, "data-id": id },
+      element("span", { class: "dot", role: "img", "aria-label": { asks: "waits for an answer", running: "running", live: "open" }[state] ?? "closed" }),
+      element("span", { class: "session-title" }, title),
+      element("span", { class: "session-facts" }, facts.join(" · ")));
+  }
+
+  /** @returns {HTMLElement[]} */
+  rows() {
+    return [...this.parts.list.querySelectorAll(".session")].map((row) => /** @type {HTMLElement} */ (row));
+  }
+
+  /** Marks the open session. */
+  mark() {
+    for (const row of this.rows()) {
+      if (row.dataset.id === this.page.current()) row.setAttribute("aria-current", "page");
+      else row.removeAttribute("aria-current");
+    }
+  }
+
+  onKey(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    const rows = this.rows();
+    const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    event.preventDefault();
+    rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
+  }
+
+  /** Known directories, most recent first. */
+  directories() {
+    return [...new Set(this.sessions.map((session) => asText(session.cwd)).filter(Boolean))];
+  }
+
+  /** Creates a session in a directory; asks for it if none is given. */
+  async create(directory) {
+    const options = this.directories();
+    const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "Directory of the server", action: "Start", options }));
+    if (cwd === undefined) return;
+    try {
+      const session = await request("POST", "/v1/sessions", cwd === "" ? {} : { cwd });
+      this.page.open(asText(session.session));
+      this.refresh();
+    } catch (error) {
+      failure(error);
+    }
+  }
+}
+
+/** Shortens a directory to its last two parts. */
+export function shortDirectory(directory) {
+  const parts = directory.split(/[\\/]/).filter(Boolean);
+  return parts.length <= 2 ? directory : `…/${parts.slice(-2).join("/")}`;
+}
+
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+
+function relativeTime(time) {
+  // A session without a file has no time yet.
+  const at = Math.min(Number(time), Date.now());
+  if (Number.isNaN(at)) return "";
+  const minutes = Math.round((at - Date.now()) / 60_000);
+  if (Math.abs(minutes) < 1) return "now";
+  if (Math.abs(minutes) < 60) return relative.format(minutes, "minute");
+  if (Math.abs(minutes) < 60 * 24) return relative.format(Math.round(minutes / 60), "hour");
+  return relative.format(Math.round(minutes / 60 / 24), "day");
+}

@@ -1,0 +1,377 @@
+//! What the page shows and sends.
+
+use pi_test_support::{Browser, HOSTILE_TEXTS};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::scripted_host::ScriptedHost;
+
+/// The transcript without what depends on the moment: markup of stored entries only.
+const TRANSCRIPT: &str = "[...document.querySelectorAll('#transcript article')].map((article) => article.outerHTML).join('\\n')";
+
+const DESKTOP: (u32, u32) = (1280, 800);
+const PHONE: (u32, u32) = (390, 844);
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1})
+}
+
+fn response(timestamp: u64, content: &Value) -> Value {
+    json!({"role": "assistant", "content": content, "api": "faux", "provider": "faux", "model": "m1",
+        "stopReason": "stop", "timestamp": timestamp,
+        "usage": {"input": 10, "output": 5, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
+            "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0.25}}})
+}
+
+/// Opens the session and signs in.
+fn opened(host: &ScriptedHost, (width, height): (u32, u32)) -> Option<Browser> {
+    let mut browser = Browser::start(width, height)?;
+    browser.open(&host.sign_in_address());
+    browser.wait_for("document.documentElement.dataset.ready && document.getElementById('pick-model').textContent === 'Model m1'");
+    Some(browser)
+}
+
+/// Emits a run: a prompt, text in pieces, a call with a diff, and a last text. `between` runs in the middle of the text.
+fn run(host: &ScriptedHost, mut between: impl FnMut()) {
+    host.emit(&json!({"type": "agent_start"}));
+    host.end_message(&user("change it"));
+    let call =
+        json!({"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/a.rs"}});
+    host.start_response(&response(2, &json!([])));
+    for piece in [
+        "I read ",
+        "the *file*.\n\n",
+        "- one\n",
+        "- two\n\n```rust\nfn a",
+        "() {}\n```\n\nDo",
+        "ne.",
+    ] {
+        host.delta(0, piece);
+        between();
+    }
+    let text = "I read the *file*.\n\n- one\n- two\n\n```rust\nfn a() {}\n```\n\nDone.";
+    let mut first = response(2, &json!([{"type": "text", "text": text}, call]));
+    first["stopReason"] = json!("toolUse");
+    host.end_message(&first);
+    host.emit(&json!({"type": "tool_execution_start", "toolCallId": "c1", "toolName": "edit", "args": {"path": "src/a.rs"}}));
+    between();
+    let result = json!({"content": [{"type": "text", "text": "ok"}], "details": {"diff": " 1 a\n-2 let b = 1;\n+2 let b = 2;"}});
+    host.emit(&json!({"type": "tool_execution_end", "toolCallId": "c1", "toolName": "edit", "result": result, "isError": false, "durationMs": 1200}));
+    let mut stored = result;
+    stored["role"] = json!("toolResult");
+    stored["toolCallId"] = json!("c1");
+    stored["toolName"] = json!("edit");
+    stored["isError"] = json!(false);
+    stored["durationMs"] = json!(1200);
+    stored["timestamp"] = json!(3);
+    host.end_message(&stored);
+    host.start_response(&response(4, &json!([])));
+    host.delta(0, "All done");
+    host.end_message(&response(4, &json!([{"type": "text", "text": "All done"}])));
+    host.emit(&json!({"type": "agent_settled", "aborted": false}));
+}
+
+/// Waits for the end of a run and returns the transcript.
+fn settled(browser: &mut Browser) -> String {
+    browser.wait_for("!document.querySelector('.is-running, .growing') && /All done/.test(document.getElementById('transcript').textContent)");
+    browser.wait_for("document.querySelectorAll('#transcript .tail > *').length === 0");
+    browser.evaluate(TRANSCRIPT).as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_run_streams_and_ends_with_the_same_page_as_after_reloads() {
+    for size in [DESKTOP, PHONE] {
+        let host = ScriptedHost::start();
+        host.store(&user("earlier"));
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        let mut seen = Vec::new();
+        run(&host, || {
+            browser.wait_for("document.querySelector('.is-running')");
+            seen.push(browser.text("#transcript"));
+        });
+        let undisturbed = settled(&mut browser);
+        assert!(
+            seen.iter()
+                .any(|text| text.contains("I read") && !text.contains("two")),
+            "{seen:?}"
+        );
+        assert!(undisturbed.contains("<em>file</em>"), "{undisturbed}");
+        assert!(undisturbed.contains("class=\"call done\""), "{undisturbed}");
+        assert!(undisturbed.contains("1.2 s"), "{undisturbed}");
+        assert!(
+            undisturbed.contains("diff-line numbered removed"),
+            "{undisturbed}"
+        );
+        assert_eq!(browser.text("#title"), "earlier");
+        assert_eq!(browser.text("#context-text"), "42%");
+        assert_eq!(browser.problems(), [] as [String; 0]);
+
+        let host = ScriptedHost::start();
+        host.store(&user("earlier"));
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        run(&host, || {
+            browser.open(&host.address());
+            browser.reload();
+            browser.wait_for("document.querySelector('.is-running') && document.querySelector('#transcript article')");
+        });
+        assert_eq!(settled(&mut browser), undisturbed);
+
+        let host = ScriptedHost::start();
+        host.store(&user("earlier"));
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        run(&host, || host.disconnect());
+        assert_eq!(settled(&mut browser), undisturbed);
+        browser.wait_for("document.getElementById('banner').hidden");
+    }
+}
+
+#[test]
+fn the_composer_prompts_steers_stops_and_attaches_images() {
+    let host = ScriptedHost::start();
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    browser.type_into("#prompt", "fix the bug");
+    let image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    browser.evaluate(&format!(
+        "(() => {{ const bytes = Uint8Array.from(atob('{image}'), (c) => c.charCodeAt(0)); const data = new DataTransfer(); data.items.add(new File([bytes], 'a.png', {{ type: 'image/png' }})); document.getElementById('prompt').dispatchEvent(new ClipboardEvent('paste', {{ clipboardData: data, bubbles: true }})); }})()"
+    ));
+    browser.wait_for("document.querySelector('.attachment img')");
+    browser.press("Enter");
+    let prompt = host.received("prompt");
+    assert_eq!(prompt["message"], "fix the bug");
+    assert_eq!(
+        prompt["images"][0],
+        json!({"type": "image", "data": image, "mimeType": "image/png"})
+    );
+    browser.wait_for(
+        "document.getElementById('prompt').value === '' && !document.querySelector('.attachment')",
+    );
+
+    host.emit(&json!({"type": "agent_start"}));
+    browser.wait_for("!document.getElementById('stop').hidden");
+    browser.type_into("#prompt", "and the tests");
+    browser.click("#follow-up");
+    browser.wait_for("document.getElementById('prompt').value === ''");
+    host.emit(
+        &json!({"type": "queue_update", "steering": ["first"], "followUp": ["and the tests"]}),
+    );
+    browser.wait_for("document.querySelectorAll('.queued').length === 2");
+    browser.evaluate("document.getElementById('prompt').focus()");
+    browser.press("Escape");
+    host.received("abort");
+
+    browser.type_into("#prompt", "/rev");
+    browser.wait_for("document.querySelector('.suggestion')?.textContent.includes('/review')");
+    browser.press("Tab");
+    browser.wait_for("document.getElementById('prompt').value === '/review '");
+    browser.evaluate("document.getElementById('prompt').value = ''");
+    browser.type_into("#prompt", "look at @ma");
+    browser.wait_for("document.querySelector('.suggestion')?.textContent.includes('main.rs')");
+    browser.press("Enter");
+    browser.wait_for("document.getElementById('prompt').value === 'look at @src/main.rs '");
+    browser.reload();
+    browser.wait_for("document.getElementById('prompt').value === 'look at @src/main.rs '");
+    assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+#[test]
+fn questions_models_and_branches() {
+    for size in [DESKTOP, PHONE] {
+        let host = ScriptedHost::start();
+        let entry = host.store(&user("first prompt"));
+        host.store(&response(
+            2,
+            &json!([{"type": "text", "text": "first answer"}]),
+        ));
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        host.emit(&json!({"type": "extension_ui_request", "id": "q", "method": "confirm", "title": "Delete?", "message": "12 files"}));
+        browser.wait_for("document.querySelector('.request h3')?.textContent === 'Delete?'");
+        browser.reload();
+        browser.click(".request .primary");
+        assert_eq!(
+            host.received("confirmed"),
+            json!({"type": "confirmed", "confirmed": true})
+        );
+        browser.wait_for("!document.querySelector('.request')");
+        host.emit(&json!({"type": "extension_ui_request", "id": "i", "method": "input", "title": "Name?"}));
+        browser.wait_for("document.querySelector('.request input')");
+        browser.type_into(".request input", "pi");
+        host.emit(
+            &json!({"type": "request_resolved", "request": "i", "answer": {"type": "cancelled"}}),
+        );
+        browser.wait_for("!document.querySelector('.request')");
+
+        browser.click("#pick-model");
+        browser.wait_for("document.querySelectorAll('.choice').length === 2");
+        browser.press("ArrowDown");
+        browser.press("Enter");
+        assert_eq!(host.received("set_model")["modelId"], "m2");
+        browser.wait_for("document.getElementById('pick-model').textContent === 'Model m2'");
+
+        browser.click("#open-tree");
+        browser.click(".row.user");
+        browser.wait_for("document.querySelectorAll('.tree-actions button').length === 2");
+        browser.evaluate("[...document.querySelectorAll('.tree-actions button')].at(-1).click()");
+        assert_eq!(host.received("fork")["entryId"], entry);
+        host.emit(&json!({"type": "session_replaced", "session": "s2", "reason": "fork"}));
+        browser.wait_for("document.getElementById('prompt').value === 'forked text' && location.hash === '#s=s2'");
+        browser.clear_problems();
+        assert_eq!(browser.problems(), [] as [String; 0]);
+        let overflow = "document.documentElement.scrollWidth > innerWidth";
+        assert_eq!(
+            browser.evaluate(overflow),
+            false,
+            "the page is wider than the screen"
+        );
+    }
+}
+
+#[test]
+fn a_phone_has_large_targets_in_one_column() {
+    let host = ScriptedHost::start();
+    host.store(&user("prompt"));
+    let call =
+        json!({"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}});
+    host.store(&response(
+        2,
+        &json!([{"type": "text", "text": "text"}, call]),
+    ));
+    let Some(mut browser) = opened(&host, PHONE) else {
+        return;
+    };
+    browser.wait_for("document.querySelector('.fold-card')");
+    let small = "[...document.querySelectorAll('#main button')].filter((button) => button.checkVisibility({ visibilityProperty: true }) && button.getBoundingClientRect().height < 44 && !button.matches('.copy, .more')).map((button) => button.id || button.className)";
+    assert_eq!(browser.evaluate(small), json!([]));
+    assert_eq!(
+        browser.evaluate("getComputedStyle(document.getElementById('sidebar')).visibility"),
+        "hidden"
+    );
+    browser.click("#open-sidebar");
+    browser
+        .wait_for("getComputedStyle(document.getElementById('sidebar')).visibility === 'visible'");
+}
+
+#[test]
+fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
+    let host = ScriptedHost::start();
+    for number in 0..1000 {
+        host.store(&user(&format!("message {number}")));
+    }
+    host.limit_snapshots(500);
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    browser.wait_for("/message 999$/.test(document.querySelector('#transcript article:last-of-type')?.textContent)");
+    let count = "document.querySelectorAll('#transcript article').length";
+    assert_eq!(browser.evaluate(count), 300);
+    for _ in 0..10 {
+        browser.evaluate("document.getElementById('scroller').scrollTop = 0");
+        browser.evaluate("new Promise((resolve) => setTimeout(resolve, 150))");
+    }
+    browser
+        .wait_for("/message 0$/.test(document.querySelector('#transcript article')?.textContent)");
+    assert_eq!(browser.evaluate(count), 1000);
+    assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+#[test]
+fn a_page_that_is_not_signed_in_asks_for_a_code() {
+    let host = ScriptedHost::start();
+    let Some(mut browser) = Browser::start(1280, 800) else {
+        return;
+    };
+    browser.open(&host.address());
+    browser.wait_for("!document.getElementById('sign-in').hidden");
+    browser.type_into("#sign-in-code", "wrong");
+    browser.press("Enter");
+    browser.wait_for("document.getElementById('sign-in-error').textContent !== ''");
+    browser.evaluate("document.getElementById('sign-in-code').value = ''");
+    browser.type_into("#sign-in-code", crate::scripted_host::CODE);
+    browser.evaluate("document.getElementById('sign-in').requestSubmit()");
+    browser.wait_for("document.getElementById('sign-in').hidden && document.getElementById('title').textContent !== 'pi'");
+    assert!(!browser.text("#title").is_empty());
+    let address = browser.evaluate("location.href");
+    assert!(!address.as_str().unwrap().contains("code"), "{address}");
+}
+
+/// Text of any origin stays text: nothing in it runs, becomes an element or is requested.
+#[test]
+fn hostile_text_in_live_events_stays_text() {
+    let host = ScriptedHost::start();
+    for text in HOSTILE_TEXTS {
+        host.store(&user(text));
+    }
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    browser.click("#open-tree");
+    host.emit(&json!({"type": "agent_start"}));
+    for (number, text) in HOSTILE_TEXTS.iter().enumerate() {
+        let timestamp = 100 + number as u64;
+        host.start_response(&response(timestamp, &json!([])));
+        for piece in text.split_inclusive(' ') {
+            host.delta(0, piece);
+        }
+        let call = |id: &str, name: &str| {
+            json!({"type": "toolCall", "id": format!("{id}{number}"), "name": name,
+                "arguments": {"path": text, "command": text, "content": text, *text: text}})
+        };
+        let content = json!([{"type": "text", "text": text}, {"type": "thinking", "thinking": text},
+            call("a", text), call("b", "bash"), call("w", "write"), call("r", "read"), {"type": text}]);
+        let mut message = response(timestamp, &content);
+        message["errorMessage"] = json!(text);
+        message["model"] = json!(text);
+        host.end_message(&message);
+        let result =
+            json!({"content": [{"type": "text", "text": text}], "details": {"diff": text}});
+        let id = format!("b{number}");
+        host.emit(&json!({"type": "tool_execution_start", "toolCallId": id, "toolName": "bash", "args": {}}));
+        host.emit(&json!({"type": "tool_execution_update", "toolCallId": id, "toolName": "bash", "args": {}, "partialResult": result}));
+        host.emit(&json!({"type": "tool_execution_end", "toolCallId": id, "toolName": "bash", "result": result, "isError": true}));
+        host.emit(&json!({"type": "queue_update", "steering": [text], "followUp": [text]}));
+        host.emit(&json!({"type": "session_warning", "message": text}));
+        host.emit(&json!({"type": "extension_error", "extensionPath": text, "event": text, "error": text}));
+        host.emit(&json!({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 2, "delayMs": 1, "errorMessage": text}));
+        host.emit(&json!({"type": "session_info_changed", "name": text}));
+        host.emit(&json!({"type": "bash_execution_start", "command": text}));
+        host.emit(&json!({"type": "bash_execution_update", "delta": text}));
+        host.emit(&json!({"type": text, "method": text}));
+        for method in ["notify", "setStatus", "setWidget", "setTitle"] {
+            host.emit(&json!({"type": "extension_ui_request", "id": "n", "method": method, "message": text, "title": text,
+                "statusKey": text, "statusText": text, "widgetKey": text, "widgetLines": [text], "notifyType": text}));
+        }
+        for method in ["confirm", "select", "input", "editor"] {
+            host.emit(&json!({"type": "extension_ui_request", "id": format!("{method}{number}{text}"), "method": method, "title": text,
+                "message": text, "options": [text], "placeholder": text, "prefill": text}));
+        }
+        host.emit(&json!({"type": "approval_requested", "request": {"id": format!("p{number}"), "method": "approval", "toolName": text, "args": {"command": text}, "reason": text}}));
+    }
+    let last = HOSTILE_TEXTS.len() - 1;
+    browser.wait_for(&format!(
+        "document.querySelector('[data-call=\"b{last}\"].failed')"
+    ));
+    browser.evaluate(
+        "for (const details of document.querySelectorAll('details')) details.open = true",
+    );
+    browser.evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
+    assert_eq!(
+        browser.evaluate("document.documentElement.dataset.ran ?? null"),
+        Value::Null
+    );
+    let made = "document.body.querySelectorAll('script, iframe, style, link, base, meta, object, embed, svg script, [onerror], [onload], [onfocus], [onmouseover], [style*=url]').length";
+    assert_eq!(browser.evaluate(made), 0);
+    let links = "[...document.querySelectorAll('a[href]')].filter((link) => !['http:', 'https:', 'mailto:'].includes(link.protocol)).length";
+    assert_eq!(browser.evaluate(links), 0);
+    let images = "[...document.querySelectorAll('img')].filter((image) => !/^data:image\\/(png|jpeg|gif|webp);/.test(image.src)).length";
+    assert_eq!(browser.evaluate(images), 0);
+    assert_eq!(browser.problems(), [] as [String; 0]);
+}
