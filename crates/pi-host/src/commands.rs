@@ -11,6 +11,7 @@ mod replacement;
 pub(crate) mod session_json;
 mod tree;
 
+use futures_util::future::BoxFuture;
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::json::RawJson;
 use pi_protocol::{Ack, Command, Rejected, RejectionCode};
@@ -80,17 +81,20 @@ impl SessionRuntime {
     }
 
     /// Executes a command of a known origin; the run of a prompt waits until the result's [`HeldRun`] is dropped.
-    pub async fn submit_from(
+    pub fn submit_from(
         &self,
         origin: CommandOrigin,
         command: Command,
-    ) -> Result<AcceptedCommand, Rejected> {
-        let executor = CommandExecutor {
-            runtime: self,
-            session: self.session(),
-            origin,
-        };
-        executor.execute(command).await
+    ) -> BoxFuture<'_, Result<AcceptedCommand, Rejected>> {
+        // Boxed here, so that this crate alone contains the code, and not every front end.
+        Box::pin(async move {
+            let executor = CommandExecutor {
+                runtime: self,
+                session: self.session(),
+                origin,
+            };
+            executor.execute(command).await
+        })
     }
 }
 

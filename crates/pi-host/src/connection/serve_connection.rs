@@ -265,7 +265,7 @@ pub async fn execute_line(
                     source: InputSource::Rpc,
                     request_id: id.clone(),
                 };
-                Box::pin(handle.runtime().submit_from(origin, command)).await
+                handle.runtime().submit_from(origin, command).await
             };
             let (line, run) = outcome_line(id, kind, outcome);
             (Some(line), run)
