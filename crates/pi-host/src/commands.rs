@@ -9,6 +9,7 @@ mod queries;
 mod rejection;
 mod replacement;
 pub(crate) mod session_json;
+mod tree;
 
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::json::RawJson;
@@ -173,6 +174,15 @@ impl CommandExecutor<'_> {
             | Command::GetCommands => queries::execute(self.runtime, session, command),
             Command::GetMcpServers => mcp::list(self.runtime),
             Command::Hello(hello) => Ok(mcp::greet(self.runtime, hello.elicitation)),
+            Command::ListSessions { .. }
+            | Command::NavigateTree { .. }
+            | Command::SetLabel { .. }
+            | Command::GetTools
+            | Command::SetActiveTools { .. }
+            | Command::GetRequests
+            | Command::Complete { .. } => {
+                Box::pin(tree::execute(self.runtime, session, command)).await
+            }
             Command::McpAction { server, action } => mcp::act(self.runtime, &server, action).await,
         }
     }

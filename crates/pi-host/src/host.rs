@@ -18,6 +18,7 @@ use pi_env::Env;
 use pi_session::listing::SearchScope;
 use pi_session::sessions_root;
 use thiserror::Error;
+use tokio::sync::watch;
 
 pub use options::HostOptions;
 pub use runtime_keys::RuntimeKeys;
@@ -125,7 +126,8 @@ impl Host {
     pub async fn open(&self, options: SessionOptions) -> Result<SessionHandle, StartError> {
         let live = &self.shared.live;
         let _operation = live.begin_operation();
-        live.open(Box::pin(self.start(options))).await
+        let client_ui = options.client_ui.clone();
+        live.open(Box::pin(self.start(options)), client_ui).await
     }
 
     /// Attaches to a session: the live one, or the stored one with this ID, which is opened.
@@ -147,16 +149,31 @@ impl Host {
         let finding = move || SearchScope::AllProjects(&root).find_by_id(&wanted);
         let found = tokio::task::spawn_blocking(finding).await.ok().flatten();
         let file = found.ok_or_else(|| AttachError::NotFound(id.to_owned()))?;
+        let client_ui = options.client_ui.clone();
         let starting = self.start(SessionOptions {
             session: SessionChoice::Open(file),
             ..options
         });
-        Ok(live.open(Box::pin(starting)).await?)
+        Ok(live.open(Box::pin(starting), client_ui).await?)
     }
 
     /// Lists the sessions that the host keeps.
     pub fn sessions(&self) -> Vec<AgentSession> {
         self.shared.live.sessions()
+    }
+
+    /// Watches for sessions that are opened or closed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.live.changes()
+    }
+
+    /// Closes a session, even if clients use it. Does nothing if it is not live.
+    pub async fn close(&self, id: &str) {
+        let _operation = self.shared.live.begin_operation();
+        let _turn = self.shared.live.lock(id).await;
+        if let Some(runtime) = self.shared.live.take(id) {
+            runtime.shutdown().await;
+        }
     }
 
     /// Closes the sessions that have been idle without a client for `limit`, and returns how many.

@@ -143,6 +143,38 @@ pub enum Command {
         server: String,
         action: McpAction,
     },
+    /// Returns the stored sessions of the working directory, or of all directories.
+    ListSessions {
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        all: bool,
+    },
+    /// Moves to another entry of the tree.
+    NavigateTree {
+        entry_id: String,
+        /// Whether to summarize the branch that is left.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        summarize: bool,
+        /// Additional instructions for the summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        custom_instructions: Option<String>,
+    },
+    /// Sets the label of an entry; without one, it is removed.
+    SetLabel {
+        entry_id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+    },
+    /// Returns the tools, and which of them the model can call.
+    GetTools,
+    SetActiveTools {
+        tools: Vec<String>,
+    },
+    /// Returns the requests that wait for an answer.
+    GetRequests,
+    /// Returns the slash commands that begin with a text.
+    Complete {
+        text: String,
+    },
 }
 
 impl Command {
@@ -161,6 +193,10 @@ impl Command {
                 | Self::GetLastAssistantText
                 | Self::GetCommands
                 | Self::GetMcpServers
+                | Self::ListSessions { .. }
+                | Self::GetTools
+                | Self::GetRequests
+                | Self::Complete { .. }
                 | Self::Hello(_)
         )
     }

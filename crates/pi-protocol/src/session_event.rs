@@ -138,7 +138,7 @@ pub enum SessionEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
-    /// The conversation continues at another entry. A summary of the branch that was left is that entry.
+    /// The conversation continues at another entry of the tree.
     LeafMoved {
         /// Absent before the first entry.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -72,6 +72,9 @@ pub struct Settings {
     /// User settings only.
     #[serde(deserialize_with = "group::group")]
     pub mcp: McpSettings,
+    /// User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub serve: ServeSettings,
 
     pub session_dir: Option<String>,
     pub session_share_destination: Option<ShareDestination>,
@@ -202,6 +205,17 @@ pub struct McpSettings {
     pub pin: Option<McpPinning>,
     /// Whether the `.mcp.json` of a trusted project is read.
     pub dot_mcp_json: Option<DotMcpJson>,
+}
+
+/// The server of `pi serve`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServeSettings {
+    /// Names of reverse proxies under which the server is reached.
+    pub hosts: Option<Vec<String>>,
+    /// Minutes after which a session without clients is closed.
+    #[serde(deserialize_with = "number::truncated")]
+    pub idle_minutes: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

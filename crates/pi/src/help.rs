@@ -28,6 +28,7 @@ Commands (run `pi COMMAND --help` for details):
   auth                              Check or print credentials
   attach [ID]                       Open a session that runs in another terminal
   acp                               Serve editors with the Agent Client Protocol
+  serve                             Serve sessions over HTTP, to browsers and programs
   mcp                               Manage MCP servers
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Enable and disable package resources

@@ -36,6 +36,7 @@ mod print_mode;
 mod prompt_input;
 mod replay_command;
 mod rpc_mode;
+mod serve_command;
 mod signals;
 mod start_timings;
 mod startup;
@@ -124,6 +125,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return run_sessions(host_command::run(words, Env::process()));
+        }
+        Some("serve") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_sessions(serve_command::run(words, Env::process()));
         }
         Some("replay") => {
             log::start();

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 34] = [
+const LAYERS: [(&str, &[&str]); 35] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Files on disk; needs neither HTTP nor an async runtime.
@@ -147,6 +147,8 @@ const LAYERS: [(&str, &[&str]); 34] = [
     // Front ends see the protocol and the host, and no crate below the host.
     ("pi-rpc", &["pi-host", "pi-protocol"]),
     ("pi-acp", &["pi-host", "pi-protocol"]),
+    // Keeps its credentials in a private file.
+    ("pi-serve", &["pi-host", "pi-fs", "pi-protocol"]),
     ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
     (
         "pi-interactive",
@@ -168,6 +170,7 @@ const LAYERS: [(&str, &[&str]); 34] = [
             "pi-packed",
             "pi-rpc",
             "pi-acp",
+            "pi-serve",
             "pi-host",
             // The other commands that the program is.
             "pi-search-commands",
@@ -234,9 +237,10 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 6] = [
+const OWNERS: [(&str, &[&str]); 7] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
+    ("hyper", &["pi-serve"]),
     ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",

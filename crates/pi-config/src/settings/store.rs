@@ -22,7 +22,7 @@ use crate::regular_file::ReadFileError;
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
-const USER_ONLY: [&str; 7] = [
+const USER_ONLY: [&str; 8] = [
     "cacheWarming",
     "defaultProjectTrust",
     "deviceId",
@@ -30,6 +30,7 @@ const USER_ONLY: [&str; 7] = [
     "httpProxy",
     "mcp",
     "selfUpdateCommand",
+    "serve",
 ];
 
 /// Invalid keys reported per file; the rest is only counted.

@@ -11,7 +11,7 @@ use super::session_json::ListingError;
 use crate::error_text::describe_error;
 use crate::exporter::ExporterError;
 use crate::runtime::ReplaceError;
-use crate::session::{BashError, CompactError, PromptError, SetModelError};
+use crate::session::{BashError, CompactError, NavigateError, PromptError, SetModelError};
 
 /// An error that rejects a command.
 pub(super) trait RejectionReason: Error + 'static {
@@ -108,6 +108,18 @@ impl RejectionReason for AnswerError {
         match self {
             Self::Unknown | Self::AlreadyAnswered => RejectionCode::NotFound,
             Self::Invalid { .. } => RejectionCode::Invalid,
+        }
+    }
+}
+
+impl RejectionReason for NavigateError {
+    fn code(&self) -> RejectionCode {
+        match self {
+            Self::Busy => RejectionCode::Busy,
+            Self::Compacting => RejectionCode::Compacting,
+            Self::NoModel => RejectionCode::NoModel,
+            Self::Session(error) => error.code(),
+            Self::Summary(_) | Self::Route(_) => RejectionCode::Failed,
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::extension_ui::ExtensionUiResponse;
 
 /// The commands of the wire format.
-const COMMANDS: [&str; 38] = [
+const COMMANDS: [&str; 45] = [
     "prompt",
     "steer",
     "follow_up",
@@ -48,6 +48,13 @@ const COMMANDS: [&str; 38] = [
     "hello",
     "get_mcp_servers",
     "mcp_action",
+    "list_sessions",
+    "navigate_tree",
+    "set_label",
+    "get_tools",
+    "set_active_tools",
+    "get_requests",
+    "complete",
     "extension_ui_response",
 ];
 

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::session_handle::{Attachment, SessionHandle};
+use crate::connection::ClientUi;
 use crate::runtime::{SessionRuntime, StartError};
 use crate::session::AgentSession;
 
@@ -23,10 +25,13 @@ pub(super) struct LiveSessions {
     operations: TaskTracker,
     /// Canceled when the host shuts down: nothing is opened from then on.
     closing: CancellationToken,
+    /// Changes when a session is opened or closed.
+    changes: watch::Sender<u64>,
 }
 
 struct KeptSession {
     runtime: SessionRuntime,
+    client_ui: Option<ClientUi>,
     attachment: Weak<Attachment>,
     last_used: Arc<Mutex<Instant>>,
 }
@@ -38,7 +43,7 @@ impl KeptSession {
             self.attachment = Arc::downgrade(&attachment);
             attachment
         });
-        SessionHandle::new(self.runtime.clone(), attachment)
+        SessionHandle::new(self.runtime.clone(), self.client_ui.clone(), attachment)
     }
 
     /// Whether this session had no client and nothing to do for `limit`, as far as earlier calls have seen it.
@@ -61,9 +66,19 @@ impl LiveSessions {
     pub(super) async fn open(
         &self,
         opening: BoxFuture<'_, Result<SessionRuntime, StartError>>,
+        client_ui: Option<ClientUi>,
     ) -> Result<SessionHandle, StartError> {
         let opened = self.closing.run_until_cancelled(opening).await;
-        Ok(self.keep(opened.ok_or(StartError::HostShutDown)??))
+        Ok(self.keep(opened.ok_or(StartError::HostShutDown)??, client_ui))
+    }
+
+    /// Watches for sessions that are opened or closed.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn notify(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
     /// Refuses to open sessions from now on, and waits until none is being opened or closed.
@@ -73,9 +88,10 @@ impl LiveSessions {
         self.operations.wait().await;
     }
 
-    fn keep(&self, runtime: SessionRuntime) -> SessionHandle {
+    fn keep(&self, runtime: SessionRuntime, client_ui: Option<ClientUi>) -> SessionHandle {
         let mut session = KeptSession {
             runtime,
+            client_ui,
             attachment: Weak::new(),
             last_used: Arc::new(Mutex::new(Instant::now())),
         };
@@ -84,6 +100,8 @@ impl LiveSessions {
         // A client may have shut its session down.
         kept.retain(|session| !session.runtime.has_ended());
         kept.push(session);
+        drop(kept);
+        self.notify();
         handle
     }
 
@@ -115,7 +133,20 @@ impl LiveSessions {
         let position = kept
             .iter()
             .position(|session| has_id(session, id) && session.is_idle_for(limit))?;
-        Some(kept.swap_remove(position).runtime)
+        let runtime = kept.swap_remove(position).runtime;
+        drop(kept);
+        self.notify();
+        Some(runtime)
+    }
+
+    /// Removes a session.
+    pub(super) fn take(&self, id: &str) -> Option<SessionRuntime> {
+        let mut kept = lock(&self.kept);
+        let position = kept.iter().position(|session| has_id(session, id))?;
+        let runtime = kept.swap_remove(position).runtime;
+        drop(kept);
+        self.notify();
+        Some(runtime)
     }
 
     pub(super) fn take_all(&self) -> Vec<SessionRuntime> {
@@ -139,12 +170,13 @@ impl LiveSessions {
     }
 }
 
-/// Whether closing the session would interrupt or lose nothing: it is idle, no message is queued and no shell command
-/// runs.
+/// Whether closing the session would interrupt or lose nothing: it is idle, no message is queued, no shell command runs
+/// and no request waits for an answer.
 fn is_quiet(session: &AgentSession) -> bool {
     session.is_idle()
         && session.queue().message_count() == 0
         && !session.user_commands().is_running()
+        && session.requests().pending().is_empty()
 }
 
 fn has_id(session: &KeptSession, id: &str) -> bool {

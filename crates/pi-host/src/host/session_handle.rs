@@ -6,6 +6,7 @@ use pi_core::Observer;
 use pi_protocol::{Ack, Command, Cursor, Rejected, Snapshot};
 use tokio::time::Instant;
 
+use crate::connection::ClientUi;
 use crate::runtime::SessionRuntime;
 use crate::session::AgentSession;
 
@@ -13,6 +14,7 @@ use crate::session::AgentSession;
 #[derive(Clone, Debug)]
 pub struct SessionHandle {
     runtime: SessionRuntime,
+    client_ui: Option<ClientUi>,
     _attachment: Arc<Attachment>,
 }
 
@@ -39,9 +41,14 @@ impl Drop for Attachment {
 }
 
 impl SessionHandle {
-    pub(super) fn new(runtime: SessionRuntime, attachment: Arc<Attachment>) -> Self {
+    pub(super) fn new(
+        runtime: SessionRuntime,
+        client_ui: Option<ClientUi>,
+        attachment: Arc<Attachment>,
+    ) -> Self {
         Self {
             runtime,
+            client_ui,
             _attachment: attachment,
         }
     }
@@ -49,7 +56,7 @@ impl SessionHandle {
     /// Returns a handle to a session that a front end owns. It does not keep the session open.
     pub fn of_owned(runtime: SessionRuntime) -> Self {
         let last_used = Arc::new(Mutex::new(Instant::now()));
-        Self::new(runtime, Arc::new(Attachment::new(last_used)))
+        Self::new(runtime, None, Arc::new(Attachment::new(last_used)))
     }
 
     /// Returns the ID of the current session; it changes when the session is replaced.
@@ -64,6 +71,11 @@ impl SessionHandle {
     /// Executes a command. Resolves when it is executed or, for a prompt, accepted; events report the rest.
     pub async fn submit(&self, command: Command) -> Result<Ack, Rejected> {
         self.runtime.submit(command).await
+    }
+
+    /// Returns what shows notices of extensions to clients, if the session was opened with it.
+    pub fn client_ui(&self) -> Option<ClientUi> {
+        self.client_ui.clone()
     }
 
     /// Returns the operations that replace the session.

@@ -9,6 +9,7 @@ use pi_core::ToolSource;
 use pi_extensions::ExtensionOptions;
 use pi_protocol::McpServerSpec;
 
+use crate::connection::ClientUi;
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
 use crate::open_buffers::OpenBuffers;
@@ -45,6 +46,8 @@ pub struct SessionOptions {
     pub session_start: StartNotification,
     /// Creates the participants of every session; they follow the extensions.
     pub participants: Arc<dyn ParticipantsFactory>,
+    /// Shows notices of extensions to clients that come and go.
+    pub client_ui: Option<ClientUi>,
 }
 
 /// When `session_start` fires for the first session.
@@ -76,7 +79,17 @@ impl SessionOptions {
             extensions: ExtensionOptions::default(),
             session_start: StartNotification::Immediate,
             participants: Arc::new(Participants::default()),
+            client_ui: None,
         }
+    }
+
+    /// Shows notices and dialogs of extensions to the clients of the session, for a session without a front end of its
+    /// own.
+    #[must_use]
+    pub fn with_client_ui(mut self, ui: ClientUi) -> Self {
+        self.extensions.ui = Arc::new(ui.clone());
+        self.client_ui = Some(ui);
+        self
     }
 
     /// Returns how the workspaces of these sessions are loaded.

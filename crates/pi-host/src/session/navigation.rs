@@ -156,7 +156,11 @@ impl TreeNavigation<'_> {
                 Err(error) => return Err(error),
             }
         }
-        self.apply_move(&entry, plan, old_leaf.as_ref()).await
+        let outcome = self.apply_move(&entry, plan, old_leaf.as_ref()).await?;
+        let leaf_id = self.session.history().outline().leaf;
+        let moved = SessionEvent::LeafMoved { leaf_id };
+        self.session.0.log_change(moved);
+        Ok(outcome)
     }
 
     pub fn abort_summary(self) {
@@ -281,9 +285,6 @@ impl TreeNavigation<'_> {
             Ok((summary, labeled))
         };
         let (summary, labeled) = self.session.writer().write(move_leaf)?;
-        self.session.0.log_change(SessionEvent::LeafMoved {
-            leaf_id: self.session.history().outline().leaf,
-        });
         if label.is_some() {
             self.session.history().log_label(&labeled, label.as_deref());
         }

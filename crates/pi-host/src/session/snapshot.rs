@@ -3,7 +3,7 @@
 use pi_core::{GrowingMessage, Queued};
 use pi_protocol::{Cursor, QueuedMessage, SessionId, Snapshot};
 
-use super::AgentSession;
+use super::{AgentSession, LiveClients};
 
 impl AgentSession {
     /// Returns the current state. Events after its cursor change it; one that is already included has no further effect.
@@ -55,7 +55,7 @@ impl AgentSession {
             pending: self.requests().pending(),
             context_usage,
             auto_compaction_enabled: self.compaction().is_automatic(),
-            observers: self.observers(),
+            observers: LiveClients::of(self).count(),
         }
     }
 }

@@ -207,6 +207,12 @@ impl Settings {
         (!proxy.is_empty()).then_some(proxy)
     }
 
+    /// Returns after how long `pi serve` closes a session without clients.
+    pub fn serve_idle_limit(&self) -> Duration {
+        let minutes = self.serve.idle_minutes.unwrap_or(30);
+        Duration::from_secs(minutes.max(1).saturating_mul(60))
+    }
+
     /// `None` means no timeout.
     pub fn http_idle_timeout(&self) -> Option<Duration> {
         timeout(self.http_idle_timeout_ms.unwrap_or(300_000))

@@ -109,6 +109,8 @@ pub const SETTING_REFERENCE: &[SettingReference] = &[
     row(Interaction, UserAndProject, "defaultTools", "list of names", "read, bash, edit, write", "Tools enabled at startup; also available: grep, find, ls and, on Windows, powershell. `+name` and `-name` entries change the default list, or that of the user settings"),
     row(Interaction, UserOnly, "mcp.pin", "ask, warn, off", "warn; ask for a project's servers", "When a known tool of an MCP server changes: withhold it until you accept the change, show the change, or neither"),
     row(Interaction, UserOnly, "mcp.dotMcpJson", "ask, off", "ask", "Whether the servers in the `.mcp.json` of a trusted project are offered"),
+    row(Interaction, UserOnly, "serve.hosts", "list of names", "", "Names of reverse proxies that `pi serve` is reached under"),
+    row(Interaction, UserOnly, "serve.idleMinutes", "minutes", "30", "When `pi serve` closes a session that no client uses and that has nothing to do"),
     row(Interaction, UserAndProject, "shellPath", "path", "bash", "Shell for the bash tool and `!` commands"),
     row(Interaction, UserAndProject, "shellCommandPrefix", "shell code", "", "Prepended to every shell command, for example `shopt -s expand_aliases`"),
 

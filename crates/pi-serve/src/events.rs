@@ -1,0 +1,123 @@
+//! Server-sent events of a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use pi_host::{EntryRange, FeedLine, FeedOptions, SessionFeed};
+use pi_protocol::Cursor;
+use tokio::sync::mpsc;
+
+use crate::body::{Reply, ReplyBody};
+use crate::problem::Problem;
+use crate::requests::parameter;
+use crate::server::ServerState;
+use crate::sessions::{attach, number};
+
+/// Events on their way to the connection. A client that does not read stops its own feed, not the session.
+const QUEUE: usize = 16;
+
+/// How often an idle stream sends a comment, so that a lost connection is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Entries of a snapshot, unless the client asks for another number.
+const SNAPSHOT_ENTRIES: usize = 100;
+
+const MAX_SNAPSHOT_ENTRIES: usize = 1000;
+
+/// Sends the events of a session, beginning with a snapshot or after the last event that the client has seen.
+pub(crate) async fn session_events(
+    state: &Arc<ServerState>,
+    id: &str,
+    request: &Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let uri = request.uri();
+    let last = request.headers().get("last-event-id");
+    let last = last.and_then(|last| last.to_str().ok()).map(str::to_owned);
+    let since = last.or_else(|| parameter(uri, "after")).map(|cursor| {
+        // A cursor that cannot be read is one of another log.
+        cursor.parse().unwrap_or(Cursor { epoch: 0, seq: 0 })
+    });
+    let limit = number(uri, "entries", SNAPSHOT_ENTRIES)?.min(MAX_SNAPSHOT_ENTRIES);
+    let entries = match parameter(uri, "entry") {
+        Some(entry) => EntryRange::After(entry),
+        None => EntryRange::Before { entry: None, limit },
+    };
+    let handle = attach(state, id).await?;
+    let feed = SessionFeed::new(
+        handle.clone(),
+        FeedOptions {
+            since,
+            entries: Some(entries),
+            notices: handle.client_ui(),
+            ..FeedOptions::default()
+        },
+    );
+    Ok(stream(state, |output| Box::pin(send_feed(feed, output))))
+}
+
+/// Answers with what `send` writes, until the client disconnects or the server stops.
+pub(crate) fn stream(
+    state: &Arc<ServerState>,
+    send: impl FnOnce(mpsc::Sender<Bytes>) -> futures_util::future::BoxFuture<'static, ()>,
+) -> Reply {
+    let (output, body) = mpsc::channel(QUEUE);
+    let closed = output.clone();
+    let sending = send(output);
+    let stop = state.options.stop.clone();
+    state.tasks.spawn(async move {
+        tokio::select! {
+            () = sending => {}
+            () = closed.closed() => {}
+            () = stop.cancelled() => {}
+        }
+    });
+    let mut reply = Response::new(ReplyBody::Stream(body));
+    *reply.status_mut() = StatusCode::OK;
+    let content_type = HeaderValue::from_static("text/event-stream");
+    reply
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, content_type);
+    reply
+}
+
+async fn send_feed(mut feed: SessionFeed, output: mpsc::Sender<Bytes>) {
+    loop {
+        let next = tokio::time::timeout(KEEP_ALIVE, feed.next()).await;
+        let event = match next {
+            Ok(Some(FeedLine::Snapshot { cursor, json })) => {
+                event(Some("snapshot"), Some(cursor), &json)
+            }
+            Ok(Some(FeedLine::Event { cursor, json })) => event(None, Some(cursor), &json),
+            Ok(Some(FeedLine::Notice { json })) => event(None, None, &json),
+            Ok(None) => {
+                // The browser would connect again, and open the session again.
+                let closed = event(Some("closed"), None, "{}");
+                output.send(closed).await.unwrap_or_default();
+                return;
+            }
+            Err(_elapsed) => Bytes::from_static(b": \n\n"),
+        };
+        if output.send(event).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Formats an event; `json` has no line feed.
+pub(crate) fn event(name: Option<&str>, cursor: Option<Cursor>, json: &str) -> Bytes {
+    use std::fmt::Write as _;
+
+    let mut text = String::with_capacity(json.len() + 64);
+    // Writing to a string cannot fail.
+    if let Some(cursor) = cursor {
+        writeln!(text, "id: {cursor}").unwrap_or_default();
+    }
+    if let Some(name) = name {
+        writeln!(text, "event: {name}").unwrap_or_default();
+    }
+    writeln!(text, "data: {json}\n").unwrap_or_default();
+    Bytes::from(text)
+}

@@ -1,0 +1,172 @@
+//! Routes of a session.
+
+use std::sync::Arc;
+
+use http::{Request, StatusCode, Uri};
+use hyper::body::Incoming;
+use pi_host::{
+    AttachError, ClientLine, ClientUi, EntryRange, SessionCatalog, SessionHandle, SessionOptions,
+    execute_line,
+};
+use pi_protocol::{Answer, ClientRight, RequestId, SessionScope};
+use serde_json::json;
+
+use crate::body::{Reply, empty_reply, json, json_text, read_body, read_object, text_field};
+use crate::problem::Problem;
+use crate::requests::{parameter, working_directory};
+use crate::server::ServerState;
+
+/// Entries of a page, unless the client asks for another number.
+const PAGE: usize = 100;
+
+const MAX_PAGE: usize = 1000;
+
+/// Returns the options of a session in a directory.
+fn session_options(state: &ServerState, cwd: &std::path::Path) -> Result<SessionOptions, Problem> {
+    let options = (state.options.sessions)(cwd).map_err(Problem::bad_request)?;
+    Ok(options.with_client_ui(ClientUi::default()))
+}
+
+/// Attaches to a live session, or opens a stored one.
+pub(crate) async fn attach(state: &ServerState, id: &str) -> Result<SessionHandle, Problem> {
+    let options = session_options(state, &state.options.cwd)?;
+    let attaching = Box::pin(state.options.host.attach(id, options));
+    attaching.await.map_err(|error| match error {
+        AttachError::NotFound(_) => Problem::not_found(error),
+        error => Problem::new(StatusCode::CONFLICT, error),
+    })
+}
+
+/// Opens a session: a new one, or the stored one with an ID.
+pub(crate) async fn open(
+    state: &Arc<ServerState>,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let body = read_object(request.into_body()).await?;
+    let handle = if let Some(id) = text_field(&body, "session")? {
+        attach(state, &id).await?
+    } else {
+        let cwd = working_directory(state, text_field(&body, "cwd")?)?;
+        let mut options = session_options(state, &cwd)?;
+        options.name = text_field(&body, "name")?;
+        let opening = Box::pin(state.options.host.open(options));
+        opening
+            .await
+            .map_err(|error| Problem::new(StatusCode::CONFLICT, error))?
+    };
+    json(StatusCode::CREATED, &handle.snapshot())
+}
+
+/// Changes the name of a session.
+pub(crate) async fn change(
+    state: &Arc<ServerState>,
+    id: &str,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let body = read_object(request.into_body()).await?;
+    let name = text_field(&body, "name")?.ok_or_else(|| Problem::bad_request("send a name"))?;
+    let handle = attach(state, id).await?;
+    let session = handle.session();
+    let named = session.history().set_name(name.trim()).await;
+    named.map_err(|error| Problem::new(StatusCode::CONFLICT, error))?;
+    Ok(empty_reply(StatusCode::NO_CONTENT))
+}
+
+/// Closes a session and moves its file to the trash.
+pub(crate) async fn delete(state: &Arc<ServerState>, id: &str) -> Result<Reply, Problem> {
+    state.options.host.close(id).await;
+    let catalog = catalog(state, &state.options.cwd);
+    let wanted = id.to_owned();
+    let deleting = tokio::task::spawn_blocking(move || {
+        let sessions = catalog.list_titles(SessionScope::All);
+        let found = sessions.iter().find(|session| session.id == wanted)?;
+        Some(
+            catalog
+                .delete(&found.path)
+                .map_err(|error| error.to_string()),
+        )
+    });
+    match deleting.await {
+        Ok(Some(Ok(()))) => Ok(empty_reply(StatusCode::NO_CONTENT)),
+        Ok(Some(Err(error))) => Err(Problem::new(StatusCode::CONFLICT, error)),
+        Ok(None) => Err(Problem::not_found(AttachError::NotFound(id.to_owned()))),
+        Err(error) => Err(Problem::internal(&error)),
+    }
+}
+
+pub(crate) fn catalog(state: &ServerState, cwd: &std::path::Path) -> SessionCatalog {
+    let session_dir = state.options.session_dir.as_deref();
+    SessionCatalog::for_directory(&state.options.host, cwd, session_dir)
+}
+
+/// Executes a command of the line protocol.
+pub(crate) async fn send_command(
+    state: &Arc<ServerState>,
+    id: &str,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let body = read_body(request.into_body()).await?;
+    let line = std::str::from_utf8(&body)
+        .map(ClientLine::parse)
+        .map_err(|_| Problem::bad_request("the body must be UTF-8"))?;
+    let handle = attach(state, id).await?;
+    let (response, run) = Box::pin(execute_line(&handle, ClientRight::Control, line)).await;
+    drop(run);
+    match response {
+        Some(line) => Ok(json_text(StatusCode::OK, line)),
+        None => Ok(empty_reply(StatusCode::NO_CONTENT)),
+    }
+}
+
+pub(crate) async fn read_entries(
+    state: &Arc<ServerState>,
+    id: &str,
+    uri: &Uri,
+) -> Result<Reply, Problem> {
+    let limit = number(uri, "limit", PAGE)?.min(MAX_PAGE);
+    let range = match parameter(uri, "since") {
+        Some(since) => EntryRange::After(since),
+        None => EntryRange::Before {
+            entry: parameter(uri, "before"),
+            limit,
+        },
+    };
+    let handle = attach(state, id).await?;
+    let entries = handle.session().history().entries_json(&range);
+    let entries = entries.map_err(Problem::not_found)?;
+    Ok(json_text(StatusCode::OK, entries))
+}
+
+pub(crate) fn number(uri: &Uri, name: &str, default: usize) -> Result<usize, Problem> {
+    let Some(text) = parameter(uri, name) else {
+        return Ok(default);
+    };
+    text.parse()
+        .map_err(|_| Problem::bad_request(format!("{name} must be a number")))
+}
+
+pub(crate) async fn list_requests(state: &Arc<ServerState>, id: &str) -> Result<Reply, Problem> {
+    let handle = attach(state, id).await?;
+    let pending = handle.session().requests().pending();
+    json(StatusCode::OK, &json!({ "requests": pending }))
+}
+
+pub(crate) async fn answer_request(
+    state: &Arc<ServerState>,
+    id: &str,
+    question: &str,
+    request: Request<Incoming>,
+) -> Result<Reply, Problem> {
+    let body = read_object(request.into_body()).await?;
+    let answer: Answer = serde_json::from_value(body)
+        .map_err(|error| Problem::bad_request(format!("invalid answer: {error}")))?;
+    let handle = attach(state, id).await?;
+    let session = handle.session();
+    let answering = session
+        .requests()
+        .answer(RequestId(question.to_owned()), answer);
+    answering
+        .await
+        .map_err(|error| Problem::new(StatusCode::CONFLICT, error))?;
+    Ok(empty_reply(StatusCode::NO_CONTENT))
+}

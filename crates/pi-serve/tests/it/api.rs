@@ -1,0 +1,320 @@
+//! The routes, and their description.
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use pi_providers::{FauxProvider, FauxResponse};
+use pi_serve::ROUTES;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::Message;
+
+use crate::support::TestServer;
+
+/// Returns the part of the description for a route.
+fn operation<'document>(document: &'document Value, path: &str, method: &str) -> &'document Value {
+    &document["paths"][path][method.to_ascii_lowercase()]
+}
+
+/// Compiles the schema of a response and validates a body.
+fn assert_valid(document: &Value, path: &str, method: &str, status: u16, body: &Value) {
+    let responses = &operation(document, path, method)["responses"];
+    let media = match status {
+        200..=299 => &responses[status.to_string()]["content"]["application/json"],
+        _ => &responses["default"]["content"]["application/problem+json"],
+    };
+    assert!(
+        media.is_object(),
+        "{method} {path} {status} is not described"
+    );
+    let mut schema = media["schema"].clone();
+    schema["components"] = document["components"].clone();
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("http://pi/schema", schema).unwrap();
+    let index = compiler.compile("http://pi/schema", &mut schemas).unwrap();
+    if let Err(error) = schemas.validate(body, index) {
+        panic!("{method} {path} {status}: {error:#}\n{body}");
+    }
+}
+
+#[tokio::test]
+async fn every_route_is_described_and_answers_as_described() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let document = server.get("/v1/openapi.json").await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    for row in &ROUTES {
+        let described = operation(&document, row.path, row.method.as_str());
+        assert!(described.is_object(), "{} {}", row.method, row.path);
+    }
+    let described = document["paths"].as_object().unwrap().values();
+    let described: usize = described.map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(described, ROUTES.len());
+
+    let id = server.open_session().await;
+    let session = format!("/v1/sessions/{id}");
+    let commands = format!("{session}/commands");
+    let prompt = json!({"type": "prompt", "message": "hi", "id": 1});
+    let name = json!({"name": "n"});
+    let nothing = Value::Null;
+    for (path, method, uri, body, status) in [
+        ("/v1/health", "GET", "/v1/health", &nothing, 200),
+        ("/v1/devices", "GET", "/v1/devices", &nothing, 200),
+        (
+            "/v1/devices/{device}",
+            "DELETE",
+            "/v1/devices/x",
+            &nothing,
+            404,
+        ),
+        ("/v1/pair", "POST", "/v1/pair", &json!({}), 200),
+        (
+            "/v1/login",
+            "POST",
+            "/v1/login",
+            &json!({"token": server.token}),
+            200,
+        ),
+        ("/v1/login", "POST", "/v1/login", &json!({"code": "x"}), 401),
+        ("/v1/login", "POST", "/v1/login", &json!({}), 400),
+        (
+            "/v1/sessions",
+            "POST",
+            "/v1/sessions",
+            &json!({"cwd": "x"}),
+            400,
+        ),
+        (
+            "/v1/sessions",
+            "POST",
+            "/v1/sessions",
+            &json!({"session": "x"}),
+            404,
+        ),
+        (
+            "/v1/sessions/{id}/commands",
+            "POST",
+            &commands,
+            &prompt,
+            200,
+        ),
+        (
+            "/v1/sessions/{id}/commands",
+            "POST",
+            &commands,
+            &json!({"type": "x"}),
+            200,
+        ),
+        ("/v1/sessions/{id}", "PATCH", &session, &name, 204),
+        ("/v1/sessions/{id}", "PATCH", &session, &json!({}), 400),
+        ("/v1/sessions/{id}", "GET", &session, &nothing, 200),
+        ("/v1/sessions/{id}", "GET", "/v1/sessions/x", &nothing, 404),
+        ("/v1/sessions", "GET", "/v1/sessions?limit=1", &nothing, 200),
+        ("/v1/sessions", "GET", "/v1/sessions?limit=x", &nothing, 400),
+        (
+            "/v1/sessions/{id}/entries",
+            "GET",
+            &format!("{session}/entries"),
+            &nothing,
+            200,
+        ),
+        (
+            "/v1/sessions/{id}/entries",
+            "GET",
+            &format!("{session}/entries?before=x"),
+            &nothing,
+            404,
+        ),
+        (
+            "/v1/sessions/{id}/requests",
+            "GET",
+            &format!("{session}/requests"),
+            &nothing,
+            200,
+        ),
+        (
+            "/v1/sessions/{id}/requests/{request}",
+            "POST",
+            &format!("{session}/requests/x"),
+            &json!({"type": "allow"}),
+            409,
+        ),
+        ("/v1/files", "GET", "/v1/files?q=x", &nothing, 200),
+        ("/v1/files", "GET", "/v1/files?cwd=/", &nothing, 403),
+    ] {
+        let answered = server.call(method, uri, body).await;
+        assert_eq!(answered.status, status, "{method} {uri}: {}", answered.text);
+        if status != 204 {
+            assert_valid(&document, path, method, status, &answered.json());
+        }
+    }
+    let wrong = server.call("PUT", &session, &json!({})).await;
+    assert_eq!(wrong.status, 405);
+    assert_eq!(server.get("/v1/nothing").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_browser_signs_in_once_and_is_signed_out() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let page = server.send("GET", "/", &[], "").await;
+    assert_eq!((page.status, page.text.as_str()), (200, "page"));
+    assert!(
+        page.header("content-security-policy")
+            .unwrap()
+            .contains("default-src 'none'")
+    );
+    let known = server
+        .send("GET", "/", &[("If-None-Match", "\"1\"")], "")
+        .await;
+    assert_eq!(known.status, 304);
+
+    let json_headers = [("Content-Type", "application/json"), ("X-Pi", "1")];
+    let code = json!({"code": server.code, "name": "phone"}).to_string();
+    let signed_in = server.send("POST", "/v1/login", &json_headers, &code).await;
+    assert_eq!(signed_in.status, 200);
+    let cookie = signed_in.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.contains("; httponly; samesite=strict"), "{cookie}");
+    let again = server.send("POST", "/v1/login", &json_headers, &code).await;
+    assert_eq!(again.status, 401);
+
+    // Headers are compared in lower case above; the secret is not.
+    let bytes = server
+        .raw(
+            format!(
+                "POST /v1/login HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nX-Pi: 1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                server.address,
+                json!({"token": server.token}).to_string().len(),
+                json!({"token": server.token})
+            )
+            .as_bytes(),
+        )
+        .await;
+    let text = String::from_utf8(bytes).unwrap();
+    let start = text.find("set-cookie: ").unwrap() + "set-cookie: ".len();
+    let cookie = text[start..].split(';').next().unwrap();
+    let with_cookie = [("Cookie", cookie)];
+    let devices = server.send("GET", "/v1/devices", &with_cookie, "").await;
+    assert_eq!(devices.status, 200);
+    let devices = devices.json();
+    let names: Vec<_> = devices["devices"].as_array().unwrap().iter().collect();
+    assert_eq!(names.len(), 2);
+    assert_eq!(names[0]["name"], "phone");
+    assert_eq!(names[1]["current"], true);
+
+    // A browser cannot add further ones.
+    let all = [with_cookie[0], json_headers[0], json_headers[1]];
+    assert_eq!(
+        server.send("POST", "/v1/pair", &all, "{}").await.status,
+        403
+    );
+    assert_eq!(
+        server.send("DELETE", "/v1/login", &all, "").await.status,
+        204
+    );
+    let after = server.send("GET", "/v1/devices", &with_cookie, "").await;
+    assert_eq!(after.status, 401);
+}
+
+#[tokio::test]
+async fn events_continue_after_a_lost_connection() {
+    let faux = FauxProvider::new();
+    faux.push(FauxResponse::text("one"));
+    faux.push(FauxResponse::text("two"));
+    let server = TestServer::start(faux).await;
+    let id = server.open_session().await;
+    let path = format!("/v1/sessions/{id}/events");
+    let commands = format!("/v1/sessions/{id}/commands");
+    let mut events = server.events(&path, None).await;
+    let snapshot = events.next().await;
+    assert_eq!(snapshot.name, "snapshot");
+    assert_eq!(snapshot.data["session"], id.as_str());
+    let prompt = |text: &str| json!({"type": "prompt", "message": text});
+    server.call("POST", &commands, &prompt("1")).await;
+    let settled = events.next_of("agent_settled").await;
+    drop(events);
+    server.call("POST", &commands, &prompt("2")).await;
+    let mut events = server.events(&path, Some(&settled.id)).await;
+    let first = events.next().await;
+    assert_eq!(
+        (first.name.as_str(), &first.data["type"]),
+        ("", &json!("agent_start"))
+    );
+    let end = loop {
+        let end = events.next_of("message_end").await;
+        if end.data["message"]["role"] == "assistant" {
+            break end;
+        }
+    };
+    assert_eq!(end.data["message"]["content"][0]["text"], "two");
+    let entry = end.data["entryId"].as_str().unwrap();
+    let entries = server
+        .get(&format!("/v1/sessions/{id}/entries?limit=1"))
+        .await
+        .json();
+    assert_eq!(entries["entries"][0]["id"], entry);
+    assert_eq!(entries["hasMore"], true);
+    // A cursor of another log.
+    let mut other = server.events(&path, Some("1-1")).await;
+    let snapshot = other.next().await;
+    assert_eq!(snapshot.name, "snapshot");
+    let last = snapshot.data["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["id"], entry);
+
+    let mut host = server.events("/v1/events", None).await;
+    let sessions = host.next().await;
+    assert_eq!(sessions.data["sessions"][0]["id"], id.as_str());
+    let deleted = server
+        .call("DELETE", &format!("/v1/sessions/{id}"), &Value::Null)
+        .await;
+    assert_eq!(deleted.status, 204, "{}", deleted.text);
+    assert_eq!(host.next_of("session_closed").await.data["id"], id.as_str());
+    let closed = loop {
+        let event = other.next().await;
+        if event.name == "closed" {
+            break event;
+        }
+    };
+    assert_eq!(closed.data, json!({}));
+}
+
+#[tokio::test]
+async fn a_websocket_carries_the_lines_of_rpc() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let id = server.open_session().await;
+    let url = format!("ws://{}/v1/sessions/{id}/socket", server.address);
+    let mut request = url.into_client_request().unwrap();
+    let token = format!("Bearer {}", server.token).parse().unwrap();
+    request.headers_mut().insert("authorization", token);
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut socket, _) = tokio_tungstenite::client_async(request, stream)
+        .await
+        .unwrap();
+    let command = json!({"id": "a", "type": "prompt", "message": "hi"});
+    socket
+        .send(Message::text(command.to_string()))
+        .await
+        .unwrap();
+    let mut kinds = Vec::new();
+    while let Some(message) = socket.next().await {
+        let line: Value = serde_json::from_str(message.unwrap().to_text().unwrap()).unwrap();
+        kinds.push(line["type"].as_str().unwrap().to_owned());
+        if line["type"] == "agent_settled" {
+            break;
+        }
+    }
+    assert_eq!(kinds[..2], ["response", "agent_start"]);
+    assert!(!kinds.contains(&"snapshot".to_owned()));
+    let hello = json!({"type": "hello", "protocol": 1});
+    socket.send(Message::text(hello.to_string())).await.unwrap();
+    let mut kinds = Vec::new();
+    for _ in 0..2 {
+        let message = socket.next().await.unwrap().unwrap();
+        let line: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+        kinds.push(line["type"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(kinds, ["response", "snapshot"]);
+    socket.close(None).await.unwrap();
+    server.stop.cancel();
+    server.running.await.unwrap();
+    assert!(!server.socket.exists());
+}

@@ -1,0 +1,5 @@
+//! The server over its sockets.
+
+mod api;
+mod attacks;
+mod support;

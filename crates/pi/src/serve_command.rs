@@ -1,0 +1,335 @@
+//! `pi serve`: serves sessions over HTTP to browsers, scripts and other programs.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pi_config::AgentDir;
+use pi_env::{Env, VERSION};
+use pi_host::{Host, SessionOptions, settings_before_trust};
+use pi_serve::{Asset, ListenOptions, PairingOffer, ServeOptions, Server};
+use pi_tui::{
+    CombinedCompletionProvider, CompletionRequest, CompletionTrigger, request_suggestions,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Args;
+use crate::output::{Exit, Failure, print};
+use crate::report_problems;
+use crate::signals::Signals;
+use crate::startup::{extension_flags, split_options, working_directory};
+
+/// The port of `--web`, unless `--port` chooses another.
+const DEFAULT_PORT: u16 = 4141;
+
+const HELP: &str = "\
+Serve sessions over HTTP, to browsers and programs.
+
+Usage: pi serve [OPTIONS]
+
+  --web            Also listen on loopback TCP and print a URL that signs in one browser
+  --port N         TCP port (default 4141); 0 selects a free one
+  --host ADDR      TCP address (default 127.0.0.1)
+  --allow-remote   Allow an address outside of loopback, behind a reverse proxy with TLS
+  --socket PATH    Unix socket (default serve.sock in the agent directory)
+  --open           Open the URL in a browser
+  --pair           Print a new URL of a running server, for a further browser
+
+Other options are those of pi, such as --model and --no-extensions; they apply to every session.
+Run `pi docs server` for the routes.
+";
+
+/// What the words after `serve` ask for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ServeWords {
+    web: bool,
+    port: Option<u16>,
+    host: Option<IpAddr>,
+    allow_remote: bool,
+    socket: Option<PathBuf>,
+    open: bool,
+    pair: bool,
+    help: bool,
+    /// The options of sessions.
+    rest: Vec<OsString>,
+}
+
+impl ServeWords {
+    fn parse(words: Vec<OsString>) -> Result<Self, Failure> {
+        let mut parsed = Self::default();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let text = word.to_str().unwrap_or_default();
+            let (name, inline) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(OsString::from(value))),
+                None => (text, None),
+            };
+            let mut value = |name: &str| {
+                let value = inline.clone().or_else(|| words.next());
+                value.ok_or_else(|| Failure::new(format!("{name} needs a value")))
+            };
+            match name {
+                "--web" => parsed.web = true,
+                "--open" => parsed.open = true,
+                "--pair" => parsed.pair = true,
+                "--allow-remote" => parsed.allow_remote = true,
+                "--help" | "-h" => parsed.help = true,
+                "--port" => parsed.port = Some(number(&value(name)?, name)?),
+                "--host" => parsed.host = Some(number(&value(name)?, name)?),
+                "--socket" => parsed.socket = Some(value(name)?.into()),
+                _ => parsed.rest.push(word),
+            }
+        }
+        parsed.web |= parsed.port.is_some() || parsed.host.is_some() || parsed.open;
+        Ok(parsed)
+    }
+}
+
+fn number<T: std::str::FromStr>(value: &OsString, name: &str) -> Result<T, Failure> {
+    let parsed = value.to_str().and_then(|value| value.parse().ok());
+    parsed.ok_or_else(|| {
+        let value = value.to_string_lossy();
+        Failure::new(format!("{name} does not accept \"{value}\""))
+    })
+}
+
+/// Serves until a signal arrives. `words` follow `serve`.
+pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
+    let words = match ServeWords::parse(words) {
+        Ok(words) => words,
+        Err(failure) => return failure.report(),
+    };
+    if words.help {
+        return print(HELP);
+    }
+    let socket = words
+        .socket
+        .clone()
+        .unwrap_or_else(|| AgentDir::from_env(&env).path().join("serve.sock"));
+    let served = if words.pair {
+        pair(&socket).await.map(|()| Exit::Success)
+    } else {
+        Box::pin(serve(words, socket, env)).await
+    };
+    served.unwrap_or_else(|failure| failure.report())
+}
+
+async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Failure> {
+    let mut signals = Signals::listen()
+        .map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")))?;
+    let stop = CancellationToken::new();
+    let open = words.open;
+    let options = options(words, socket.clone(), &env, stop.clone())?;
+    let server = Server::bind(options).await;
+    let server = server.map_err(|error| {
+        let text = error.to_string();
+        let (cause, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
+        let failure = Failure::new(cause);
+        match hint {
+            "" => failure,
+            hint => failure.hint(hint),
+        }
+    })?;
+    let mut text = String::new();
+    if cfg!(unix) {
+        text = format!("Listening on {}\n", socket.display());
+    }
+    if let Some(address) = server.address() {
+        text.push_str(&format!("Listening on http://{address}\n"));
+        let offer = server.pair().map_err(random_failure)?;
+        text.push_str(&offer_text(&offer));
+        if let Some(url) = offer.url.filter(|_| open) {
+            pi_mcp::open_url(&url);
+        }
+    }
+    print(&text);
+    let mut serving = std::pin::pin!(server.run());
+    let signal = tokio::select! {
+        () = &mut serving => return Ok(Exit::Success),
+        signal = signals.next() => signal,
+    };
+    stop.cancel();
+    tokio::select! {
+        () = serving => {}
+        // A second signal exits immediately.
+        _second = signals.next() => {}
+    }
+    Ok(signal.exit())
+}
+
+fn random_failure(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot create a code: {error}"))
+}
+
+/// Returns the text that shows how to sign in.
+fn offer_text(offer: &PairingOffer) -> String {
+    match &offer.url {
+        Some(url) => format!("Sign in within 10 minutes, once: {url}\n"),
+        None => format!(
+            "Sign in within 10 minutes, once, with the code {}\n",
+            offer.code
+        ),
+    }
+}
+
+fn options(
+    words: ServeWords,
+    socket: PathBuf,
+    env: &Env,
+    stop: CancellationToken,
+) -> Result<ServeOptions, Failure> {
+    let args = Args::parse(words.rest);
+    report_problems(&args)?;
+    check(&args)?;
+    let cwd = working_directory()?;
+    let session_dir = args.session.directory.clone();
+    let (host, _) = split_options(args.clone(), &cwd, env)?;
+    let agent_dir = host.agent_dir.path().to_owned();
+    let overrides = host.run_settings.clone();
+    let settings = settings_before_trust(&host.agent_dir, &cwd, &overrides);
+    let host = Host::new(host);
+    let serve = &settings.serve;
+    let tcp = words.web.then(|| {
+        let host = words.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        SocketAddr::new(host, words.port.unwrap_or(DEFAULT_PORT))
+    });
+    let listen = ListenOptions {
+        socket: cfg!(unix).then_some(socket),
+        tcp,
+        host_names: serve.hosts.clone().unwrap_or_default(),
+        allow_remote: words.allow_remote,
+    };
+    let flags = extension_flags(&args);
+    let session_env = env.clone();
+    let sessions = move |cwd: &Path| -> Result<SessionOptions, String> {
+        let options = split_options(args.clone(), cwd, &session_env);
+        let (_, mut options) = options.map_err(|failure| failure.cause)?;
+        options.extensions.flags.clone_from(&flags);
+        Ok(options)
+    };
+    Ok(ServeOptions {
+        host,
+        sessions: Box::new(sessions),
+        session_dir,
+        cwd,
+        listen,
+        credentials: agent_dir.join("serve.json"),
+        assets: assets(),
+        files: Box::new(|cwd, query| Box::pin(find_files(cwd, query))),
+        acp: None,
+        version: VERSION.to_owned(),
+        idle_limit: settings.serve_idle_limit(),
+        stop,
+    })
+}
+
+/// Returns the files of the page.
+fn assets() -> Vec<Asset> {
+    Vec::new()
+}
+
+/// Rejects what clients choose.
+fn check(args: &Args) -> Result<(), Failure> {
+    let session = &args.session.selection;
+    let chosen = [
+        ("--continue", session.continue_recent),
+        ("--resume", session.resume),
+        ("--session", session.session.is_some()),
+        ("--session-id", session.session_id.is_some()),
+        ("--fork", session.fork.is_some()),
+        ("a message", !args.prompt.messages.is_empty()),
+        ("an @file argument", !args.prompt.files.is_empty()),
+    ];
+    match chosen.iter().find(|(_, is_given)| *is_given) {
+        Some((argument, _)) => Err(Failure::new(format!(
+            "{argument} cannot be used with pi serve"
+        ))
+        .hint("clients select sessions and send messages; see pi serve --help")),
+        None => Ok(()),
+    }
+}
+
+/// Finds files like the editor of the terminal does after `@`.
+async fn find_files(cwd: PathBuf, query: String) -> Vec<String> {
+    let provider = CombinedCompletionProvider::new(Vec::new(), cwd, None);
+    let line: Arc<str> = format!("@{query}").into();
+    let request = CompletionRequest {
+        offset: line.len(),
+        lines: vec![line],
+        line: 0,
+        trigger: CompletionTrigger::Typing,
+    };
+    let suggestions = request_suggestions(&provider, request).await;
+    suggestions
+        .items
+        .into_iter()
+        .map(|item| {
+            item.value
+                .trim_start_matches('@')
+                .trim_matches('"')
+                .to_owned()
+        })
+        .collect()
+}
+
+/// Asks the running server for a code.
+#[cfg(unix)]
+async fn pair(socket: &Path) -> Result<(), Failure> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    const REQUEST: &str = "POST /v1/pair HTTP/1.1\r\nHost: pi\r\nContent-Type: application/json\r\nX-Pi: 1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+    let asking = async {
+        let mut stream = tokio::net::UnixStream::connect(socket).await?;
+        stream.write_all(REQUEST.as_bytes()).await?;
+        let mut response = String::new();
+        stream.take(64 * 1024).read_to_string(&mut response).await?;
+        Ok::<_, std::io::Error>(response)
+    };
+    let response = asking.await.map_err(|error| {
+        Failure::new(format!(
+            "cannot reach pi serve: {}: {error}",
+            socket.display()
+        ))
+        .hint("start it with: pi serve --web")
+    })?;
+    let body = response.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+    let text = |name: &str| body.get(name).and_then(|it| it.as_str()).map(str::to_owned);
+    let code = text("code").ok_or_else(|| Failure::new("pi serve did not answer with a code"))?;
+    print(&offer_text(&PairingOffer {
+        code,
+        url: text("url"),
+    }));
+    Ok(())
+}
+
+#[cfg(not(unix))]
+async fn pair(_socket: &Path) -> Result<(), Failure> {
+    Err(Failure::new("pi serve --pair needs a Unix socket")
+        .hint("restart pi serve --web for a new URL"))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn parse(words: &str) -> Result<ServeWords, String> {
+        let words = words.split_whitespace().map(OsString::from).collect();
+        ServeWords::parse(words).map_err(|failure| failure.cause)
+    }
+
+    #[test]
+    fn own_options_are_separated_from_those_of_sessions() {
+        let words = parse("--web --port=0 --model faux/x --socket /s -ne").unwrap();
+        assert_eq!(words.port, Some(0));
+        assert_eq!(words.socket, Some("/s".into()));
+        assert_eq!(words.rest, ["--model", "faux/x", "-ne"]);
+        assert!(words.web && parse("--host ::1").unwrap().web && !parse("").unwrap().web);
+        assert_eq!(parse("--port").unwrap_err(), "--port needs a value");
+        let invalid = "--host does not accept \"example.org\"";
+        assert_eq!(parse("--host example.org").unwrap_err(), invalid);
+    }
+}
