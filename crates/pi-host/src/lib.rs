@@ -135,10 +135,11 @@ pub use runtime::{
 };
 pub use session::{
     AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
-    EntriesSince, ForkMessage, History, ModelCycle, ModelSelection, NavigateError, NavigateOptions,
-    NavigateOutcome, NoExpansion, PendingRequests, Persist, PromptError, PromptExpansion, Retries,
-    SessionListener, SessionOutline, SessionParts, SessionQueue, SessionStatus,
-    SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt, TreeNavigation, UserCommands,
+    EntriesSince, ForkMessage, Handover, History, LiveClients, ModelCycle, ModelSelection,
+    NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, PendingRequests, Persist,
+    PromptError, PromptExpansion, Retries, SessionListener, SessionOutline, SessionParts,
+    SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt,
+    TreeNavigation, UserCommands,
 };
 pub use session_catalog::SessionCatalog;
 pub use session_choice::{

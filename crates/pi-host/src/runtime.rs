@@ -33,6 +33,7 @@ pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification
 use build::{InitialModel, build};
 use open::open_session;
 
+use crate::connection::ClientUi;
 use crate::host::Host;
 use crate::live;
 use crate::native_extensions::NativeExtensions;
@@ -91,6 +92,11 @@ impl WeakRuntime {
 /// Returns the MCP servers of the current session; `None` if they are disabled.
 pub(crate) fn mcp_servers(runtime: &SessionRuntime) -> Option<McpServers> {
     runtime.current().native.mcp()
+}
+
+/// Returns what shows notices of extensions to clients, if the session was opened with it.
+pub(crate) fn client_ui(runtime: &SessionRuntime) -> Option<ClientUi> {
+    runtime.0.options.client_ui.clone()
 }
 
 impl SessionRuntime {

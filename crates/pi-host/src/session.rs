@@ -68,6 +68,9 @@ use writer::WriteLock;
 pub use bash::{BashError, BashRequest, UserCommands};
 pub use compaction::{CompactError, Compaction};
 pub use expansion::{NoExpansion, PromptExpansion};
+pub(crate) use follow::Follower;
+pub use follow::LiveClients;
+pub use handover::Handover;
 pub use history::{EntriesSince, ForkMessage, History};
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
@@ -204,15 +207,6 @@ impl AgentSession {
     /// compaction or move in the tree is running. Must not be awaited by a listener or a hook.
     pub async fn wait_for_idle(&self) {
         self.0.control.wait_for_idle().await;
-    }
-
-    /// Waits until the session file exists.
-    pub(crate) async fn wait_until_saved(&self) {
-        let mut saved = std::pin::pin!(self.0.saved.notified());
-        saved.as_mut().enable();
-        if !lock(&self.0.outline).is_saved {
-            saved.await;
-        }
     }
 
     /// Cancels everything in progress and waits for it to end; queued messages are kept.

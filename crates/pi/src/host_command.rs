@@ -6,13 +6,13 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
-    ClientUi, Host, LiveDirectory, SessionChoice, SessionOptions, SessionRuntime, StartNotification,
+    ClientUi, Handover, Host, LiveClients, LiveDirectory, SessionChoice, SessionOptions,
+    SessionRuntime, StartNotification,
 };
 
 use crate::args::{Args, PromptArgs, SessionArgs};
@@ -123,7 +123,7 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
         Ok(runtime) => runtime,
         Err(failure) => return failure.report(),
     };
-    if resumes_run && let Err(error) = runtime.session().resume().await {
+    if resumes_run && let Err(error) = Handover::of(&runtime.session()).resume().await {
         tracing::warn!(%error, "cannot continue the run");
     }
     let exit = loop {
@@ -152,15 +152,13 @@ async fn open(request: HostRequest, env: Env) -> Result<SessionRuntime, Failure>
     let (mut host, mut options) = split_options(args, &cwd, &env)?;
     host.live = true;
     wait_for_release(&request.file).await?;
-    let client_ui = ClientUi::default();
-    host.client_ui = Some(client_ui.clone());
-    options.extensions.ui = Arc::new(client_ui);
     options.extensions.flags = flags;
     let options = SessionOptions {
         session: SessionChoice::Open(request.file),
         session_start: StartNotification::Immediate,
         ..options
     };
+    let options = options.with_client_ui(ClientUi::default());
     let started = Host::new(host).start(options).await;
     started.map_err(|error| Failure::from_chain(&error))
 }
@@ -187,7 +185,7 @@ async fn idle_too_long(runtime: &SessionRuntime) {
         tokio::time::sleep(IDLE_CHECK).await;
         let session = runtime.session();
         let is_used = !session.is_idle()
-            || session.observers() > 0
+            || LiveClients::of(&session).count() > 0
             || session.user_commands().is_running()
             || !session.requests().pending().is_empty();
         if is_used {

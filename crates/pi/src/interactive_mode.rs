@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pi_config::{AgentDir, PackageChangelog, PackageLocations};
 use pi_env::Env;
-use pi_host::{AgentSession, Host, Prompt, RemoteSession, StartNotification, Workspace};
+use pi_host::{AgentSession, Handover, Host, Prompt, RemoteSession, StartNotification, Workspace};
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
@@ -179,7 +179,7 @@ async fn detach(
     let Some(file) = file else {
         return Failure::new("the session has no file").report();
     };
-    session.release();
+    Handover::of(session).release();
     match host_command::start(&file, &id, was_running, &words, env).await {
         Ok(()) => {
             notice(&format!(

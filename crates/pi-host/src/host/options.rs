@@ -9,7 +9,6 @@ use pi_providers::Models;
 use pi_tools::FallbackCommands;
 
 use super::trust::{TrustFlag, TrustPrompt};
-use crate::connection::ClientUi;
 use crate::toolset::PROCESS_MARKS;
 use crate::workspace::MissingPackageInstaller;
 
@@ -32,8 +31,6 @@ pub struct HostOptions {
     pub fallback_commands: Option<Arc<FallbackCommands>>,
     /// Whether other processes of the user may follow and control the sessions through a socket.
     pub live: bool,
-    /// Sends notices of extensions to these clients; also the extension UI of the sessions.
-    pub client_ui: Option<ClientUi>,
     /// Settings to use instead of the settings files.
     pub settings: Option<SettingsStore>,
     /// Settings for this run; they override those of the files.
@@ -57,7 +54,6 @@ impl HostOptions {
             child_environment: marks.into(),
             fallback_commands: None,
             live: false,
-            client_ui: None,
             settings: None,
             run_settings: SettingsOverrides::default(),
             credentials: None,

@@ -68,7 +68,7 @@ impl LiveDirectory {
     /// Returns the socket of a session, for a client. The directory is checked, so that it leads to no other user.
     pub fn find(&self, id: &str) -> Result<PathBuf, LiveSocketError> {
         let id_in_name = check_session_id(id);
-        id_in_name.map_err(|_| LiveSocketError::InvalidId(id.to_owned()))?;
+        id_in_name.map_err(|_invalid| LiveSocketError::InvalidId(id.to_owned()))?;
         if !self.path.exists() {
             return Err(LiveSocketError::NotLive(id.to_owned()));
         }
@@ -78,7 +78,7 @@ impl LiveDirectory {
             return Ok(socket);
         }
         let recorded = fs::read_to_string(self.record_path(id));
-        let recorded = recorded.map_err(|_| LiveSocketError::NotLive(id.to_owned()))?;
+        let recorded = recorded.map_err(|_missing| LiveSocketError::NotLive(id.to_owned()))?;
         let socket = PathBuf::from(recorded.trim_end());
         let parent = socket.parent().filter(|parent| parent.is_absolute());
         claim(parent.unwrap_or(Path::new("/")))?;
@@ -88,7 +88,7 @@ impl LiveDirectory {
     /// Prepares the directory and returns the path at which a session can listen.
     pub(super) fn prepare(&self, id: &str) -> Result<PathBuf, LiveSocketError> {
         let id_in_name = check_session_id(id);
-        id_in_name.map_err(|_| LiveSocketError::InvalidId(id.to_owned()))?;
+        id_in_name.map_err(|_invalid| LiveSocketError::InvalidId(id.to_owned()))?;
         claim(&self.path)?;
         let socket = self.socket_path(id);
         if is_short(&socket) {

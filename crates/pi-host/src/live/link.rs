@@ -58,8 +58,8 @@ impl CommandSender {
             None => return Err(RemoteError::Ended),
         };
         let sent = self.0.lines.send(line).await;
-        sent.map_err(|_| RemoteError::Ended)?;
-        let reply = reply.await.map_err(|_| RemoteError::Ended)?;
+        sent.map_err(|_closed| RemoteError::Ended)?;
+        let reply = reply.await.map_err(|_closed| RemoteError::Ended)?;
         reply.map_err(RemoteError::Rejected)
     }
 

@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use super::{LiveDirectory, LiveSocketError, Sessions};
 use crate::connection::{ConnectionOptions, LineWriter, serve_connection};
 use crate::host::SessionHandle;
-use crate::runtime::{SessionRuntime, WeakRuntime};
-use crate::session::AgentSession;
+use crate::runtime::{SessionRuntime, WeakRuntime, client_ui};
+use crate::session::{AgentSession, LiveClients};
 
 /// Leaves the first moments of a session to its front end.
 const START_DELAY: Duration = Duration::from_millis(50);
@@ -41,7 +41,7 @@ pub(crate) async fn listen(runtime: WeakRuntime, mut sessions: Sessions) {
 
 /// Accepts clients of one session. Clients stay connected when it is replaced.
 async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut JoinSet<()>) {
-    session.wait_until_saved().await;
+    session.history().wait_until_saved().await;
     let id = session.session_id();
     drop(session);
     let Some(directory) = runtime.upgrade().map(|runtime| {
@@ -59,7 +59,8 @@ async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut 
     };
     loop {
         if let Some(runtime) = runtime.upgrade() {
-            runtime.session().set_observers(clients.len()).await;
+            let session = runtime.session();
+            LiveClients::of(&session).set_count(clients.len()).await;
         }
         let accepted = tokio::select! {
             Some(_ended) = clients.join_next(), if !clients.is_empty() => continue,
@@ -149,7 +150,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 async fn serve_client(runtime: SessionRuntime, stream: UnixStream) {
     let (reader, writer) = stream.into_split();
     let options = ConnectionOptions {
-        notices: runtime.host().options().client_ui.clone(),
+        notices: client_ui(&runtime),
         ..ConnectionOptions::default()
     };
     let handle = SessionHandle::of_owned(runtime);

@@ -29,7 +29,7 @@ use super::{LiveDirectory, LiveSocketError};
 use crate::host::Host;
 use crate::model_choice::ModelFlags;
 use crate::runtime::{SessionOptions, SessionRuntime, StartError};
-use crate::session::AgentSession;
+use crate::session::{AgentSession, Follower};
 use crate::session_choice::{OpenedSession, SessionChoice};
 
 /// How long a client tries to connect again: another process may take the session over.
@@ -290,8 +290,8 @@ impl Shared {
     /// Replaces the state.
     fn apply_snapshot(&self, line: &SnapshotLine) -> Result<(), RemoteError> {
         let session = self.session();
-        session.follower().read_appended()?;
-        session.follower().move_to(line.state.leaf_id.as_ref())?;
+        Follower::of(&session).read_appended()?;
+        Follower::of(&session).move_to(line.state.leaf_id.as_ref())?;
         self.select(line.state.model.clone(), line.state.thinking_level);
         let mut state = RemoteState::of(&line.state);
         let message = line.message.clone().map(serde_json::from_value);
@@ -303,7 +303,7 @@ impl Shared {
     }
 
     fn select(&self, model: Option<Arc<Model>>, level: ThinkingLevel) {
-        self.session().follower().select(model, level);
+        Follower::of(&self.session()).select(model, level);
     }
 
     /// Handles lines until the process that runs the session has ended and no other takes over.
@@ -386,7 +386,7 @@ impl Shared {
     async fn publish(self: &Arc<Self>, mut event: SessionEvent) -> bool {
         let session = self.session();
         if may_store(&event)
-            && let Err(error) = session.follower().read_appended()
+            && let Err(error) = Follower::of(&session).read_appended()
         {
             tracing::warn!(%error, "cannot read the session file");
         }
@@ -403,7 +403,7 @@ impl Shared {
                 return false;
             }
             SessionEvent::LeafMoved { leaf_id } => {
-                if let Err(error) = session.follower().move_to(leaf_id.as_ref()) {
+                if let Err(error) = Follower::of(&session).move_to(leaf_id.as_ref()) {
                     tracing::warn!(%error, "cannot follow a move in the tree");
                 }
                 self.show_again();
@@ -420,7 +420,7 @@ impl Shared {
             _ => {}
         }
         self.state().fold(&mut event);
-        session.follower().publish(event).await;
+        Follower::of(&session).publish(event).await;
         true
     }
 
@@ -438,7 +438,7 @@ impl Shared {
         }
         let Some(dialog) = dialog_of(&request) else {
             let event = SessionEvent::ApprovalRequested { request };
-            self.session().follower().publish(event).await;
+            Follower::of(&self.session()).publish(event).await;
             return;
         };
         let closed = CancellationToken::new();

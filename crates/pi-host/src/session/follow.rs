@@ -13,25 +13,31 @@ use super::transcript::Transcript;
 #[derive(Clone, Copy)]
 pub(crate) struct Follower<'session>(&'session AgentSession);
 
-impl AgentSession {
-    pub(crate) fn follower(&self) -> Follower<'_> {
-        Follower(self)
+/// The clients of other processes that follow a session.
+#[derive(Clone, Copy)]
+pub struct LiveClients<'session>(&'session AgentSession);
+
+impl<'session> LiveClients<'session> {
+    pub fn of(session: &'session AgentSession) -> Self {
+        Self(session)
+    }
+
+    pub fn count(self) -> usize {
+        self.0.0.observers.load(Ordering::Relaxed)
+    }
+
+    /// Records the number of clients, and publishes a change.
+    pub(crate) async fn set_count(self, count: usize) {
+        let core = &self.0.0;
+        if core.observers.swap(count, Ordering::Relaxed) != count {
+            core.publish(SessionEvent::ObserversChanged { count }).await;
+        }
     }
 }
 
-impl AgentSession {
-    /// Returns the number of clients of other processes.
-    pub fn observers(&self) -> usize {
-        self.0.observers.load(Ordering::Relaxed)
-    }
-
-    /// Records the number of clients of other processes, and publishes a change.
-    pub(crate) async fn set_observers(&self, count: usize) {
-        if self.0.observers.swap(count, Ordering::Relaxed) != count {
-            self.0
-                .publish(SessionEvent::ObserversChanged { count })
-                .await;
-        }
+impl<'session> Follower<'session> {
+    pub(crate) fn of(session: &'session AgentSession) -> Self {
+        Self(session)
     }
 }
 

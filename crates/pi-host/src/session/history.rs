@@ -57,6 +57,16 @@ impl History<'_> {
         lock(&self.session.0.outline).clone()
     }
 
+    /// Waits until the session file exists.
+    pub(crate) async fn wait_until_saved(self) {
+        let core = &self.session.0;
+        let mut saved = std::pin::pin!(core.saved.notified());
+        saved.as_mut().enable();
+        if !lock(&core.outline).is_saved {
+            saved.await;
+        }
+    }
+
     /// Calls `read` with the session locked, so nothing can be appended meanwhile.
     pub fn with_session<R>(self, read: impl FnOnce(&Session) -> R) -> R {
         read(self.session.0.transcript().session())

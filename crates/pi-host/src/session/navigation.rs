@@ -285,9 +285,6 @@ impl TreeNavigation<'_> {
             Ok((summary, labeled))
         };
         let (summary, labeled) = self.session.writer().write(move_leaf)?;
-        self.session.0.log_change(SessionEvent::LeafMoved {
-            leaf_id: self.session.history().outline().leaf,
-        });
         if label.is_some() {
             self.session.history().log_label(&labeled, label.as_deref());
         }

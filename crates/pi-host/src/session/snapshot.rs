@@ -3,7 +3,7 @@
 use pi_core::{GrowingMessage, Queued};
 use pi_protocol::{Cursor, QueuedMessage, SessionId, Snapshot};
 
-use super::AgentSession;
+use super::{AgentSession, LiveClients};
 
 impl AgentSession {
     /// Returns the current state. Events after its cursor change it; one that is already included has no further effect.
@@ -56,7 +56,7 @@ fn state_at(session: &AgentSession, cursor: Cursor) -> Snapshot {
         pending: session.requests().pending(),
         context_usage,
         auto_compaction_enabled: session.compaction().is_automatic(),
-        observers: session.observers(),
+        observers: LiveClients::of(session).count(),
     }
 }
 

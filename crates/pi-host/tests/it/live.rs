@@ -8,8 +8,8 @@ use std::time::Duration;
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_host::{
-    AgentSession, Host, LinkStatus, LiveDirectory, LiveSocketError, RemoteError, RemoteSession,
-    SessionRuntime,
+    AgentSession, Handover, Host, LinkStatus, LiveClients, LiveDirectory, LiveSocketError,
+    RemoteError, RemoteSession, SessionRuntime,
 };
 use pi_protocol::{AgentMessage, AssistantBlock, Command};
 use pi_providers::{FauxGate, FauxResponse};
@@ -83,7 +83,10 @@ async fn a_remote_session_follows_the_file_and_the_growing_message() {
     let remote = attach(&host, &env, &id, false).await;
     let (owner, copy) = (runtime.session(), remote.runtime().session());
     assert_eq!(texts(&copy), texts(&owner));
-    wait_until("the owner sees the client", || owner.observers() == 1).await;
+    wait_until("the owner sees the client", || {
+        LiveClients::of(&owner).count() == 1
+    })
+    .await;
     remote.submit(&prompt_command("second")).await.unwrap();
     wait_until("the reply begins", || remote.state().live.is_some()).await;
 
@@ -112,7 +115,10 @@ async fn a_remote_session_follows_the_file_and_the_growing_message() {
     // Closing the copy leaves the session as it is.
     late.runtime().shutdown().await;
     drop(late);
-    wait_until("one client is left", || owner.observers() == 1).await;
+    wait_until("one client is left", || {
+        LiveClients::of(&owner).count() == 1
+    })
+    .await;
     runtime.shutdown().await;
     let mut status = remote.status();
     let ended = status.wait_for(|status| *status == LinkStatus::Ended);
@@ -230,7 +236,7 @@ async fn a_paused_run_is_resumed_by_another_runtime_with_its_queue() {
     queued.await.unwrap();
     let pausing = tokio::spawn({
         let session = session.clone();
-        async move { session.pause().await }
+        async move { Handover::of(&session).pause().await }
     });
     tokio::task::yield_now().await;
     gate.open();
@@ -238,14 +244,14 @@ async fn a_paused_run_is_resumed_by_another_runtime_with_its_queue() {
     let file = session.session_file().unwrap();
     let count = session.history().messages().unwrap().len();
     runtime.shutdown().await;
-    session.release();
+    Handover::of(&session).release();
 
     let mut options = env.options().session;
     options.session = pi_host::SessionChoice::Open(file);
     let next = host.start(options).await.unwrap();
     let session = next.session();
     assert_eq!(session.queue().texts().follow_up, ["queued"]);
-    session.resume().await.unwrap();
+    Handover::of(&session).resume().await.unwrap();
     session.wait_for_idle().await;
     let messages = session.history().messages().unwrap();
     let roles = messages[count..].iter().map(|message| match &**message {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_host::{
-    AgentSession, LiveDirectory, McpCompleter, SessionRuntime, SettingsEditor, Workspace,
+    AgentSession, LiveClients, LiveDirectory, McpCompleter, SessionRuntime, SettingsEditor,
+    Workspace,
 };
 use pi_protocol::{
     CommandInfo, CommandSource, Entry, EntryId, EntryKind, LiveMessage, RoutedModel, SessionEvent,
@@ -103,7 +104,7 @@ impl SessionPort for LocalSessionPort {
             settings: session.settings().settings(),
             leaf: outline.leaf,
             entry_count: outline.entry_count,
-            watching: session.observers(),
+            watching: LiveClients::of(session).count(),
             immediate_commands,
         }
     }

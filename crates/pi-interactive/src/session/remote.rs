@@ -121,7 +121,10 @@ impl SessionPort for RemoteSessionPort {
                 self.send(Command::AbortBash);
                 self.send(Command::Abort);
             }
-            SessionChange::SetLabel { .. } => return Err(OWNER_ONLY.to_owned()),
+            SessionChange::SetLabel { entry, label } => self.send(Command::SetLabel {
+                entry_id: entry.as_str().to_owned(),
+                label,
+            }),
             SessionChange::SetScope(_)
             | SessionChange::Setting(_)
             | SessionChange::RefreshCatalogs => return self.copy.apply(change),

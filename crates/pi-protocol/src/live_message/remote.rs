@@ -119,7 +119,7 @@ mod tests {
         let mut original = MessageBuilder::new(&Model::unknown(), 7);
         let copy = LiveMessage::copy_of(original.read(Clone::clone));
         let usage = Usage::default();
-        let mut follow = |original: &mut MessageBuilder| {
+        let follow = |original: &mut MessageBuilder| {
             for event in original.take_events() {
                 let json = serde_json::to_string(&event).unwrap();
                 copy.apply(&serde_json::from_str(&json).unwrap(), &usage);

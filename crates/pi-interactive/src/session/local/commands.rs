@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{AgentSession, SessionRuntime};
+use pi_host::{AgentSession, Handover, SessionRuntime};
 
 use super::{conversation, files, models, pages};
 use crate::session::command::SessionCommand;
@@ -74,7 +74,7 @@ pub(super) fn submit(
             pages::write_debug_record(runtime, session, screen).boxed()
         }
         SessionCommand::Pause => async move {
-            let was_running = session.pause().await;
+            let was_running = Handover::of(&session).pause().await;
             SessionOutcome::Paused { was_running }
         }
         .boxed(),

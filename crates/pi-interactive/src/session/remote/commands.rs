@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{CycleDirection, RemoteError, RemoteSession};
+use pi_host::{CycleDirection, NavigateOutcome, RemoteError, RemoteSession};
 use pi_protocol::{Command, Delivery, ThinkingLevel};
 use serde_json::Value;
 
@@ -149,10 +149,23 @@ pub(super) fn submit(
             request,
             result: Err(OWNER_ONLY.to_owned()),
         }),
-        SessionCommand::Navigate { target, .. } => ready(SessionOutcome::Navigated {
-            target,
-            result: Err(OWNER_ONLY.to_owned()),
-        }),
+        SessionCommand::Navigate { target, options } => async move {
+            let command = Command::NavigateTree {
+                entry_id: target.as_str().to_owned(),
+                summarize: options.summarize,
+                custom_instructions: options.instructions,
+            };
+            let moved = send(&remote, command).await.map(|moved| NavigateOutcome {
+                cancelled: moved["cancelled"] == true,
+                editor_text: moved["text"].as_str().map(str::to_owned),
+                ..NavigateOutcome::default()
+            });
+            SessionOutcome::Navigated {
+                target,
+                result: moved,
+            }
+        }
+        .boxed(),
         SessionCommand::SaveTrust(_) => ready(SessionOutcome::TrustSaved(refused())),
         SessionCommand::SignIn { provider, .. } => ready(SessionOutcome::SignedIn {
             provider,
