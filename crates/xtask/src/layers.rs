@@ -174,6 +174,8 @@ const LAYERS: [(&str, &[&str]); 35] = [
             "pi-rpc",
             "pi-acp",
             "pi-serve",
+            // The page that pi-serve serves.
+            "pi-web",
             "pi-host",
             // The other commands that the program is.
             "pi-search-commands",

@@ -27,7 +27,7 @@ const fn topic(
 
 /// Every page, in the order of the manual.
 #[rustfmt::skip]
-pub(super) static TOPICS: [Topic; 30] = [
+pub(super) static TOPICS: [Topic; 31] = [
     topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
     topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
     topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
@@ -50,6 +50,7 @@ pub(super) static TOPICS: [Topic; 30] = [
     topic("editors", "Use pi in Zed, JetBrains, Neovim, Emacs, VS Code", &["acp", "zed", "jetbrains", "neovim", "emacs", "vscode", "acpx"]),
     topic("rpc", "Control pi from bots and programs", &["protocol", "editor", "client"]),
     topic("server", "Serve sessions over HTTP to browsers and programs", &["serve", "http", "web", "browser", "phone", "websocket", "sse", "api"]),
+    topic("web", "Your sessions in a browser or on a phone", &["browser", "phone", "page", "ui"]),
     topic("json", "Events as lines of JSON", &["events", "jsonl", "stream"]),
     topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
     topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),
