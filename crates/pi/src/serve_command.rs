@@ -255,7 +255,14 @@ async fn serve_editor(
 
 /// Returns the files of the page.
 fn assets() -> Vec<Asset> {
-    Vec::new()
+    let files = pi_web::ASSETS.iter();
+    let files = files.map(|file| Asset {
+        path: file.path,
+        content_type: file.content_type,
+        gzip: file.gzip,
+        etag: file.etag,
+    });
+    files.collect()
 }
 
 /// Rejects what clients choose.

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 35] = [
+const LAYERS: [(&str, &[&str]); 36] = [
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Data only: the files of pages.
@@ -174,6 +174,8 @@ const LAYERS: [(&str, &[&str]); 35] = [
             "pi-rpc",
             "pi-acp",
             "pi-serve",
+            // The page that pi-serve serves.
+            "pi-web",
             "pi-host",
             // The other commands that the program is.
             "pi-search-commands",

@@ -46,19 +46,31 @@ const tree = new TreePanel(byId("tree-panel"), {
   forked: (text, from) => takeText(text, from),
   moved: (text) => {
     if (text !== undefined) composer.setText(text);
-    stream?.restart();
+    loadEntries();
   },
   closed: () => byId("open-tree").setAttribute("aria-expanded", "false"),
 });
 
 // Sessions
 
+const eventsPath = (id) => `/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}`;
+
 /** Opens a session: the stream starts with a snapshot. */
 function openSession(id) {
   if (session?.id === id) return;
   stream?.close();
-  const opened = new LiveSession(id);
-  session = opened;
+  showSession(id);
+  const opened = new EventStream(eventsPath(id), {
+    event: (name, data) => { if (stream === opened) receive(name, data); },
+    online: (isOnline) => { if (stream === opened) setOnline(isOnline); },
+    isNeeded: () => session === undefined || session.isRunning || session.requests.size > 0 || hasNotifications(),
+  }, ["snapshot", "closed"]);
+  stream = opened;
+}
+
+/** Shows a session before its snapshot arrives. */
+function showSession(id) {
+  session = new LiveSession(id);
   history.replaceState(null, "", `#s=${encodeURIComponent(id)}`);
   localStorage.setItem("pi-last", id);
   document.body.classList.remove("sidebar-open");
@@ -68,36 +80,36 @@ function openSession(id) {
     byId(part).replaceChildren();
     byId(part).hidden = true;
   }
-  transcript.show(opened);
+  transcript.show(session);
   composer.open(id);
-  requests.show(opened);
+  requests.show(session);
   showStatus();
   sessions.mark();
-  stream = new EventStream(`/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}`, {
-    event: (name, data) => { if (session === opened) receive(opened, name, data); },
-    online: (isOnline) => { if (session === opened) setOnline(isOnline); },
-    isNeeded: () => opened.isRunning || opened.requests.size > 0 || hasNotifications(),
-  }, ["snapshot", "closed"]);
 }
 
-function receive(opened, name, data) {
+function receive(name, data) {
+  if (session === undefined) return;
   if (name === "closed") {
-    showClosed(opened.id);
+    showClosed(session.id);
     return;
   }
   if (name === "snapshot") {
-    opened.reset(readSnapshot(data));
-    transcript.show(opened);
+    if (asText(data.session) !== session.id) followReplacement(asText(data.session));
+    session.reset(readSnapshot(data));
+    transcript.show(session);
     if (data.entries === undefined) loadEntries();
     else if (tree.isOpen) loadBranches();
     showAll();
     loadFacts();
     return;
   }
+  const opened = session;
   const changed = opened.apply(data);
   transcript.schedule(...changed);
   if (changed.includes("entries")) loadEntries();
   if (changed.includes("facts") || changed.includes("settled")) loadFacts();
+  if (changed.includes("lost")) stream?.restart();
+  if (changed.includes("tree")) tree.show(opened);
   if (changed.includes("status")) showStatus();
   if (changed.includes("status") || changed.includes("queue") || changed.includes("shell")) composer.update();
   if (changed.includes("requests")) showRequests(data);
@@ -106,7 +118,6 @@ function receive(opened, name, data) {
     alertHidden(sessionTitle(), data.aborted ? "Stopped" : "Done", "✓");
     announce(opened, data.aborted);
   }
-  if (changed.includes("replaced")) followReplacement(asText(data.session));
 }
 
 /** Requests the entries after those that are known. One request at a time; changes meanwhile start another one. */
@@ -122,12 +133,13 @@ async function loadEntries() {
     do {
       opened.isStale = false;
       const since = opened.newestId();
+      const before = opened.leaf;
       const { entries, leafId } = await sendCommand(opened.id, { type: "get_entries", since });
       let hasNew = false;
       for (const entry of entries) hasNew = opened.addEntry(entry) || hasNew;
       opened.setLeaf(leafId);
       if (session !== opened) return;
-      if (hasNew) {
+      if (hasNew || opened.leaf !== before) {
         transcript.render();
         if (transcript.isFollowing) transcript.scrollToEnd();
         tree.show(opened);
@@ -182,10 +194,10 @@ async function loadFacts() {
 /** Text for the composer of the session that a fork creates. @type {string | undefined} */
 let forkedText;
 
-/** A fork, a clone or a new session replaced the one that is open. */
+/** A fork, a clone or a new session replaced the one that is open; the stream continues with the new one. */
 function followReplacement(id) {
-  if (session === undefined || id === "" || id === session.id) return;
-  openSession(id);
+  showSession(id);
+  if (stream !== undefined) stream.path = eventsPath(id);
   if (forkedText !== undefined) composer.setText(forkedText);
   forkedText = undefined;
   sessions.refresh();

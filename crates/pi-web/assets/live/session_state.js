@@ -190,7 +190,8 @@ const EVENTS = {
   },
   message_start: (session, { message }) => {
     if (message?.role !== "assistant") return [];
-    session.growing = { ...message, content: [...(message.content ?? [])] };
+    // The message may contain what the following updates report again.
+    session.growing = { ...message, content: [] };
     return ["growing"];
   },
   message_update: (session, event) => growResponse(session, event),
@@ -232,6 +233,11 @@ const EVENTS = {
     session.applyLabel(event);
     return ["transcript", "entries"];
   },
+  leaf_moved: (session, { leafId }) => {
+    const isKnown = leafId === undefined || leafId === null || session.byId.has(leafId);
+    session.setLeaf(leafId ?? null);
+    return isKnown ? ["transcript", "status", "tree"] : ["lost"];
+  },
   compaction_start: (session) => {
     session.isCompacting = true;
     return ["status"];
@@ -268,7 +274,6 @@ const EVENTS = {
   request_resolved: (session, { request }) => dropRequest(session, request),
   session_warning: () => ["notice"],
   extension_error: () => ["notice"],
-  session_replaced: () => ["replaced"],
 };
 
 const DIALOGS = new Set(["select", "confirm", "input", "editor", "approval"]);

@@ -52,7 +52,7 @@ export class SessionList {
   apply({ type, session, id }) {
     const known = this.sessions.find((candidate) => candidate.id === (session?.id ?? id));
     if (type === "session_closed" && known !== undefined) known.live = undefined;
-    else if (type === "session_changed" && known !== undefined) Object.assign(known, { live: session.live, name: session.name });
+    else if (type === "session_changed" && known !== undefined && (known.name || known.preview)) Object.assign(known, { live: session.live, name: session.name });
     else {
       this.refresh();
       return;

@@ -5,6 +5,7 @@ import { FILTERS, Tree } from "../shared/tree.js";
 import { sendCommand } from "./api.js";
 import { icon } from "./icons.js";
 import { failure, notice } from "./notify.js";
+import { ask } from "./pickers.js";
 
 /** Height of a row on phones, in pixels. */
 const PHONE_ROW_HEIGHT = 44;
@@ -74,16 +75,30 @@ export class TreePanel {
       element("p", { class: "note" }, node.text || node.kind),
       element("div", { class: "buttons" },
         index !== session.leaf && element("button", { type: "button", click: () => this.navigate(node.id) }, node.kind === "user" ? "Edit and resend" : isOnPath ? "Continue from here" : "Switch to this branch"),
-        node.kind === "user" && element("button", { type: "button", click: () => this.fork(node.id) }, icon("fork"), "Fork to new session")));
+        node.kind === "user" && element("button", { type: "button", click: () => this.fork(node.id) }, icon("fork"), "Fork to new session"),
+        element("button", { type: "button", click: () => this.label(node) }, "Label")));
+  }
+
+  async label(node) {
+    const { session } = this;
+    const label = await ask("Label of this entry", { value: asText(node.label), action: "Save" });
+    if (session === undefined || label === undefined) return;
+    try {
+      await sendCommand(session.id, { type: "set_label", entryId: node.id, label: label || undefined });
+      session.applyLabel({ targetId: node.id, label });
+      this.show(session);
+    } catch (error) {
+      failure(error);
+    }
   }
 
   async navigate(id) {
     const { session } = this;
     if (session === undefined) return;
     try {
-      const data = await sendCommand(session.id, { type: "navigate_tree", entryId: id, targetId: id });
+      const data = await sendCommand(session.id, { type: "navigate_tree", entryId: id });
       if (data?.cancelled) return;
-      this.page.moved(asText(data?.text ?? data?.editorText) || undefined);
+      this.page.moved(asText(data?.text) || undefined);
       notice("Moved to the chosen entry");
     } catch (error) {
       failure(error);

@@ -219,10 +219,10 @@ fn questions_models_and_branches() {
 
         browser.click("#open-tree");
         browser.click(".row.user");
-        browser.wait_for("document.querySelectorAll('.tree-actions button').length === 2");
-        browser.evaluate("[...document.querySelectorAll('.tree-actions button')].at(-1).click()");
+        browser.wait_for("document.querySelectorAll('.tree-actions button').length === 3");
+        browser.evaluate("document.querySelectorAll('.tree-actions button')[1].click()");
         assert_eq!(host.received("fork")["entryId"], entry);
-        host.emit(&json!({"type": "session_replaced", "session": "s2", "reason": "fork"}));
+        host.replace("s2");
         browser.wait_for("document.getElementById('prompt').value === 'forked text' && location.hash === '#s=s2'");
         browser.clear_problems();
         assert_eq!(browser.problems(), [] as [String; 0]);

@@ -124,6 +124,14 @@ impl ScriptedHost {
         self.site.changed.notify_all();
     }
 
+    /// Replaces the session: an event, then the snapshot of the new one.
+    pub(crate) fn replace(&self, session: &str) {
+        self.emit(&json!({"type": "session_replaced", "session": session, "reason": "fork"}));
+        let mut snapshot = self.site.lock().snapshot();
+        snapshot["session"] = json!(session);
+        self.emit(&snapshot);
+    }
+
     /// Closes all event streams.
     pub(crate) fn disconnect(&self) {
         self.site.lock().generation += 1;
@@ -345,6 +353,9 @@ impl Site {
             if has_events {
                 for line in lines {
                     next += 1;
+                    if line.contains("\"type\":\"snapshot\"") {
+                        stream.write_all(b"event: snapshot\n").ok()?;
+                    }
                     stream
                         .write_all(format!("id: 1-{next}\ndata: {line}\n\n").as_bytes())
                         .ok()?;

@@ -51,6 +51,7 @@ pub(super) static TOPICS: [Topic; 31] = [
     topic("editors", "Use pi in Zed, JetBrains, Neovim, Emacs, VS Code", &["acp", "zed", "jetbrains", "neovim", "emacs", "vscode", "acpx"]),
     topic("rpc", "Control pi from bots and programs", &["protocol", "editor", "client"]),
     topic("server", "Serve sessions over HTTP to browsers and programs", &["serve", "http", "web", "browser", "phone", "websocket", "sse", "api"]),
+    topic("web", "Your sessions in a browser or on a phone", &["browser", "phone", "page", "ui"]),
     topic("json", "Events as lines of JSON", &["events", "jsonl", "stream"]),
     topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
     topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),

@@ -60,3 +60,5 @@ mod signals;
 mod terminal;
 mod unresponsive_hooks;
 mod unusual_environment;
+#[cfg(unix)]
+mod web_ui;
