@@ -52,8 +52,8 @@ impl std::str::FromStr for Cursor {
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
         let (epoch, seq) = text.split_once('-').ok_or(InvalidCursor)?;
         Ok(Self {
-            epoch: epoch.parse().map_err(|_| InvalidCursor)?,
-            seq: seq.parse().map_err(|_| InvalidCursor)?,
+            epoch: epoch.parse().map_err(|_invalid| InvalidCursor)?,
+            seq: seq.parse().map_err(|_invalid| InvalidCursor)?,
         })
     }
 }
