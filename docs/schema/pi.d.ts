@@ -256,6 +256,29 @@ export type BranchSummaryMessage = {
   [key: string]: unknown;
 };
 
+/** What a client can do, and where it continues. Every field is optional. */
+export type ClientHello = {
+  /** The version of the protocol, 1. */
+  protocol?: number | null;
+  /** The version of the client, for logs. */
+  version?: string | null;
+  right?: ClientRight | null;
+  /**
+   * The cursor of the last event that the client has seen. Without it, or if the events after it are gone, a snapshot
+   * is sent first.
+   */
+  since?: string | null;
+  /** The last entry that the client has. A snapshot then has the entries after it. */
+  entry?: string | null;
+  /** The size of the client's screen, if it shows components of extensions. */
+  screen?: ScreenSize | null;
+  /** Whether its user answers questions of MCP servers, which arrive as dialogs. */
+  elicitation?: boolean;
+};
+
+/** What a client may do. */
+export type ClientRight = "view" | "control";
+
 /** A request of a client to change or read a session. */
 export type Command = {
   type: "prompt";
@@ -356,16 +379,38 @@ export type Command = {
   name: string;
 } | {
   type: "get_commands";
-} | {
+} | ClientHello & {
   type: "hello";
-  /** Whether its user answers questions of MCP servers, which arrive as dialogs. */
-  elicitation?: boolean;
 } | {
   type: "get_mcp_servers";
 } | {
   type: "mcp_action";
   server: string;
   action: McpAction;
+} | {
+  type: "list_sessions";
+  all?: boolean;
+} | {
+  type: "navigate_tree";
+  entryId: string;
+  /** Whether to summarize the branch that is left. */
+  summarize?: boolean;
+  /** Additional instructions for the summary. */
+  customInstructions?: string | null;
+} | {
+  type: "set_label";
+  entryId: string;
+  label?: string | null;
+} | {
+  type: "get_tools";
+} | {
+  type: "set_active_tools";
+  tools: Array<string>;
+} | {
+  type: "get_requests";
+} | {
+  type: "complete";
+  text: string;
 };
 
 /** A summary that replaces everything before [`CompactionEntry::first_kept_entry_id`]. */
@@ -856,6 +901,12 @@ export type Request = ({
 /** Identifies a request within its session. */
 export type RequestId = string;
 
+/** The size of a screen in cells. */
+export type ScreenSize = {
+  cols: number;
+  rows: number;
+};
+
 /** What a session is doing. */
 export type SessionActivity = {
   kind: ActivityKind;
@@ -944,6 +995,10 @@ export type SessionEvent = {
   targetId: EntryId;
   /** The label; `None` if it was removed. */
   label?: string | null;
+} | {
+  type: "leaf_moved";
+  /** Absent before the first entry. */
+  leafId?: EntryId | null;
 } | {
   type: "active_tools_changed";
   tools: Array<string>;

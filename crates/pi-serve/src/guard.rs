@@ -138,7 +138,7 @@ fn single<'headers>(
     first
         .map(HeaderValue::to_str)
         .transpose()
-        .map_err(|_| Problem::bad_request(format!("{name} is not valid text")))
+        .map_err(|_invalid| Problem::bad_request(format!("{name} is not valid text")))
 }
 
 /// Returns the credentials that a request presents: the token, and the cookie with this name.

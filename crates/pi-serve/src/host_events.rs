@@ -45,13 +45,13 @@ async fn send_changes(state: Arc<ServerState>, output: mpsc::Sender<Bytes>) {
             return;
         }
         known = Some(current);
-        let changed = async {
+        let waiting = async {
             tokio::select! {
-                changed = changes.changed() => changed.unwrap_or_default(),
+                outcome = changes.changed() => outcome.unwrap_or_default(),
                 () = any_event(observers) => {}
             }
         };
-        if tokio::time::timeout(KEEP_ALIVE, changed).await.is_err()
+        if tokio::time::timeout(KEEP_ALIVE, waiting).await.is_err()
             && output.send(Bytes::from_static(b": \n\n")).await.is_err()
         {
             return;

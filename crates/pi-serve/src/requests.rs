@@ -26,9 +26,9 @@ pub(crate) async fn sign_in(
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
     let body = read_object(request.into_body()).await?;
-    let code = match (text_field(&body, "code")?, text_field(&body, "token")?) {
-        (Some(code), None) | (None, Some(code)) => code,
-        _ => return Err(Problem::bad_request("send either code or token")),
+    let sent = (text_field(&body, "code")?, text_field(&body, "token")?);
+    let ((Some(code), None) | (None, Some(code))) = sent else {
+        return Err(Problem::bad_request("send either code or token"));
     };
     let name = text_field(&body, "name")?.unwrap_or_default();
     let name = name.chars().filter(|c| !c.is_control()).take(MAX_NAME);
@@ -69,12 +69,13 @@ pub(crate) fn sign_out(state: &Arc<ServerState>, caller: &Caller) -> Result<Repl
 
 pub(crate) fn list_devices(state: &Arc<ServerState>, caller: &Caller) -> Result<Reply, Problem> {
     let devices = state.credentials.devices().into_iter().map(|device| {
+        let is_current = matches!(caller, Caller::Device(id) if *id == device.id);
         json!({
             "id": device.id,
             "name": device.name,
             "created": device.created,
             "lastUsed": device.last_used,
-            "current": *caller == Caller::Device(device.id.clone()),
+            "current": is_current,
         })
     });
     let devices: Vec<_> = devices.collect();

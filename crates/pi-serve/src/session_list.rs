@@ -72,7 +72,7 @@ impl ListedSession {
         let opened = i64::try_from(session.observe(None).cursor().epoch).unwrap_or_default();
         Self {
             id: session.session_id(),
-            name: outline.name.clone(),
+            name: outline.name,
             preview: None,
             cwd: session.cwd().to_string_lossy().into_owned(),
             created: None,

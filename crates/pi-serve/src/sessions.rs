@@ -108,7 +108,7 @@ pub(crate) async fn send_command(
     let body = read_body(request.into_body()).await?;
     let line = std::str::from_utf8(&body)
         .map(ClientLine::parse)
-        .map_err(|_| Problem::bad_request("the body must be UTF-8"))?;
+        .map_err(|_invalid| Problem::bad_request("the body must be UTF-8"))?;
     let handle = attach(state, id).await?;
     let (response, run) = Box::pin(execute_line(&handle, ClientRight::Control, line)).await;
     drop(run);
@@ -142,7 +142,7 @@ pub(crate) fn number(uri: &Uri, name: &str, default: usize) -> Result<usize, Pro
         return Ok(default);
     };
     text.parse()
-        .map_err(|_| Problem::bad_request(format!("{name} must be a number")))
+        .map_err(|_invalid| Problem::bad_request(format!("{name} must be a number")))
 }
 
 pub(crate) async fn list_requests(state: &Arc<ServerState>, id: &str) -> Result<Reply, Problem> {

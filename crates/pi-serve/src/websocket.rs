@@ -1,4 +1,4 @@
-//! WebSockets that carry lines: those of a session, and those of editors.
+//! Sockets of the web that carry lines: those of a session, and those of editors.
 
 use std::sync::Arc;
 

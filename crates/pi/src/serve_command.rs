@@ -1,6 +1,7 @@
 //! `pi serve`: serves sessions over HTTP to browsers, scripts and other programs.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -141,8 +142,8 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
         text = format!("Listening on {}\n", socket.display());
     }
     if let Some(address) = server.address() {
-        text.push_str(&format!("Listening on http://{address}\n"));
-        let offer = server.pair().map_err(random_failure)?;
+        writeln!(text, "Listening on http://{address}").unwrap_or_default();
+        let offer = server.pair().map_err(|error| random_failure(&error))?;
         text.push_str(&offer_text(&offer));
         if let Some(url) = offer.url.filter(|_| open) {
             pi_mcp::open_url(&url);
@@ -163,7 +164,7 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
     Ok(signal.exit())
 }
 
-fn random_failure(error: std::io::Error) -> Failure {
+fn random_failure(error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot create a code: {error}"))
 }
 

@@ -82,9 +82,10 @@ async fn list_sessions(
     all: bool,
 ) -> CommandResult {
     let catalog = SessionCatalog::new(&runtime.workspace(), session);
-    let scope = match all {
-        true => SessionScope::All,
-        false => SessionScope::Project,
+    let scope = if all {
+        SessionScope::All
+    } else {
+        SessionScope::Project
     };
     let listing = tokio::task::spawn_blocking(move || catalog.list_titles(scope));
     let listed = listing.await.unwrap_or_default();

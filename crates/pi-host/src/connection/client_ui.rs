@@ -75,14 +75,13 @@ impl ClientUi {
             Some((key, true)) if shown.lasting.len() < MAX_SHOWN => {
                 shown.lasting.insert(key, line.clone());
             }
-            Some((_, true)) => {}
             Some((key, false)) => {
                 shown.lasting.remove(&key);
             }
             None if self.0.notices.receiver_count() == 0 && shown.early.len() < MAX_EARLY => {
                 shown.early.push(line.clone());
             }
-            None => {}
+            Some((_, true)) | None => {}
         }
         // Without a client it is kept above, or it has no effect.
         self.0.notices.send(line).ok();

@@ -4,7 +4,7 @@
 //! and continues from there. It follows the session when another one replaces it.
 
 use pi_core::{Observed, Observer};
-use pi_protocol::{AgentEvent, Cursor, Request, RequestKind, SessionEvent, UpdateFormat};
+use pi_protocol::{AgentEvent, Cursor, EntryId, Request, RequestKind, SessionEvent, UpdateFormat};
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 
@@ -169,7 +169,7 @@ impl SessionFeed {
             _ if self.options.compatible => self.lines.compatible(event),
             SessionEvent::Agent(AgentEvent::MessageEnd { message }) => {
                 let entry = self.session.history().entry_of(message);
-                let entry = entry.as_ref().map(|entry| entry.as_str());
+                let entry = entry.as_ref().map(EntryId::as_str);
                 pi_protocol::json::to_string(&StoredMessage {
                     event,
                     entry_id: entry,

@@ -11,9 +11,9 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
     headers
 }
 
-fn status(method: Method, pairs: &[(&str, &str)], peer: Peer) -> u16 {
+fn status(method: &Method, pairs: &[(&str, &str)], peer: Peer) -> u16 {
     let names = HostNames::new(Some(4141), &["box.example".to_owned()]);
-    match check_headers(&method, &headers(pairs), peer, &names) {
+    match check_headers(method, &headers(pairs), peer, &names) {
         Ok(()) => 200,
         Err(problem) => problem.status.as_u16(),
     }
@@ -37,14 +37,14 @@ fn only_known_names_are_served() {
         ("[::1]", 421),
         ("", 421),
     ] {
-        let code = status(Method::GET, &[("host", host)], Peer::Tcp);
+        let code = status(&Method::GET, &[("host", host)], Peer::Tcp);
         assert_eq!(code, expected, "{host}");
     }
-    assert_eq!(status(Method::GET, &[], Peer::Tcp), 421);
+    assert_eq!(status(&Method::GET, &[], Peer::Tcp), 421);
     let twice = [("host", "localhost:4141"), ("host", "evil.example")];
-    assert_eq!(status(Method::GET, &twice, Peer::Tcp), 400);
+    assert_eq!(status(&Method::GET, &twice, Peer::Tcp), 400);
     // A program on the Unix socket has no name for it.
-    assert_eq!(status(Method::GET, &[], Peer::SameUser), 200);
+    assert_eq!(status(&Method::GET, &[], Peer::SameUser), 200);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn requests_of_other_sites_are_refused() {
         ("sec-fetch-site", "same-site", 403),
         ("sec-fetch-site", "cross-site", 403),
     ] {
-        let code = status(Method::GET, &[host, (header, value)], Peer::Tcp);
+        let code = status(&Method::GET, &[host, (header, value)], Peer::Tcp);
         assert_eq!(code, expected, "{header}: {value}");
     }
 }
@@ -74,7 +74,7 @@ fn changes_need_what_a_form_cannot_send() {
     let json = ("content-type", "application/json; charset=utf-8");
     let mark = ("x-pi", "1");
     for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
-        let code = |pairs: &[(&str, &str)]| status(method.clone(), pairs, Peer::Tcp);
+        let code = |pairs: &[(&str, &str)]| status(&method, pairs, Peer::Tcp);
         assert_eq!(code(&[host, json, mark]), 200);
         assert_eq!(code(&[host, json]), 403);
         assert_eq!(code(&[host, mark]), 415);

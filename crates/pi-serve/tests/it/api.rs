@@ -190,8 +190,8 @@ async fn a_browser_signs_in_once_and_is_signed_out() {
         )
         .await;
     let text = String::from_utf8(bytes).unwrap();
-    let start = text.find("set-cookie: ").unwrap() + "set-cookie: ".len();
-    let cookie = text[start..].split(';').next().unwrap();
+    let (_, cookie) = text.split_once("set-cookie: ").unwrap();
+    let (cookie, _) = cookie.split_once(';').unwrap();
     let with_cookie = [("Cookie", cookie)];
     let devices = server.send("GET", "/v1/devices", &with_cookie, "").await;
     assert_eq!(devices.status, 200);

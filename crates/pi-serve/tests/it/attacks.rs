@@ -5,7 +5,7 @@ use std::time::Duration;
 use pi_providers::FauxProvider;
 use pi_serve::{ListenError, Server};
 use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -271,5 +271,5 @@ async fn a_cookie_of_another_port_is_no_credential() {
         .send("GET", "/v1/health", &[("Cookie", &cookie)], "")
         .await;
     assert_eq!(answered.status, 401);
-    assert!(first.get("/v1/health").await.json()["sessions"] == Value::from(0));
+    assert_eq!(first.get("/v1/health").await.json()["sessions"], 0);
 }

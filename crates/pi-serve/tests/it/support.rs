@@ -1,5 +1,6 @@
 //! A server with a scripted model, and a client that sends any bytes.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,12 +125,12 @@ impl TestServer {
         let has_host = headers.iter().any(|(name, _)| *name == "Host");
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !has_host {
-            text.push_str(&format!("Host: {host}\r\n"));
+            write!(text, "Host: {host}\r\n").unwrap();
         }
         for (name, value) in headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            write!(text, "{name}: {value}\r\n").unwrap();
         }
-        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        write!(text, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
         Answered::parse(&self.raw(text.as_bytes()).await)
     }
 
