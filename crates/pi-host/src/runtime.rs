@@ -170,11 +170,6 @@ impl SessionRuntime {
         self.current().session.clone()
     }
 
-    /// Returns whether the runtime was shut down.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.0.ended.is_cancelled()
-    }
-
     /// Returns a token that is canceled when the runtime is shut down.
     pub(crate) fn ended(&self) -> CancellationToken {
         self.0.ended.clone()

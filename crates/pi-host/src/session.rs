@@ -82,6 +82,7 @@ pub use queue::SessionQueue;
 pub use requests::PendingRequests;
 pub use retry::Retries;
 pub(crate) use sampling::sample_for_server;
+pub(crate) use snapshot::snapshot_with_message;
 pub use status::{SessionStatus, ToolInfo};
 pub use tools_and_prompt::ToolsAndPrompt;
 pub use turn_end_hooks::BoundaryView;

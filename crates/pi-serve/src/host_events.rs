@@ -16,7 +16,7 @@ use crate::server::ServerState;
 use crate::session_list::ListedSession;
 
 /// How long changes are collected before they are sent.
-const COLLECT: Duration = Duration::from_millis(50);
+const COLLECT: Duration = Duration::from_millis(200);
 
 /// How often an idle stream sends a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -99,7 +99,7 @@ pub(crate) fn pair(state: &Arc<ServerState>, caller: &Caller) -> Result<Reply, P
     let offer = state.pair().map_err(|error| Problem::internal(&error))?;
     json(
         StatusCode::OK,
-        &json!({"code": offer.code, "url": offer.url}),
+        &json!({"code": offer.code, "url": offer.url, "remoteUrl": offer.remote_url}),
     )
 }
 

@@ -99,6 +99,8 @@ pub struct PairingOffer {
     pub code: String,
     /// The address to open in the browser; absent without `--web`.
     pub url: Option<String>,
+    /// The address through the reverse proxy, if one is configured.
+    pub remote_url: Option<String>,
 }
 
 impl Server {
@@ -356,11 +358,17 @@ impl ServerState {
 
     pub(crate) fn pair(&self) -> io::Result<PairingOffer> {
         let code = self.credentials.new_code()?;
-        let url = self.address.map(|address| {
-            // After `#`, so that it reaches no log and no other server.
-            format!("http://{address}/#code={code}")
-        });
-        Ok(PairingOffer { code, url })
+        // After `#`, so that the code reaches no log and no other server.
+        let url = self
+            .address
+            .map(|address| format!("http://{address}/#code={code}"));
+        let names = self.options.listen.host_names.first();
+        let remote_url = names.map(|name| format!("https://{name}/#code={code}"));
+        Ok(PairingOffer {
+            code,
+            url,
+            remote_url,
+        })
     }
 }
 

@@ -150,9 +150,10 @@ async fn forward(socket: WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>, pip
         }
         sink.close().await.unwrap_or_default();
     };
-    // What the client has sent is answered, even if it closes its side.
+    let mut sending = std::pin::pin!(sending);
     tokio::select! {
-        ((), ()) = async { tokio::join!(receiving, async {}) } => {}
-        () = sending => {}
+        // What the client has sent is answered, even if it closes its side.
+        () = receiving => sending.await,
+        () = &mut sending => {}
     }
 }

@@ -65,7 +65,12 @@ fn check(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn options(args: Args, env: Env, stop: CancellationToken) -> Result<AcpOptions, Failure> {
+/// Returns the options of a client; also for those of `pi serve`.
+pub(crate) fn options(
+    args: Args,
+    env: Env,
+    stop: CancellationToken,
+) -> Result<AcpOptions, Failure> {
     let cwd = working_directory()?;
     let trust = AcpTrustPrompt::default();
     let session_dir = args.session.directory.clone();

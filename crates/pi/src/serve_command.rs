@@ -5,15 +5,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use pi_acp::AcpOptions;
 use pi_config::AgentDir;
 use pi_env::{Env, VERSION};
 use pi_host::{Host, SessionOptions, settings_before_trust};
-use pi_serve::{Asset, ListenOptions, PairingOffer, ServeOptions, Server};
+use pi_serve::{
+    Asset, BoxedReader, BoxedWriter, ListenOptions, PairingOffer, ServeOptions, Server,
+};
 use pi_tui::{
     CombinedCompletionProvider, CompletionRequest, CompletionTrigger, request_suggestions,
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::acp_mode;
 use crate::args::Args;
 use crate::output::{Exit, Failure, print};
 use crate::report_problems;
@@ -164,13 +169,18 @@ fn random_failure(error: std::io::Error) -> Failure {
 
 /// Returns the text that shows how to sign in.
 fn offer_text(offer: &PairingOffer) -> String {
-    match &offer.url {
-        Some(url) => format!("Sign in within 10 minutes, once: {url}\n"),
-        None => format!(
-            "Sign in within 10 minutes, once, with the code {}\n",
-            offer.code
-        ),
+    let urls: Vec<&String> = offer.url.iter().chain(&offer.remote_url).collect();
+    if urls.is_empty() {
+        let code = &offer.code;
+        return format!("Sign in within 10 minutes, once, with the code {code}\n");
     }
+    let mut text = "Sign in within 10 minutes, once:\n".to_owned();
+    for url in urls {
+        text.push_str("  ");
+        text.push_str(url);
+        text.push('\n');
+    }
+    text
 }
 
 fn options(
@@ -201,6 +211,11 @@ fn options(
         allow_remote: words.allow_remote,
     };
     let flags = extension_flags(&args);
+    let (acp_args, acp_env, acp_stop) = (args.clone(), env.clone(), stop.clone());
+    let acp = move |reader, writer| -> BoxFuture<'static, ()> {
+        let options = acp_mode::options(acp_args.clone(), acp_env.clone(), acp_stop.child_token());
+        Box::pin(serve_editor(options, reader, writer))
+    };
     let session_env = env.clone();
     let sessions = move |cwd: &Path| -> Result<SessionOptions, String> {
         let options = split_options(args.clone(), cwd, &session_env);
@@ -217,11 +232,25 @@ fn options(
         credentials: agent_dir.join("serve.json"),
         assets: assets(),
         files: Box::new(|cwd, query| Box::pin(find_files(cwd, query))),
-        acp: None,
+        acp: Some(Box::new(acp)),
         version: VERSION.to_owned(),
         idle_limit: settings.serve_idle_limit(),
         stop,
     })
+}
+
+/// Serves an editor that connects to `/acp`.
+async fn serve_editor(
+    options: Result<AcpOptions, Failure>,
+    reader: BoxedReader,
+    writer: BoxedWriter,
+) {
+    match options {
+        Ok(options) => {
+            Box::pin(pi_acp::serve(options, reader, writer)).await;
+        }
+        Err(failure) => tracing::warn!(cause = failure.cause, "cannot serve an editor"),
+    }
 }
 
 /// Returns the files of the page.
@@ -300,6 +329,7 @@ async fn pair(socket: &Path) -> Result<(), Failure> {
     print(&offer_text(&PairingOffer {
         code,
         url: text("url"),
+        remote_url: text("remoteUrl"),
     }));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Extension UI of a session without a front end of its own: clients come and go, and each sees notices and dialogs.
+//! Extension UI of a session without a dedicated front end: clients come and go, and each sees notices and dialogs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,7 @@ use pi_protocol::{AgentMessage, Cursor, Snapshot};
 use serde::Serialize;
 
 use crate::commands::session_json::{self, EntryRange};
-use crate::session::AgentSession;
+use crate::session::{AgentSession, snapshot_with_message};
 
 /// The state, without the entries.
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ pub(super) fn snapshot_line(
     session: &AgentSession,
     entries: Option<&EntryRange>,
 ) -> (Cursor, String) {
-    let (snapshot, growing) = session.snapshot_with_message();
+    let (snapshot, growing) = snapshot_with_message(session);
     let head = SnapshotHead {
         r#type: "snapshot",
         cursor: snapshot.cursor.to_string(),

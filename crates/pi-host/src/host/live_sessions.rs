@@ -98,7 +98,7 @@ impl LiveSessions {
         let handle = session.attach();
         let mut kept = lock(&self.kept);
         // A client may have shut its session down.
-        kept.retain(|session| !session.runtime.has_ended());
+        kept.retain(|session| !session.runtime.ended().is_cancelled());
         kept.push(session);
         drop(kept);
         self.notify();
@@ -108,14 +108,16 @@ impl LiveSessions {
     pub(super) fn attach(&self, id: &str) -> Option<SessionHandle> {
         let mut kept = lock(&self.kept);
         // A client may have shut its session down.
-        kept.retain(|session| !session.runtime.has_ended());
+        kept.retain(|session| !session.runtime.ended().is_cancelled());
         let session = kept.iter_mut().find(|session| has_id(session, id))?;
         Some(session.attach())
     }
 
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
         let kept = lock(&self.kept);
-        let live = kept.iter().filter(|session| !session.runtime.has_ended());
+        let live = kept
+            .iter()
+            .filter(|session| !session.runtime.ended().is_cancelled());
         live.map(|session| session.runtime.session()).collect()
     }
 

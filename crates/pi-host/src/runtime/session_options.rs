@@ -83,8 +83,8 @@ impl SessionOptions {
         }
     }
 
-    /// Shows notices and dialogs of extensions to the clients of the session, for a session without a front end of its
-    /// own.
+    /// Shows notices and dialogs of extensions to the clients of the session, for a session without a dedicated front
+    /// end.
     #[must_use]
     pub fn with_client_ui(mut self, ui: ClientUi) -> Self {
         self.extensions.ui = Arc::new(ui.clone());

@@ -227,11 +227,6 @@ impl AgentSession {
         self.0.publisher.log.observe(from)
     }
 
-    /// Returns the position of the last event, and the response that is being streamed there.
-    pub(super) fn position(&self) -> (Cursor, Option<GrowingMessage>) {
-        self.0.publisher.log.position()
-    }
-
     pub fn subscribe(&self, listener: Arc<dyn SessionListener>) -> SessionSubscription {
         SessionSubscription {
             id: self.0.publisher.add(listener),
@@ -241,6 +236,11 @@ impl AgentSession {
 }
 
 impl SessionCore {
+    /// Returns the position of the last event, and the response that is being streamed there.
+    pub(super) fn position(&self) -> (Cursor, Option<GrowingMessage>) {
+        self.publisher.log.position()
+    }
+
     /// Returns whether this task runs a listener of this session, or a request that one has made.
     pub(super) fn is_publishing(&self) -> bool {
         self.publisher.is_publishing()

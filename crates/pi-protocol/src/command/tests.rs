@@ -46,7 +46,18 @@ fn every_command_round_trips_byte_for_byte() {
         r#"{"type":"hello","elicitation":true}"#,
         r#"{"type":"hello"}"#,
         r#"{"type":"get_mcp_servers"}"#,
+        r#"{"type":"hello","protocol":1,"version":"v","right":"view","since":"1-2","entry":"e","screen":{"cols":80,"rows":24}}"#,
         r#"{"type":"mcp_action","server":"s","action":"connect"}"#,
+        r#"{"type":"list_sessions","all":true}"#,
+        r#"{"type":"list_sessions"}"#,
+        r#"{"type":"navigate_tree","entryId":"e","summarize":true,"customInstructions":"short"}"#,
+        r#"{"type":"navigate_tree","entryId":"e"}"#,
+        r#"{"type":"set_label","entryId":"e","label":"l"}"#,
+        r#"{"type":"set_label","entryId":"e"}"#,
+        r#"{"type":"get_tools"}"#,
+        r#"{"type":"set_active_tools","tools":["read"]}"#,
+        r#"{"type":"get_requests"}"#,
+        r#"{"type":"complete","text":"/c"}"#,
     ] {
         let command: Command = serde_json::from_str(line).unwrap();
         assert_eq!(crate::json::to_string(&command).unwrap(), line);

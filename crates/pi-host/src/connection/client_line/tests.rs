@@ -57,6 +57,13 @@ fn every_command_is_parsed_by_its_type() {
         json!({"type": "hello", "elicitation": true}),
         json!({"type": "get_mcp_servers"}),
         json!({"type": "mcp_action", "server": "s", "action": "logout"}),
+        json!({"type": "list_sessions", "all": true}),
+        json!({"type": "navigate_tree", "entryId": "e", "summarize": true, "customInstructions": "short"}),
+        json!({"type": "set_label", "entryId": "e", "label": "l"}),
+        json!({"type": "get_tools"}),
+        json!({"type": "set_active_tools", "tools": ["read"]}),
+        json!({"type": "get_requests"}),
+        json!({"type": "complete", "text": "/c"}),
     ];
     let kinds: Vec<_> = samples
         .iter()
