@@ -153,9 +153,10 @@ impl App {
     fn handle_event(&mut self, event: LoopEvent) {
         match event {
             LoopEvent::Terminal(event) => self.on_terminal(event),
-            LoopEvent::Session(PortUpdate::Replaced) => self.on_replaced(),
+            LoopEvent::Session(
+                PortUpdate::Replaced | PortUpdate::Link(LinkStatus::Connected(_)),
+            ) => self.on_replaced(),
             LoopEvent::Session(PortUpdate::Phase(phase)) => self.route(StatusMsg::Phase(phase)),
-            LoopEvent::Session(PortUpdate::Link(LinkStatus::Connected(_))) => self.on_replaced(),
             LoopEvent::Session(PortUpdate::Link(status)) => self.route(SwitchMsg::Link(status)),
             LoopEvent::Session(PortUpdate::Event(event)) => {
                 self.on_session(event);

@@ -178,7 +178,6 @@ impl SwitchController {
                 AppCommand::send(StatusMsg::NameChanged),
                 AppCommand::status(format!("Session renamed to {name}")),
             ],
-            SwitchMsg::Compacted(Ok(())) | SwitchMsg::ProjectChecked(None) => Vec::new(),
             SwitchMsg::Compacted(Err(CompactFailure::Canceled)) => {
                 vec![AppCommand::status("Compaction canceled")]
             }
@@ -198,14 +197,16 @@ impl SwitchController {
                     _ => Vec::new(),
                 }
             }
-            SwitchMsg::HeldAnswered(_) => Vec::new(),
             SwitchMsg::TakeoverAnswered(QuestionAnswer::Chosen(0)) => {
                 vec![AppCommand::Quit(ExitReason::TakeOver)]
             }
             SwitchMsg::TakeoverAnswered(QuestionAnswer::Chosen(2)) => {
                 vec![AppCommand::Quit(ExitReason::Quit)]
             }
-            SwitchMsg::TakeoverAnswered(_) => Vec::new(),
+            SwitchMsg::HeldAnswered(_)
+            | SwitchMsg::TakeoverAnswered(_)
+            | SwitchMsg::Compacted(Ok(()))
+            | SwitchMsg::ProjectChecked(None) => Vec::new(),
             SwitchMsg::ProjectChecked(Some(changes)) => vec![startup::diagnostic(&changes)],
             // The session that was shown stays.
             SwitchMsg::Replaced {
