@@ -1044,6 +1044,9 @@ export type SessionEvent = {
   type: "session_warning";
   message: string;
 } | {
+  type: "observers_changed";
+  count: number;
+} | {
   type: "session_replaced";
   /** The ID of the new session; the same one if the session was reloaded. */
   session: SessionId;
@@ -1109,6 +1112,8 @@ export type Snapshot = {
   /** Absent if the context window is unknown. */
   contextUsage?: ContextUsage | null;
   autoCompactionEnabled: boolean;
+  /** Number of clients of other processes. */
+  observers?: number;
 };
 
 /** Why an assistant message stopped, as stored in session files and events. */
