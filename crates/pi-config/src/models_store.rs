@@ -35,7 +35,7 @@ impl ModelsStoreFile {
                 return None;
             }
         };
-        read_entry(provider, entry)
+        read_entry(provider, &entry)
     }
 
     pub async fn write<C: Serialize>(&self, provider: &str, catalog: &C) -> Result<(), AuthError> {
@@ -62,7 +62,7 @@ impl ModelsStore for ModelsStoreFile {
         async move {
             let entries = self.0.entries().await.ok()?;
             let read = |(provider, entry): (String, Value)| {
-                let models = read_entry(&provider, entry)?;
+                let models = read_entry(&provider, &entry)?;
                 Some((provider, models))
             };
             Some(entries.into_iter().filter_map(read).collect())
@@ -83,8 +83,8 @@ impl ModelsStore for ModelsStoreFile {
     }
 }
 
-fn read_entry<C: DeserializeOwned>(provider: &str, entry: Value) -> Option<C> {
-    pi_protocol::json::from_value(&entry)
+fn read_entry<C: DeserializeOwned>(provider: &str, entry: &Value) -> Option<C> {
+    pi_protocol::json::from_value(entry)
         .inspect_err(
             |error| tracing::warn!(provider, %error, "ignoring invalid cached model catalog"),
         )

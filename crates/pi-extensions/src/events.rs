@@ -52,11 +52,11 @@ impl EventResult for () {
 }
 
 /// Parses a result with its `Deserialize` implementation.
-fn parse<Data: DeserializeOwned>(value: Value) -> Option<Data> {
+fn parse<Data: DeserializeOwned>(value: &Value) -> Option<Data> {
     if value.is_null() {
         return None;
     }
-    pi_protocol::json::from_value(&value).ok()
+    pi_protocol::json::from_value(value).ok()
 }
 
 /// Declares the names and results of events.

@@ -114,7 +114,7 @@ impl ExtensionHandle {
         data: Value,
     ) -> Result<RenderedToolCall, ExtensionRenderError> {
         let drawn = self.call(UiCall::RenderTool { id, width, data }).await?;
-        let drawn: Option<RenderedToolCallData> = read(drawn)?;
+        let drawn: Option<RenderedToolCallData> = read(&drawn)?;
         let drawn = drawn.ok_or(ExtensionRenderError::Gone)?;
         Ok(RenderedToolCall {
             call: drawn.call.as_deref().map(split_lines),
@@ -130,7 +130,7 @@ impl ExtensionHandle {
         data: Value,
     ) -> Result<Option<Vec<String>>, ExtensionRenderError> {
         let drawn = self.call(UiCall::RenderCustom { id, width, data }).await?;
-        let drawn: Option<RenderedRowData> = read(drawn)?;
+        let drawn: Option<RenderedRowData> = read(&drawn)?;
         Ok(drawn
             .and_then(|drawn| drawn.lines)
             .as_deref()
@@ -144,7 +144,7 @@ impl ExtensionHandle {
         shared: Value,
     ) -> Result<Vec<String>, ExtensionRenderError> {
         let call = UiCall::TransformMarkdown { parts, shared };
-        read(self.call(call).await?)
+        read(&self.call(call).await?)
     }
 
     /// Returns whether any extension transforms Markdown.
@@ -389,8 +389,8 @@ impl ExtensionHandle {
     }
 }
 
-fn read<Data: serde::de::DeserializeOwned>(value: Value) -> Result<Data, ExtensionRenderError> {
-    pi_protocol::json::from_value(&value)
+fn read<Data: serde::de::DeserializeOwned>(value: &Value) -> Result<Data, ExtensionRenderError> {
+    pi_protocol::json::from_value(value)
         .map_err(|error| ExtensionRenderError::Failed(error.to_string()))
 }
 

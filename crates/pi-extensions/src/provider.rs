@@ -126,7 +126,7 @@ async fn stream_response(
                     report_provider_event(&request, data).await;
                     continue;
                 }
-                apply(writer.message(), event);
+                apply(writer.message(), &event);
                 writer.flush().await;
                 if let Err(error) = writer.check_budget() {
                     lock(&shared.bridge.streams.responses).remove(&signal);
@@ -142,7 +142,7 @@ async fn stream_response(
     while let Ok(mut event) = events.try_recv() {
         match provider_event(&mut event) {
             Some(data) => report_provider_event(&request, data).await,
-            None => apply(writer.message(), event),
+            None => apply(writer.message(), &event),
         }
     }
     let last = outcome.map_err(error_message).and_then(|value| {
@@ -259,8 +259,8 @@ async fn report_provider_event(request: &ModelRequest, data: Value) {
 }
 
 /// Applies a stream event to the response; invalid events are ignored.
-fn apply(message: &mut MessageBuilder, event: Value) {
-    match pi_protocol::json::from_value(&event).unwrap_or(StreamEventData::Unknown) {
+fn apply(message: &mut MessageBuilder, event: &Value) {
+    match pi_protocol::json::from_value(event).unwrap_or(StreamEventData::Unknown) {
         StreamEventData::Start => message.start(),
         StreamEventData::TextStart => drop(message.open_text()),
         StreamEventData::TextDelta {

@@ -320,7 +320,7 @@ fn record_choices(
     model: Option<&Model>,
     thinking_level: ThinkingLevel,
 ) -> Result<(), SessionError> {
-    if session.is_read_only() {
+    if session.open_report().read_only {
         return Ok(());
     }
     let is_new = session.current_branch().context_outline()?.messages == 0;

@@ -6,7 +6,6 @@
 mod assistant;
 mod bash_execution;
 pub(crate) mod block;
-mod canvas;
 mod cost;
 mod custom;
 pub(crate) mod diff_view;
@@ -26,13 +25,13 @@ mod user;
 
 pub(crate) use assistant::AssistantMessageBlock;
 pub(crate) use bash_execution::BashExecutionBlock;
-pub(crate) use canvas::{BlockCanvas, clean, clean_line};
 pub(crate) use cost::{CostBlock, CostNotice};
 pub(crate) use custom::CustomBlock;
 pub(crate) use earlier::EarlierBlock;
 pub(crate) use extension_renderer::{CallRenderer, CustomRenderer, StoredEntry, TextTransform};
 pub(crate) use links::LinksBlock;
 pub(crate) use notice::NoticeBlock;
+pub(crate) use pi_views::canvas::{BlockCanvas, clean, clean_line};
 pub(crate) use skill::{SkillBlock, SkillCall};
 pub(crate) use summary::{Summarized, SummaryBlock};
 pub(crate) use tool_call::ToolCallBlock;

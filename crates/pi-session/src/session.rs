@@ -95,6 +95,8 @@ pub struct OpenReport {
     pub migrated_from: Option<u64>,
     /// The file was empty and received a header.
     pub was_empty: bool,
+    /// The session was opened for reading: appends fail.
+    pub read_only: bool,
     /// Another process holds the lock: the session can be read, but appends fail.
     pub locked_elsewhere: bool,
     /// Results of shell commands that a killed process had not stored yet; they are now.
@@ -257,11 +259,6 @@ impl Session {
     /// Returns whether the file exists.
     pub fn is_saved(&self) -> bool {
         matches!(self.location, SessionLocation::File(_))
-    }
-
-    /// Returns whether entries can only be read, because the session was opened so.
-    pub fn is_read_only(&self) -> bool {
-        self.entries.log.access() == AccessMode::Read
     }
 
     pub fn open_report(&self) -> &OpenReport {

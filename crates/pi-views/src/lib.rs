@@ -2,6 +2,7 @@
 //!
 //! A view is created from data, renders lines, and answers with intents. It does no I/O.
 
+pub mod canvas;
 pub mod dialogs;
 pub mod keys;
 #[cfg(any(test, feature = "test-support"))]

@@ -234,6 +234,7 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-stream",
     "pi-auth",
     "pi-http",
+    "pi-fs",
     "pi-env",
     "pi-protocol",
 ];

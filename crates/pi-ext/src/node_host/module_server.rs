@@ -55,7 +55,7 @@ impl ModuleServer {
         }
     }
 
-    pub(super) fn handle(&self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn handle(&self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or("");
         match method {
             "packages" => {
@@ -72,7 +72,7 @@ impl ModuleServer {
             },
             "prepare" => self.prepare(Path::new(text("path"))),
             "resolve" => {
-                let import = ImportRequest::deserialize(&arguments);
+                let import = ImportRequest::deserialize(arguments);
                 self.resolve(&import.map_err(|error| HostError::new(error.to_string()))?)
             }
             _ => Err(HostError::new(format!("unknown loader method `{method}`"))),

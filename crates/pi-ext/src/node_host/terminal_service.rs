@@ -22,7 +22,7 @@ impl TerminalService {
         }
     }
 
-    pub(super) fn handle(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
+    pub(super) fn handle(&mut self, method: &str, arguments: &Value) -> Result<Value, HostError> {
         let Some(toolkit) = &self.toolkit else {
             return Err(HostError::new(NO_TOOLKIT));
         };
@@ -79,6 +79,6 @@ impl TerminalService {
     }
 }
 
-fn parse_arguments<Data: DeserializeOwned>(arguments: Value) -> Result<Data, HostError> {
-    Data::deserialize(&arguments).map_err(|error| HostError::new(error.to_string()))
+fn parse_arguments<Data: DeserializeOwned>(arguments: &Value) -> Result<Data, HostError> {
+    Data::deserialize(arguments).map_err(|error| HostError::new(error.to_string()))
 }

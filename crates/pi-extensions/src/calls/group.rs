@@ -35,7 +35,7 @@ impl Parameters {
         } else {
             self.0.remove(name).unwrap_or_default()
         };
-        parse(call, name, value)
+        parse(call, name, &value)
     }
 
     /// Parses a parameter with a default.
@@ -47,13 +47,13 @@ impl Parameters {
     ) -> Result<Data, HostError> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(default),
-            Some(value) => parse(call, name, value),
+            Some(value) => parse(call, name, &value),
         }
     }
 }
 
-fn parse<Data: DeserializeOwned>(call: &str, name: &str, value: Value) -> Result<Data, HostError> {
-    pi_protocol::json::from_value(&value).map_err(|error| {
+fn parse<Data: DeserializeOwned>(call: &str, name: &str, value: &Value) -> Result<Data, HostError> {
+    pi_protocol::json::from_value(value).map_err(|error| {
         HostError::new(match name {
             REST => format!("{call}: {error}"),
             _ => format!("{call}: {name}: {error}"),

@@ -18,7 +18,7 @@ pub(super) fn lenient<'de, Data: DeserializeOwned, Source: Deserializer<'de>>(
     source: Source,
 ) -> Result<Option<Data>, Source::Error> {
     let value = Value::deserialize(source)?;
-    Ok(parse(value))
+    Ok(parse(&value))
 }
 
 /// Results that are deserialized as a whole.
@@ -27,7 +27,7 @@ macro_rules! deserialized {
         $(
             impl EventResult for $result {
                 fn from_json(value: Value) -> Option<Self> {
-                    parse(value)
+                    parse(&value)
                 }
             }
         )*

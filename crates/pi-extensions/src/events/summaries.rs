@@ -145,12 +145,12 @@ pub struct SummaryData {
 
 impl EventResult for CompactResult {
     fn from_json(value: Value) -> Option<Self> {
-        parse(value)
+        parse(&value)
     }
 }
 
 impl EventResult for TreeResult {
     fn from_json(value: Value) -> Option<Self> {
-        parse(value)
+        parse(&value)
     }
 }

@@ -13,9 +13,9 @@ use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 use super::extension_renderer::TextTransform;
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, is_click, mark_zone, markdown_theme};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerPartKind {

@@ -7,10 +7,10 @@ use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome, Sanitizer};
 use pi_views::keys;
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, clean, is_click, without_tabs};
 use crate::blocks::block::TranscriptBlock;
 use crate::screen::working::{FRAMES, INTERVAL};
 use crate::transcript::BashOutcome;
+use pi_views::canvas::{BlockCanvas, clean, is_click, without_tabs};
 
 /// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 20;

@@ -3,8 +3,8 @@
 use pi_tui::{ColorToken, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::BlockCanvas;
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::BlockCanvas;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CostNotice {

@@ -5,9 +5,9 @@ use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Line, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::BlockCanvas;
 use super::extension_renderer::CustomRenderer;
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::BlockCanvas;
 
 /// An extension's message, drawn by the extension or in the default style.
 #[derive(Debug)]

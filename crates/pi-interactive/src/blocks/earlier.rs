@@ -4,8 +4,8 @@ use pi_tui::{ColorToken, Lines, action};
 use pi_views::text::thousands::group_thousands;
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::BlockCanvas;
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::BlockCanvas;
 
 /// Shows the number of entries that are not loaded.
 #[derive(Debug)]

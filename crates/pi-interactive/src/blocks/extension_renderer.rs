@@ -253,7 +253,7 @@ impl TextTransform {
         if let Some(texts) = texts {
             self.texts = texts
                 .iter()
-                .map(|text| super::canvas::clean(text).into_owned())
+                .map(|text| pi_views::canvas::clean(text).into_owned())
                 .collect();
         }
     }

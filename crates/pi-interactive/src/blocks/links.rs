@@ -4,8 +4,8 @@ use pi_tui::{ColorToken, Lines};
 use pi_views::text::web_address::is_web;
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, clean_line};
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, clean_line};
 
 #[derive(Debug)]
 pub(crate) struct LinksBlock(Vec<(&'static str, String)>);

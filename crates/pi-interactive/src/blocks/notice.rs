@@ -3,9 +3,9 @@
 use pi_tui::{ColorToken, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::BlockCanvas;
 use crate::blocks::block::TranscriptBlock;
 use crate::transcript::{Notice, NoticeLevel};
+use pi_views::canvas::BlockCanvas;
 
 #[derive(Debug)]
 pub(crate) struct NoticeBlock {

@@ -4,8 +4,8 @@ use pi_markdown::MarkdownOptions;
 use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, clean_line, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, clean_line, expand_hint, is_click};
 
 /// A parsed message that invokes a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pi_markdown::{CodeHighlighter, SyntaxStyles};
 use pi_tui::{Line, Sanitizer, Style, wrap_text};
 
-use super::canvas::without_tabs;
+use pi_views::canvas::without_tabs;
 
 /// Growing text, sanitized, with its first lines highlighted as far as requested.
 #[derive(Debug, Default)]
@@ -197,9 +197,9 @@ pub(crate) fn language_of(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::blocks::canvas::clean;
     use pi_markdown::highlight_code;
     use pi_tui::Color;
+    use pi_views::canvas::clean;
     use pretty_assertions::assert_eq;
 
     fn styles() -> SyntaxStyles {

@@ -5,8 +5,8 @@ use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 use pi_views::text::thousands::group_thousands;
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, expand_hint, is_click};
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, expand_hint, is_click};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Summarized {

@@ -12,12 +12,12 @@ use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
-use super::canvas::{BlockCanvas, PanelCache, clean, is_click};
 use super::extension_renderer::{CallRenderer, CallState};
 use super::image::ImagePreview;
 use super::streaming_code::StreamingCode;
 use super::tools::{self, EditPreviews};
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, PanelCache, clean, is_click};
 
 /// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);

@@ -16,8 +16,8 @@ use pi_views::text::byte_size::format_size;
 use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
-use super::canvas::{BlockCanvas, clean_line};
 use super::tool_call::{CallOutput, CallView};
+use pi_views::canvas::{BlockCanvas, clean_line};
 
 pub(super) use edit::EditPreviews;
 

@@ -6,10 +6,10 @@ use pi_protocol::{InputBlock, MessageContent};
 use pi_tui::{ColorToken, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
-use super::canvas::{BlockCanvas, mark_zone};
 use super::extension_renderer::TextTransform;
 use super::image::describe;
 use crate::blocks::block::TranscriptBlock;
+use pi_views::canvas::{BlockCanvas, mark_zone};
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {

@@ -156,7 +156,7 @@ impl TuiToolkit for PiTuiToolkit {
         let (area, _) = question.split_once('.').unwrap_or((question, ""));
         match area {
             "key" => self.answer_key(question, &arguments),
-            "text" => answer_text(question, arguments),
+            "text" => answer_text(question, &arguments),
             "image" => images::answer(question, &arguments, &self.env),
             _ => Err(unknown(question)),
         }
@@ -174,10 +174,10 @@ impl TuiToolkit for PiTuiToolkit {
         match kind {
             "editor" => Ok(Box::new(editor::EditorWidget::new(
                 keyboard,
-                &read(options)?,
+                &read(&options)?,
             ))),
-            "field" => Ok(Box::new(input::InputWidget::new(keyboard, read(options)?))),
-            "markdown" => Ok(Box::new(markdown::MarkdownWidget::new(&read(options)?))),
+            "field" => Ok(Box::new(input::InputWidget::new(keyboard, read(&options)?))),
+            "markdown" => Ok(Box::new(markdown::MarkdownWidget::new(&read(&options)?))),
             _ => Err(unknown(kind)),
         }
     }
@@ -218,24 +218,24 @@ struct FuzzyRequest {
     texts: Vec<String>,
 }
 
-fn answer_text(question: &str, arguments: Value) -> Result<Value, HostError> {
+fn answer_text(question: &str, arguments: &Value) -> Result<Value, HostError> {
     match question {
         "text.strip" => {
-            let text: String = member(&arguments, "text")?;
+            let text: String = member(arguments, "text")?;
             Ok(pi_tui::strip_ansi(&text).into_owned().into())
         }
         "text.link" => {
-            let line: String = member(&arguments, "line")?;
-            let column = member(&arguments, "column")?;
+            let line: String = member(arguments, "line")?;
+            let column = member(arguments, "column")?;
             Ok(pi_tui::link_at(&line, column).into())
         }
         "text.latex" => {
-            let formula: String = member(&arguments, "formula")?;
+            let formula: String = member(arguments, "formula")?;
             Ok(pi_markdown::latex_to_unicode(&formula).into())
         }
         "text.score" => {
             let (query, text): (String, String) =
-                (member(&arguments, "query")?, member(&arguments, "text")?);
+                (member(arguments, "query")?, member(arguments, "text")?);
             Ok(pi_tui::fuzzy_score(&query, &text).into())
         }
         "text.rank" => {
@@ -253,14 +253,14 @@ fn rank(query: &FuzzyQuery, texts: &[String]) -> Vec<usize> {
     sort_by_score(scored.filter_map(|(index, text)| Some((query.score(text)?, index))))
 }
 
-fn read<Data: DeserializeOwned>(value: Value) -> Result<Data, HostError> {
-    pi_protocol::json::from_value(&value).map_err(|error| HostError::new(error.to_string()))
+fn read<Data: DeserializeOwned>(value: &Value) -> Result<Data, HostError> {
+    pi_protocol::json::from_value(value).map_err(|error| HostError::new(error.to_string()))
 }
 
 /// Deserializes a member; a missing one is treated as null.
 fn member<Data: DeserializeOwned>(value: &Value, name: &str) -> Result<Data, HostError> {
-    let member = value.get(name).cloned().unwrap_or(Value::Null);
-    pi_protocol::json::from_value(&member)
+    let member = value.get(name).unwrap_or(&Value::Null);
+    pi_protocol::json::from_value(member)
         .map_err(|error| HostError::new(format!("{name}: {error}")))
 }
 

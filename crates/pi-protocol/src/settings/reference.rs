@@ -249,6 +249,7 @@ mod tests {
                     "number",
                     "id",
                     "milliseconds",
+                    "minutes",
                 ]
                 .contains(&word)
                 {

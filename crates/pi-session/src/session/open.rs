@@ -28,6 +28,7 @@ impl Session {
         let path = directory::resolve(path);
         let mut log = open_log(&*storage, &path, options.access)?;
         let mut open_report = OpenReport {
+            read_only: options.access == AccessMode::Read,
             locked_elsewhere: log.is_locked_elsewhere(),
             ..OpenReport::default()
         };

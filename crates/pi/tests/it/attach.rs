@@ -53,7 +53,7 @@ fn stored_messages(context: &TestContext) -> Vec<String> {
             let role = message["role"].as_str()?;
             let text = match &message["content"] {
                 Value::String(text) => text.clone(),
-                content => content[0]["text"].as_str().unwrap_or_default().to_owned(),
+                blocks => blocks[0]["text"].as_str().unwrap_or_default().to_owned(),
             };
             (role != "system").then(|| format!("{role} {}", text.trim()))
         })
@@ -98,7 +98,7 @@ async fn two_terminals_of_different_sizes_follow_and_steer_the_same_run() {
         (0o700, 0o600)
     );
 
-    let guest = Terminal::start_sized(&context, &["attach", &id[..13]], (60, 20));
+    let guest = Terminal::start_sized(&context, &["attach", id.get(..13).unwrap()], (60, 20));
     guest.wait("First part,");
     owner.wait("1 watching");
     guest.wait("1 watching");

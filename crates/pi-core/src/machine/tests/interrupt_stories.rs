@@ -280,7 +280,7 @@ fn a_pause_ends_the_run_after_its_turn_and_another_input_resumes_it() {
     check_end(&paused);
     assert_eq!(
         paused.stored(),
-        ["user go", "assistant ToolUse", "toolResult a"]
+        ["user go", "assistant ToolUse", "result a-0"]
     );
     let resumed = paused.run(Input::Resume);
     check_end(&resumed);

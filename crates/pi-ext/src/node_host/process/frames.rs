@@ -71,8 +71,8 @@ impl NodeProcess<'_> {
                 .host
                 .0
                 .call(extension.as_deref(), &method, arguments),
-            CallTarget::Modules => self.module_server.handle(&method, arguments),
-            CallTarget::Terminal => self.terminal_service.handle(&method, arguments),
+            CallTarget::Modules => self.module_server.handle(&method, &arguments),
+            CallTarget::Terminal => self.terminal_service.handle(&method, &arguments),
         }
     }
 

@@ -6,8 +6,8 @@ use pi_tui::ColorToken;
 use serde_json::Value;
 
 use super::{Argument, OutputTruncation, number, output_text, title_style};
-use crate::blocks::canvas::{BlockCanvas, clean};
 use crate::blocks::tool_call::{CallOutput, CallProgress, CallView};
+use pi_views::canvas::{BlockCanvas, clean};
 
 /// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 5;

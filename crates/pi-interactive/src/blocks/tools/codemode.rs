@@ -4,8 +4,8 @@ use pi_tui::{ColorToken, TruncateOptions, truncate_to_width};
 use serde_json::Value;
 
 use super::{Argument, bash, output_text, title, write};
-use crate::blocks::canvas::{BlockCanvas, clean_line};
 use crate::blocks::tool_call::{CallOutput, CallProgress, CallView};
+use pi_views::canvas::{BlockCanvas, clean_line};
 
 /// Calls in the collapsed form.
 const COLLAPSED_CALLS: usize = 8;

@@ -5,9 +5,9 @@ use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 
 use super::{Argument, painted_path, title};
-use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::diff_view::{diff_rows, diff_styles, preview_rows};
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::BlockCanvas;
 
 pub(super) fn draw(call: &mut CallView<'_>, canvas: &mut BlockCanvas<'_>) {
     let ctx = canvas.ctx;

@@ -3,8 +3,8 @@
 use pi_tui::ColorToken;
 
 use super::{Argument, draw_listing, number, painted, short_path, title};
-use crate::blocks::canvas::{BlockCanvas, clean_line};
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::{BlockCanvas, clean_line};
 
 /// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 20;

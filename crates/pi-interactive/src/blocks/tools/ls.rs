@@ -3,8 +3,8 @@
 use pi_tui::ColorToken;
 
 use super::{Argument, draw_listing, number, painted, short_path, title};
-use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::BlockCanvas;
 
 /// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 20;

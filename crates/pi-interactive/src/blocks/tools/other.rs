@@ -4,8 +4,8 @@ use pi_tui::{ColorToken, TruncateOptions, truncate_to_width, visible_width};
 use serde_json::Value;
 
 use super::{draw_listing, title};
-use crate::blocks::canvas::{BlockCanvas, clean, clean_line};
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::{BlockCanvas, clean, clean_line};
 
 /// Lines of output in the collapsed form.
 pub(super) const COLLAPSED_LINES: usize = 10;

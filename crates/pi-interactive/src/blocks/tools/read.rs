@@ -6,9 +6,9 @@ use pi_markdown::SyntaxStyles;
 use pi_tui::ColorToken;
 
 use super::{Argument, OutputTruncation, number, output_text, painted_path, title};
-use crate::blocks::canvas::{BlockCanvas, clean_line, expand_hint};
 use crate::blocks::streaming_code::language_of;
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::{BlockCanvas, clean_line, expand_hint};
 
 /// Lines of an error in the collapsed form.
 const COLLAPSED_LINES: usize = 10;

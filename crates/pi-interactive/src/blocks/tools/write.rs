@@ -4,9 +4,9 @@ use pi_markdown::SyntaxStyles;
 use pi_tui::{ColorToken, TruncateOptions, truncate_to_width};
 
 use super::{Argument, painted_path, title};
-use crate::blocks::canvas::BlockCanvas;
 use crate::blocks::streaming_code::language_of;
 use crate::blocks::tool_call::CallView;
+use pi_views::canvas::BlockCanvas;
 
 /// Lines in the collapsed form.
 const COLLAPSED_LINES: usize = 10;

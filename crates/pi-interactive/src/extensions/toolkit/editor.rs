@@ -129,13 +129,13 @@ impl EditorWidget {
         }
     }
 
-    fn perform(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let text = || member::<String>(&arguments, "text");
+    fn perform(&mut self, method: &str, arguments: &Value) -> Result<Value, HostError> {
+        let text = || member::<String>(arguments, "text");
         match method {
-            "render" => return self.render(&arguments),
+            "render" => return self.render(arguments),
             "input" => {
-                let data: String = member(&arguments, "data")?;
-                let rows = member::<Option<usize>>(&arguments, "rows")?.unwrap_or(24);
+                let data: String = member(arguments, "data")?;
+                let rows = member::<Option<usize>>(arguments, "rows")?.unwrap_or(24);
                 let editor = &mut self.editor;
                 self.keyboard.read(&data, rows, |event, context| {
                     editor.handle_input(event, context);
@@ -147,15 +147,13 @@ impl EditorWidget {
             "setText" => self.editor.set_text(&text()?),
             "insert" => self.editor.insert_text(&text()?),
             "addHistory" => self.editor.add_to_history(&text()?),
-            "setPadding" => self.editor.set_padding(member(&arguments, "padding")?),
-            "setMaxVisible" => self
-                .editor
-                .set_max_completions(member(&arguments, "count")?),
+            "setPadding" => self.editor.set_padding(member(arguments, "padding")?),
+            "setMaxVisible" => self.editor.set_max_completions(member(arguments, "count")?),
             "setSubmit" => self
                 .editor
-                .set_submit_enabled(member(&arguments, "enabled")?),
+                .set_submit_enabled(member(arguments, "enabled")?),
             "setTriggers" => {
-                let triggers: Vec<String> = member(&arguments, "characters")?;
+                let triggers: Vec<String> = member(arguments, "characters")?;
                 let triggers = triggers.iter().filter_map(|text| text.chars().next());
                 self.editor
                     .set_completion_provider(Arc::new(CompletionRelay {
@@ -214,7 +212,7 @@ impl EditorWidget {
 
 impl NativeWidget for EditorWidget {
     fn call(&mut self, method: &str, arguments: Value) -> Result<Value, HostError> {
-        let value = self.perform(method, arguments)?;
+        let value = self.perform(method, &arguments)?;
         let wait = self.editor.next_tick();
         let wait = wait.map(|due| due.saturating_duration_since(Instant::now()));
         let mut pending = self.pending.lock();

@@ -1,6 +1,7 @@
 //! Requests against a real server on the loopback interface.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -508,8 +509,10 @@ async fn http_is_used_on_request() {
     assert_eq!(conversation.prompt("one").await.text(), "1");
     let request = server.wait_for_request(0).await;
     assert_eq!(request.target, "/codex/responses");
-    let body = StreamingDecoder::new(request.body.as_slice()).unwrap();
-    let body: Value = serde_json::from_reader(body).unwrap();
+    let mut decoder = StreamingDecoder::new(request.body.as_slice()).unwrap();
+    let mut body = String::new();
+    decoder.read_to_string(&mut body).unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["input"], json!([user("one")]));
 }
 

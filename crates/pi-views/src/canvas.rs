@@ -4,13 +4,13 @@
 
 use std::borrow::Cow;
 
+use crate::keys;
+use crate::theme::ui_theme::RenderContext;
 use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme};
 use pi_tui::{
     ColorToken, Component, Line, Lines, MouseButton, MouseEvent, MouseEventKind, PaddedBox, Style,
     TAB_WIDTH, sanitize, wrap_text,
 };
-use pi_views::keys;
-use pi_views::theme::ui_theme::RenderContext;
 
 /// Marks the first line of a message, for jumping between messages; not written to the terminal (OSC 133).
 const ZONE_START: &str = "\x1b]133;A\x07";
@@ -18,7 +18,7 @@ const ZONE_START: &str = "\x1b]133;A\x07";
 const ZONE_END: &str = "\x1b]133;B\x07\x1b]133;C\x07";
 
 /// Returns untrusted text without control sequences and tabs.
-pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+pub fn clean(text: &str) -> Cow<'_, str> {
     let text = sanitize(text);
     if text.contains('\t') {
         return Cow::Owned(without_tabs(&text));
@@ -27,18 +27,18 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// Replaces tabs with spaces.
-pub(super) fn without_tabs(text: &str) -> String {
+pub fn without_tabs(text: &str) -> String {
     text.replace('\t', &" ".repeat(TAB_WIDTH))
 }
 
 /// Returns the hint that a key expands the block.
-pub(super) fn expand_hint(ctx: &RenderContext) -> String {
+pub fn expand_hint(ctx: &RenderContext) -> String {
     let key = ctx.key(keys::TOOLS_EXPAND);
     ctx.paint(ColorToken::Dim, &format!(" ({key} to expand)"))
 }
 
 /// Returns untrusted text as one sanitized line.
-pub(crate) fn clean_line(text: &str) -> String {
+pub fn clean_line(text: &str) -> String {
     clean(text).replace('\n', " ")
 }
 
@@ -48,10 +48,10 @@ fn fitting_padding(padding: usize, width: usize) -> usize {
 }
 
 #[derive(Debug)]
-pub(crate) struct BlockCanvas<'ctx> {
-    pub(crate) ctx: &'ctx RenderContext,
+pub struct BlockCanvas<'ctx> {
+    pub ctx: &'ctx RenderContext,
     /// Whether the block is expanded.
-    pub(crate) expanded: bool,
+    pub expanded: bool,
     full_width: usize,
     padding: usize,
     rows: Vec<Line>,
@@ -59,7 +59,7 @@ pub(crate) struct BlockCanvas<'ctx> {
 
 impl<'ctx> BlockCanvas<'ctx> {
     /// Creates a canvas with this padding on both sides.
-    pub(crate) fn new(width: usize, padding: usize, ctx: &'ctx RenderContext) -> Self {
+    pub fn new(width: usize, padding: usize, ctx: &'ctx RenderContext) -> Self {
         Self {
             ctx,
             expanded: false,
@@ -70,34 +70,34 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     #[must_use]
-    pub(crate) fn expanded(mut self, expanded: bool) -> Self {
+    pub fn expanded(mut self, expanded: bool) -> Self {
         self.expanded = expanded;
         self
     }
 
     /// Returns the columns available for text.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         self.full_width.saturating_sub(2 * self.padding).max(1)
     }
 
-    pub(crate) fn blank(&mut self) {
+    pub fn blank(&mut self) {
         self.rows.push(Line::default());
     }
 
     /// Adds trusted text, which may contain styles, wrapped.
-    pub(crate) fn styled(&mut self, text: &str) {
+    pub fn styled(&mut self, text: &str) {
         let width = self.width();
         self.rows
             .extend(wrap_text(text, width).into_iter().map(Line::from));
     }
 
     /// Adds rows that already fit.
-    pub(crate) fn rows(&mut self, rows: impl IntoIterator<Item = impl Into<Line>>) {
+    pub fn rows(&mut self, rows: impl IntoIterator<Item = impl Into<Line>>) {
         self.rows.extend(rows.into_iter().map(Into::into));
     }
 
     /// Adds sanitized text in one color, wrapped.
-    pub(crate) fn text(&mut self, token: ColorToken, text: &str) {
+    pub fn text(&mut self, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         for line in text.split('\n') {
             self.styled(&style.apply(line));
@@ -105,12 +105,12 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Adds untrusted text in one color, wrapped.
-    pub(crate) fn untrusted(&mut self, token: ColorToken, text: &str) {
+    pub fn untrusted(&mut self, token: ColorToken, text: &str) {
         self.text(token, &clean(text));
     }
 
     /// Adds untrusted text in one color; wrapped rows keep the indentation of their line.
-    pub(crate) fn notice(&mut self, token: ColorToken, text: &str) {
+    pub fn notice(&mut self, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         for line in clean(text).split('\n') {
             let content = line.trim_start_matches(' ');
@@ -122,7 +122,7 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Adds the first lines of a sanitized text, and the number of further lines.
-    pub(crate) fn head(&mut self, token: ColorToken, text: &str, shown: usize) {
+    pub fn head(&mut self, token: ColorToken, text: &str, shown: usize) {
         let shown = if self.expanded { usize::MAX } else { shown };
         let mut lines = text.split('\n');
         for line in lines.by_ref().take(shown) {
@@ -137,7 +137,7 @@ impl<'ctx> BlockCanvas<'ctx> {
     /// Adds the last rows of a sanitized text, preceded by the number of earlier lines.
     ///
     /// Only visible lines are wrapped, so the cost does not grow with the text.
-    pub(crate) fn tail(&mut self, token: ColorToken, text: &str, shown: usize) {
+    pub fn tail(&mut self, token: ColorToken, text: &str, shown: usize) {
         if self.expanded {
             self.text(token, text);
             return;
@@ -159,7 +159,7 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Adds a line that says what is hidden, with the key that shows it.
-    pub(crate) fn more(&mut self, what: &str) {
+    pub fn more(&mut self, what: &str) {
         let key = self.ctx.key(keys::TOOLS_EXPAND);
         let paint = |token, text: &str| self.ctx.paint(token, text);
         let notice = format!(
@@ -172,12 +172,12 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Adds a bold label in brackets.
-    pub(crate) fn label(&mut self, name: &str) {
+    pub fn label(&mut self, name: &str) {
         let style = self.ctx.style(ColorToken::CustomMessageLabel).bold();
         self.styled(&style.apply(&format!("[{}]", clean_line(name))));
     }
 
-    pub(crate) fn markdown(&mut self, text: &str, style: Style, options: MarkdownOptions) {
+    pub fn markdown(&mut self, text: &str, style: Style, options: MarkdownOptions) {
         let mut markdown = Markdown::new(text, markdown_theme(self.ctx))
             .style(style)
             .options(MarkdownOptions {
@@ -189,7 +189,7 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Returns the rows with padding, below an empty row.
-    pub(crate) fn plain(self) -> Vec<Line> {
+    pub fn plain(self) -> Vec<Line> {
         let margin = " ".repeat(self.padding);
         let rows = self.rows.into_iter().map(|row| {
             if row.is_empty() || margin.is_empty() {
@@ -202,12 +202,12 @@ impl<'ctx> BlockCanvas<'ctx> {
     }
 
     /// Returns the rows on a background with a blank row above and below, below an empty row.
-    pub(crate) fn panel(self, background: ColorToken) -> Vec<Line> {
+    pub fn panel(self, background: ColorToken) -> Vec<Line> {
         self.panel_cached(background, &mut PanelCache::default())
     }
 
     /// Like [`Self::panel`], but reuses the leading rows that are unchanged in `panel`.
-    pub(crate) fn panel_cached(self, background: ColorToken, panel: &mut PanelCache) -> Vec<Line> {
+    pub fn panel_cached(self, background: ColorToken, panel: &mut PanelCache) -> Vec<Line> {
         let style_key = (self.full_width, self.padding, self.ctx.style(background));
         if panel.style_key != Some(style_key) {
             *panel = PanelCache {
@@ -239,7 +239,7 @@ type PanelStyle = (usize, usize, Style);
 
 /// Rows of a previously painted panel; a growing panel keeps its beginning.
 #[derive(Debug, Default)]
-pub(crate) struct PanelCache {
+pub struct PanelCache {
     style_key: Option<PanelStyle>,
     rows: Vec<Line>,
     painted: Vec<Line>,
@@ -252,7 +252,7 @@ fn paint_panel(rows: &[Line], (width, padding, background): PanelStyle) -> Vec<L
 }
 
 /// Marks lines as one message; the first line is empty and stays outside.
-pub(crate) fn mark_zone(lines: &mut [Line]) {
+pub fn mark_zone(lines: &mut [Line]) {
     if let Some(first) = lines.get_mut(1) {
         *first = Line::from(format!("{ZONE_START}{first}"));
     }
@@ -265,7 +265,7 @@ pub(crate) fn mark_zone(lines: &mut [Line]) {
     }
 }
 
-pub(crate) fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
+pub fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
     MarkdownTheme {
         code_indent: ctx.code_indent.clone(),
         ..MarkdownTheme::from_theme(&ctx.theme, ctx.capabilities.hyperlinks)
@@ -273,7 +273,7 @@ pub(crate) fn markdown_theme(ctx: &RenderContext) -> MarkdownTheme {
 }
 
 /// Returns whether an event is a click that expands or collapses a block.
-pub(crate) fn is_click(event: &MouseEvent) -> bool {
+pub fn is_click(event: &MouseEvent) -> bool {
     event.button == MouseButton::Left && matches!(event.kind, MouseEventKind::Click { .. })
 }
 
