@@ -1,11 +1,11 @@
 //! Compresses the assets and writes their table.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
-use sha2::{Digest, Sha256};
 
 /// Folders below `assets`, each with the address under which its files are served. Files of `export` are only
 /// part of exported pages.
@@ -103,9 +103,9 @@ fn compress(content: &[u8], file: &Path) -> io::Result<()> {
 }
 
 fn etag(content: &[u8]) -> String {
-    let digest = Sha256::digest(content);
-    let start: [u8; 16] = std::array::from_fn(|at| digest.get(at).copied().unwrap_or_default());
-    format!("\"{:032x}\"", u128::from_be_bytes(start))
+    let mut hasher = DefaultHasher::new();
+    hasher.write(content);
+    format!("\"{:016x}\"", hasher.finish())
 }
 
 fn content_type(extension: &str) -> &'static str {
