@@ -82,7 +82,7 @@ impl SessionLocation {
     }
 }
 
-/// What opening a session file found and repaired. Show all of it to the user.
+/// How a session file was opened, and what was found and repaired. Show the findings to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OpenReport {
     /// Lines that could not be read as entries. They stay in the file.

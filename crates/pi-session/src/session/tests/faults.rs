@@ -205,7 +205,11 @@ fn a_missing_line_feed_is_added_by_the_next_append() {
     session.append(user("succeeds")).unwrap();
     let reader = open(&disk, AccessMode::Read).unwrap();
     assert_eq!(entries(&reader), entries(&session));
-    assert_eq!(*reader.open_report(), OpenReport::default());
+    let expected = OpenReport {
+        read_only: true,
+        ..OpenReport::default()
+    };
+    assert_eq!(*reader.open_report(), expected);
 }
 
 #[test]
