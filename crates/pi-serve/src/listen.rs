@@ -23,9 +23,7 @@ pub struct ListenOptions {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    #[error(
-        "{0} is not a loopback address: traffic would not be encrypted\nhint: reach this machine with `ssh -L 4141:127.0.0.1:4141 HOST` or `tailscale serve 4141`; behind a reverse proxy with TLS, set serve.hosts and pass --allow-remote"
-    )]
+    #[error("{0} is not a loopback address: traffic would not be encrypted")]
     NotLoopback(IpAddr),
     #[error("cannot listen on {0}: {1}")]
     Tcp(SocketAddr, io::Error),
@@ -33,12 +31,28 @@ pub enum ListenError {
     Socket(PathBuf, io::Error),
     #[error("pi serve is already running on {}", .0.display())]
     AlreadyRunning(PathBuf),
-    #[error(
-        "{} belongs to another user or can be changed by others\nhint: choose a socket in a directory of your own with --socket", .0.display()
-    )]
+    #[error("{} belongs to another user or can be changed by others", .0.display())]
     UnsafeDirectory(PathBuf),
     #[error("cannot open credentials: {path}: {error}", path = .0.display(), error = .1)]
     Credentials(PathBuf, io::Error),
+}
+
+impl ListenError {
+    /// Returns what the user can do, if that is not obvious.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::NotLoopback(_) => Some(
+                "reach this machine with `ssh -L 4141:127.0.0.1:4141 HOST` or `tailscale serve 4141`; behind a reverse proxy with TLS, set serve.hosts and pass --allow-remote",
+            ),
+            Self::UnsafeDirectory(_) => {
+                Some("choose a socket in a directory of your own with --socket")
+            }
+            Self::AlreadyRunning(_) => {
+                Some("print a URL for a further browser with: pi serve --pair")
+            }
+            Self::Tcp(..) | Self::Socket(..) | Self::Credentials(..) => None,
+        }
+    }
 }
 
 /// Listens on TCP, if the rules allow it.

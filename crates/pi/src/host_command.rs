@@ -63,10 +63,8 @@ pub(crate) async fn start(
     let deadline = Instant::now() + START_TIME;
     while Instant::now() < deadline {
         tokio::time::sleep(POLL_PAUSE).await;
-        let sessions = live.list().await;
-        let is_running =
-            |session: &pi_host::LiveSession| session.id == id && session.pid == Some(child.id());
-        if sessions.iter().any(is_running) {
+        let session = live.session(id).await;
+        if session.is_some_and(|session| session.pid == Some(child.id())) {
             return Ok(());
         }
         if let Ok(Some(status)) = child.try_wait() {

@@ -129,12 +129,10 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
     let options = options(words, socket.clone(), &env, stop.clone())?;
     let server = Server::bind(options).await;
     let server = server.map_err(|error| {
-        let text = error.to_string();
-        let (cause, hint) = text.split_once("\nhint: ").unwrap_or((&text, ""));
-        let failure = Failure::new(cause);
-        match hint {
-            "" => failure,
-            hint => failure.hint(hint),
+        let failure = Failure::new(error.to_string());
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
         }
     })?;
     let mut text = String::new();

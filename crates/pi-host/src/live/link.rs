@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pi_protocol::json;
 use pi_protocol::{ClientHello, ClientRight, Command, Snapshot};
 use serde::Deserialize;
 use serde_json::Value;
@@ -155,7 +156,7 @@ impl<Reader: AsyncRead + Unpin> Link<Reader> {
                 line = self.next() => {
                     let line = line.ok_or(RemoteError::Ended)?;
                     if kind(&line) == Some("snapshot") {
-                        return serde_json::from_value(line).map_err(RemoteError::protocol);
+                        return json::from_value(&line).map_err(RemoteError::protocol);
                     }
                 }
             }
@@ -185,7 +186,7 @@ impl<Reader: AsyncRead + Unpin> Link<Reader> {
             if kind(&line) != Some("response") {
                 return Some(line);
             }
-            match serde_json::from_value(line) {
+            match json::from_value(&line) {
                 Ok(response) => self.commands.reply(response),
                 Err(error) => tracing::warn!(%error, "invalid response of the session"),
             }

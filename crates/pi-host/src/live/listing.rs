@@ -1,5 +1,7 @@
 //! Lists the sessions that other processes of the user run.
 
+use std::time::SystemTime;
+
 use pi_protocol::ActivityKind;
 
 use super::LiveDirectory;
@@ -25,18 +27,21 @@ pub struct LiveSession {
 impl LiveDirectory {
     /// Returns the sessions that answer. Sockets of killed processes are removed.
     pub async fn list(&self) -> Vec<LiveSession> {
-        let asking = self.ids().into_iter().map(|id| self.describe(id));
+        let ids = self.ids();
+        let asking = ids.iter().map(|id| self.session(id));
         let found = futures_util::future::join_all(asking).await;
         found.into_iter().flatten().collect()
     }
 
-    async fn describe(&self, id: String) -> Option<LiveSession> {
-        match connect(self, &id, true).await {
+    /// Returns a session if it answers. The socket of a killed process is removed.
+    pub async fn session(&self, id: &str) -> Option<LiveSession> {
+        let created = self.socket_creation(id);
+        match connect(self, id, true).await {
             Ok((link, first)) => {
                 let state = first.state;
                 let activity = state.status;
                 Some(LiveSession {
-                    id,
+                    id: id.to_owned(),
                     name: state.name,
                     cwd: state.cwd,
                     pid: link.pid,
@@ -47,8 +52,12 @@ impl LiveDirectory {
                 })
             }
             Err(RemoteError::Socket(LiveSocketError::NotLive(_))) => {
-                if let Ok(socket) = self.find(&id) {
-                    self.remove(&id, &socket);
+                // Another process may have bound a new socket meanwhile.
+                if created.is_some()
+                    && created == self.socket_creation(id)
+                    && let Ok(socket) = self.find(id)
+                {
+                    self.remove(id, &socket);
                 }
                 None
             }
@@ -57,5 +66,11 @@ impl LiveDirectory {
                 None
             }
         }
+    }
+
+    /// Returns when the socket of a session was created; `None` if there is none.
+    fn socket_creation(&self, id: &str) -> Option<SystemTime> {
+        let socket = std::fs::symlink_metadata(self.find(id).ok()?);
+        socket.ok()?.modified().ok()
     }
 }

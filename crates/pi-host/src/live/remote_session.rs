@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pi_extensions::{DialogPrompt, ExtensionDialog, ExtensionUi};
+use pi_protocol::json;
 use pi_protocol::{
     AgentMessage, Answer, Command, CommandInfo, LiveMessage, Model, Request, RequestId,
     RequestKind, SessionEvent, ThinkingLevel,
@@ -279,7 +280,9 @@ impl Shared {
         let commands = self.commands();
         let reading = commands.request(&Command::GetCommands);
         let read = match tokio::time::timeout(RECONNECT_TIME, reading).await {
-            Ok(Ok(mut data)) => serde_json::from_value(data["commands"].take()).ok(),
+            Ok(Ok(data)) => data
+                .get("commands")
+                .and_then(|commands| json::from_value(commands).ok()),
             Ok(Err(_)) | Err(_) => None,
         };
         if self.slash_commands.set(read.unwrap_or_default()).is_err() {
@@ -294,7 +297,7 @@ impl Shared {
         Follower::of(&session).move_to(line.state.leaf_id.as_ref())?;
         self.select(line.state.model.clone(), line.state.thinking_level);
         let mut state = RemoteState::of(&line.state);
-        let message = line.message.clone().map(serde_json::from_value);
+        let message = line.message.as_ref().map(json::from_value);
         if let Some(Ok(AgentMessage::Assistant(message))) = message {
             state.live = Some(LiveMessage::copy_of(Arc::unwrap_or_clone(message)));
         }
@@ -346,7 +349,7 @@ impl Shared {
     /// Handles a line; `false` if another session replaced this one.
     async fn receive(self: &Arc<Self>, line: Value) -> bool {
         match kind(&line) {
-            Some("snapshot") => match serde_json::from_value::<SnapshotLine>(line) {
+            Some("snapshot") => match json::from_value::<SnapshotLine>(&line) {
                 Ok(first) if first.state.session.as_str() != self.id => return false,
                 Ok(first) => {
                     if let Err(error) = self.apply_snapshot(&first) {

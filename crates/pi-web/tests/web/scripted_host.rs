@@ -190,7 +190,7 @@ impl State {
         let kind = if self.is_running { "running" } else { "idle" };
         let mut snapshot = json!({"type": "snapshot", "cursor": format!("1-{}", self.events.len()),
             "session": SESSION, "epoch": 1, "seq": self.events.len(),
-            "status": {"kind": kind, "isCompacting": false, "isRetrying": false}, "cwd": "/work/project",
+            "status": {"kind": kind, "isCompacting": false, "isRetrying": false}, "cwd": "/srv/project",
             "leafId": self.leaf, "messageCount": self.entries.len(), "model": self.model(), "thinkingLevel": "low",
             "tools": [], "queue": [], "steeringMode": "all", "followUpMode": "all", "pending": self.pending,
             "autoCompactionEnabled": true, "entries": self.entries[first..], "hasMore": first > 0});
@@ -318,7 +318,7 @@ impl Site {
                 json_reply(stream, "200 OK", &json!({}))
             }
             ("/v1/sessions", _) => {
-                let session = json!({"id": SESSION, "cwd": "/work/project", "preview": "first", "modified": 1,
+                let session = json!({"id": SESSION, "cwd": "/srv/project", "preview": "first", "modified": 1,
                     "live": {"status": {"kind": "idle"}, "pending": 0, "cost": 0}});
                 json_reply(stream, "200 OK", &json!({"sessions": [session]}))
             }
