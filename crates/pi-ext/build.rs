@@ -26,12 +26,13 @@ use rquickjs::{CatchResultExt as _, Context, Ctx, Module, Runtime, WriteOptions}
 const NODE_HOST: &str = "pi:node_host/";
 
 /// Prefixes of the modules that run on both hosts.
-const SHARED_WITH_NODE: [&str; 5] = [
+const SHARED_WITH_NODE: [&str; 6] = [
     "pi:pi/",
     "pi:tui/",
     "pi:modules/",
     "pi:intrinsics",
     "pi:missing",
+    "pi:standalone",
 ];
 
 fn main() {

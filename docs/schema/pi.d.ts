@@ -57,6 +57,7 @@ export type AgentEvent = {
   toolName: string;
   /** The arguments as sent by the model. */
   args: unknown;
+  /** Boxed, like the result, so that the events of every delta stay small. */
   partialResult: ToolOutput;
   parentToolCallId?: string | null;
 } | {
@@ -92,6 +93,8 @@ export type AgentMessage = SystemMessage & {
 /** The answer to a request. */
 export type Answer = {
   type: "allow";
+} | {
+  type: "allow_for_session";
 } | {
   type: "deny";
   /** The reason for the model. */
@@ -274,6 +277,18 @@ export type ClientHello = {
   screen?: ScreenSize | null;
   /** Whether its user answers questions of MCP servers, which arrive as dialogs. */
   elicitation?: boolean;
+  /** Up to how many entries a snapshot has, without `entry`: those before `before`, or up to the leaf. */
+  entries?: number | null;
+  before?: string | null;
+  /** Whether each event has its `cursor`. */
+  cursors?: boolean;
+  /** Whether the client only reads the first snapshot; it is not counted as an observer. */
+  listing?: boolean;
+  /**
+   * The format of the index that the client reads. A process of the same user that reads the session file asks for
+   * it, so that it need not scan the file. A snapshot then has the index, if the session has it in that format.
+   */
+  index?: number | null;
 };
 
 /** What a client may do. */
@@ -296,6 +311,10 @@ export type Command = {
   images?: Array<InputBlock>;
 } | {
   type: "abort";
+} | {
+  type: "resume";
+  /** The calls that may have started. They run again only if their tool allows it. */
+  begun: Array<string>;
 } | {
   type: "clear_queue";
 } | {
@@ -335,6 +354,14 @@ export type Command = {
   type: "compact";
   /** Additional instructions for the summary. */
   customInstructions?: string | null;
+  /** Only returns what a compaction would do. */
+  preview?: boolean;
+} | {
+  type: "undo_compaction";
+} | {
+  type: "get_cache_report";
+} | {
+  type: "get_context_report";
 } | {
   type: "set_auto_compaction";
   enabled: boolean;
@@ -382,6 +409,19 @@ export type Command = {
 } | ClientHello & {
   type: "hello";
 } | {
+  type: "screen_input";
+  /** The `id` of its `screen_mount`. */
+  component?: number | null;
+  /** Text and escape sequences, as a terminal sends them. */
+  data: string;
+} | {
+  type: "screen_render";
+  row: ScreenRow;
+  /** Whether details are shown. */
+  expanded?: boolean;
+} | ScreenSize & {
+  type: "screen_size";
+} | {
   type: "get_mcp_servers";
 } | {
   type: "mcp_action";
@@ -390,6 +430,17 @@ export type Command = {
 } | {
   type: "list_sessions";
   all?: boolean;
+} | {
+  type: "search_sessions";
+  /** Words that must all occur, phrases in double quotes, and starts of words with `*`. */
+  query: string;
+  /** Only sessions of this directory or of one below it. */
+  cwd?: string | null;
+  /** Only entries of this time or later, in milliseconds since the epoch. */
+  since?: number | null;
+  role?: SearchRole | null;
+  /** Maximum number of hits. */
+  limit?: number | null;
 } | {
   type: "navigate_tree";
   entryId: string;
@@ -524,8 +575,8 @@ export type CustomEntry = {
 
 /** A message injected by an extension. */
 export type CustomMessage = {
-  /** Extension-defined message type. */
-  customType: string;
+  /** Extension-defined message type; empty if it gave none. */
+  customType?: string;
   /** Content for the model. */
   content: MessageContent;
   /** Whether to show the message to the user. */
@@ -539,8 +590,8 @@ export type CustomMessage = {
 
 /** A message added by an extension; the model sees it as a user message. */
 export type CustomMessageEntry = {
-  /** The extension's name for this kind of message. */
-  customType: string;
+  /** The extension's name for this kind of message; empty if it gave none. */
+  customType?: string;
   content: MessageContent;
   /** Whether the user sees it. */
   display: boolean;
@@ -901,11 +952,92 @@ export type Request = ({
 /** Identifies a request within its session. */
 export type RequestId = string;
 
+/** A cell, counted from 0. */
+export type ScreenCursor = {
+  row: number;
+  col: number;
+};
+
+/** A change of the components that a client shows. */
+export type ScreenEvent = {
+  type: "screen_mount";
+  id: number;
+  place: ScreenPlace;
+  /** The width of its lines, in cells. */
+  cols: number;
+  /** Whether it receives the keys of the user. */
+  focused: boolean;
+} | {
+  type: "screen_lines";
+  id: number;
+  /** The number of lines that the component has now; later ones are gone. */
+  rows: number;
+  /** The changed lines. */
+  lines: Array<ScreenLine>;
+  /** The cursor, if the component shows one. */
+  cursor: ScreenCursor | null;
+} | {
+  type: "screen_unmount";
+  id: number;
+};
+
+/** A line of a component. */
+export type ScreenLine = {
+  /** Counted from 0. */
+  row: number;
+  /** Text with escape sequences for colors, links and images only. */
+  text: string;
+};
+
+/** Where a component belongs. */
+export type ScreenPlace = {
+  kind: "widget";
+  key: string;
+  /** `aboveEditor` or `belowEditor`. */
+  placement: string;
+} | {
+  kind: "header";
+} | {
+  kind: "footer";
+} | {
+  kind: "custom";
+} | {
+  kind: "editor";
+} | {
+  kind: "bottom";
+} | {
+  kind: "overlay";
+  /** Such as `center` or `top-right`. */
+  anchor: string;
+};
+
+/** A row of the transcript that an extension may draw. */
+export type ScreenRow = {
+  kind: "tool";
+  toolCallId: string;
+  toolName: string;
+  args: unknown;
+  /** The result so far: `content` and `details`. */
+  result?: unknown;
+  isPartial: boolean;
+  isError: boolean;
+  durationMs?: number | null;
+} | {
+  kind: "message";
+  message: unknown;
+} | {
+  kind: "entry";
+  entry: unknown;
+};
+
 /** The size of a screen in cells. */
 export type ScreenSize = {
   cols: number;
   rows: number;
 };
+
+/** Whose text matched. */
+export type SearchRole = "user" | "assistant" | "tool" | "other" | "name";
 
 /** What a session is doing. */
 export type SessionActivity = {
@@ -1041,6 +1173,9 @@ export type SessionEvent = {
   /** All servers. */
   servers: Array<McpServerStatus>;
 } | {
+  type: "task_update";
+  task: TaskStatus;
+} | {
   type: "session_warning";
   message: string;
 } | {
@@ -1140,6 +1275,37 @@ export type SystemMessage = {
   /** Milliseconds since the Unix epoch. */
   timestamp: number;
   [key: string]: unknown;
+};
+
+export type TaskState = "running" | "completed" | "failed" | "queued" | "asking" | "stopped";
+
+/** A sub-agent of a session and what it does at the moment. */
+export type TaskStatus = {
+  /** The ID of its session. `pi attach ID` follows and steers it while it runs. */
+  id: string;
+  /** The name of its agent. */
+  agent: string;
+  /** The first line of its prompt. */
+  title: string;
+  /** The tool call that started it. */
+  toolCallId: string;
+  state: TaskState;
+  /** The tool that it runs. */
+  tool?: string | null;
+  /** Number of responses of its model. */
+  turns: number;
+  /** Tokens of all its requests. */
+  tokens: number;
+  /** In US dollars. */
+  cost: number;
+  /** Whether the call that started it has returned without its result. */
+  background: boolean;
+  /** Its session file; absent if it has none. */
+  sessionFile?: string | null;
+  /** The git worktree in which it works. */
+  worktree?: string | null;
+  /** Why it has no result. */
+  error?: string | null;
 };
 
 export type TextContent = {

@@ -4,17 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_host::{
-    AttachError, SessionCatalog, SessionChoice, SessionHandle, SessionOptions, StartError,
+    AttachError, LiveDirectory, RemoteSession, SessionCatalog, SessionChoice, SessionOptions,
+    StartError,
 };
-use pi_protocol::{SessionInfo, SessionScope};
+use pi_protocol::settings::SandboxMode;
+use pi_protocol::{JsonRpcError, SessionInfo, SessionScope, single_line};
 use serde_json::{Value, json};
 
+use crate::backing::Backing;
 use crate::capabilities::{ClientCapabilities, SIGN_IN_METHOD, initialized};
 use crate::client_files::ClientFiles;
 use crate::config_options::set_config_option;
 use crate::connection::Connection;
-use crate::content::single_line;
-use crate::error::RpcError;
+use crate::error;
 use crate::feed::Feed;
 use crate::params;
 use crate::prompt::prompt;
@@ -74,10 +76,10 @@ impl Agent {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, params: &Value) -> Result<Arc<AcpSession>, RpcError> {
+    fn session(&self, params: &Value) -> Result<Arc<AcpSession>, JsonRpcError> {
         let id = params::text(params, "sessionId")?;
         let session = self.state().sessions.get(id).cloned();
-        session.ok_or_else(|| RpcError::unknown_session(id))
+        session.ok_or_else(|| error::unknown_session(id))
     }
 
     /// Executes a request. `id` identifies it in questions to the user.
@@ -86,7 +88,7 @@ impl Agent {
         id: &Value,
         method: &str,
         params: Value,
-    ) -> Result<Reply, RpcError> {
+    ) -> Result<Reply, JsonRpcError> {
         match method {
             "initialize" => self.initialize(&params).map(Reply::from),
             "authenticate" => authenticate(&params).map(Reply::from),
@@ -108,15 +110,15 @@ impl Agent {
             }
             "session/set_config_option" => {
                 let session = self.session(&params)?;
-                set_config_option(session.runtime(), &params).await?;
+                set_config_option(&session, &params).await?;
                 Ok(json!({"configOptions": session.config()}).into())
             }
             "session/set_mode" => {
                 self.session(&params)?;
-                let problem = "is unknown: sessions have no modes; use session/set_config_option";
-                Err(RpcError::invalid_params("modeId", problem))
+                let problem = "is unknown: select the option `mode` with session/set_config_option";
+                Err(JsonRpcError::invalid_params("modeId", problem))
             }
-            other => Err(RpcError::unknown_method(other)),
+            other => Err(JsonRpcError::unknown_method(other)),
         }
     }
 
@@ -136,13 +138,13 @@ impl Agent {
         }
     }
 
-    fn initialize(&self, params: &Value) -> Result<Value, RpcError> {
+    fn initialize(&self, params: &Value) -> Result<Value, JsonRpcError> {
         if params
             .get("protocolVersion")
             .and_then(Value::as_u64)
             .is_none()
         {
-            return Err(RpcError::invalid_params(
+            return Err(JsonRpcError::invalid_params(
                 "protocolVersion",
                 "must be a number",
             ));
@@ -160,9 +162,9 @@ impl Agent {
         &self,
         setup: SessionSetup,
         parts: &ClientParts,
-    ) -> Result<SessionOptions, RpcError> {
+    ) -> Result<SessionOptions, JsonRpcError> {
         let options = (self.options.sessions)(&setup.cwd);
-        let mut options = options.map_err(RpcError::internal)?;
+        let mut options = options.map_err(JsonRpcError::internal)?;
         options.extensions.ui = Arc::new(parts.ui.clone());
         if let Some(files) = &parts.files {
             options.open_buffers = Some(Arc::new(files.clone()));
@@ -174,22 +176,25 @@ impl Agent {
 
     /// Returns what a session uses of the client.
     fn client_parts(&self, setup: &SessionSetup) -> ClientParts {
-        let reads = self.state().client.reads_files;
-        let files = reads.then(|| ClientFiles::new(self.connection.clone(), setup.roots()));
+        let client = self.state().client;
+        let access = self.options.settings.client_files.unwrap_or_default();
+        let connection = self.connection.clone();
         ClientParts {
             ui: SessionUi::default(),
-            files,
+            files: ClientFiles::new(connection, client, access, setup.roots()),
         }
     }
 
     /// Adds a session that was opened.
-    fn add(&self, handle: SessionHandle, parts: ClientParts) -> Arc<AcpSession> {
+    fn add(&self, backing: Backing, parts: ClientParts) -> Arc<AcpSession> {
         let client = self.state().client;
+        let commands = self.options.settings.commands.unwrap_or_default();
         if let Some(files) = &parts.files {
-            files.set_session(&handle.id());
+            files.set_session(&backing.session().session_id());
         }
-        let feed = Feed::new(self.connection.clone(), client, &handle.session());
-        let session = AcpSession::new(handle, feed, parts.ui);
+        let connection = self.connection.clone();
+        let feed = Feed::new(connection, client, commands, backing.clone(), parts.files);
+        let session = AcpSession::new(backing, feed, parts.ui);
         let mut state = self.state();
         state
             .sessions
@@ -214,44 +219,48 @@ impl Agent {
         }
     }
 
-    async fn new_session(&self, id: &Value, params: &Value) -> Result<Reply, RpcError> {
+    async fn new_session(&self, id: &Value, params: &Value) -> Result<Reply, JsonRpcError> {
         let setup = SessionSetup::from_params(params)?;
-        self.open(id, setup, None).await
+        let parts = self.client_parts(&setup);
+        let cwd = setup.cwd.clone();
+        let options = self.session_options(setup, &parts)?;
+        self.open(id, &cwd, parts, options).await
     }
 
-    /// Opens the session that `choice` names, by default the one of the program's arguments.
     async fn open(
         &self,
         id: &Value,
-        setup: SessionSetup,
-        choice: Option<SessionChoice>,
-    ) -> Result<Reply, RpcError> {
-        let (cwd, parts) = (setup.cwd.clone(), self.client_parts(&setup));
-        let mut options = self.session_options(setup, &parts)?;
-        if let Some(choice) = choice {
-            options.session = choice;
-        }
-        self.options.trust.begin(&cwd, id);
+        cwd: &std::path::Path,
+        parts: ClientParts,
+        options: SessionOptions,
+    ) -> Result<Reply, JsonRpcError> {
+        self.options.trust.begin(cwd, id);
         let opened = self.options.host.open(options).await;
         let handle = opened.map_err(|error| start_error(&error))?;
-        let session = self.add(handle, parts);
+        let session = self.add(Backing::Local(handle), parts);
         let result = json!({"sessionId": session.id(), "configOptions": session.config()});
-        Ok(self.opened(session, &cwd, result))
+        Ok(self.opened(session, cwd, result))
     }
 
     /// Opens a stored session, or returns the open one. `shows` is whether the conversation is sent.
-    async fn load(&self, id: &Value, params: &Value, shows: bool) -> Result<Reply, RpcError> {
+    async fn load(&self, id: &Value, params: &Value, shows: bool) -> Result<Reply, JsonRpcError> {
         let wanted = params::text(params, "sessionId")?;
         let setup = SessionSetup::from_params(params)?;
         let known = self.state().sessions.get(wanted).cloned();
-        let (session, is_new, cwd) = match known {
+        let (lost, known): (Vec<_>, Vec<_>) = known
+            .into_iter()
+            .partition(|session| session.backing.is_lost());
+        for session in lost {
+            session.close().await;
+        }
+        let (session, is_new, cwd) = match known.into_iter().next() {
             Some(session) => (session, false, setup.cwd),
             None => {
                 let (cwd, parts) = (setup.cwd.clone(), self.client_parts(&setup));
                 let options = self.session_options(setup, &parts)?;
                 self.options.trust.begin(&cwd, id);
-                let handle = self.attach(wanted, options).await?;
-                (self.add(handle, parts), true, cwd)
+                let backing = self.attach(wanted, options).await?;
+                (self.add(backing, parts), true, cwd)
             }
         };
         if shows {
@@ -267,45 +276,79 @@ impl Agent {
         }
     }
 
-    async fn attach(&self, id: &str, options: SessionOptions) -> Result<SessionHandle, RpcError> {
+    async fn attach(&self, id: &str, options: SessionOptions) -> Result<Backing, JsonRpcError> {
+        if let Some(remote) = self.attach_elsewhere(id, &options).await {
+            return Ok(Backing::Remote(remote));
+        }
         let host = &self.options.host;
         match host.attach(id, options.clone()).await {
-            Ok(handle) => return Ok(handle),
+            Ok(handle) => return Ok(Backing::Local(handle)),
             Err(AttachError::Start(error)) => return Err(start_error(&error)),
             Err(_) => {}
         }
         // A session directory outside of the default one.
         let stored = self.stored(Some(&options.cwd)).await;
         let found = stored.into_iter().find(|info| info.id == id);
-        let found = found.ok_or_else(|| RpcError::unknown_session(id))?;
+        let found = found.ok_or_else(|| error::unknown_session(id))?;
         let options = SessionOptions {
             session: SessionChoice::Open(found.path.clone()),
             ..options
         };
-        host.open(options)
-            .await
+        let opened = host.open(options).await;
+        opened
+            .map(Backing::Local)
             .map_err(|error| start_error(&error))
     }
 
-    async fn fork(&self, id: &Value, params: &Value) -> Result<Reply, RpcError> {
+    /// Attaches to a session that another process of the user runs; `None` if there is none.
+    async fn attach_elsewhere(&self, id: &str, options: &SessionOptions) -> Option<RemoteSession> {
+        let host = &self.options.host;
+        if host.sessions().iter().any(|it| it.session_id() == id) {
+            return None;
+        }
+        let directory = LiveDirectory::new(host.options().agent_dir.path(), &host.options().env);
+        if !directory.has_socket(id).await {
+            return None;
+        }
+        let attaching = RemoteSession::attach(host, options.clone(), id, false);
+        match Box::pin(attaching).await {
+            Ok(remote) => Some(remote),
+            Err(error) => {
+                tracing::debug!(%error, session = id, "no other process runs the session");
+                None
+            }
+        }
+    }
+
+    async fn fork(&self, id: &Value, params: &Value) -> Result<Reply, JsonRpcError> {
         let wanted = params::text(params, "sessionId")?;
         let setup = SessionSetup::from_params(params)?;
         let open = self.state().sessions.get(wanted).cloned();
+        // A copy may change no more than its original.
+        let sandbox_limit = open.as_ref().map_or(SandboxMode::Off, |open| {
+            open.backing.runtime().workspace().sandbox_mode()
+        });
         let file = open.and_then(|session| session.session().session_file());
         let file = match file.filter(|file| file.is_file()) {
             Some(file) => file,
             None => {
                 let stored = self.stored(None).await;
                 let found = stored.into_iter().find(|info| info.id == wanted);
-                let found = found.ok_or_else(|| RpcError::unknown_session(wanted))?;
+                let found = found.ok_or_else(|| error::unknown_session(wanted))?;
                 found.path.clone()
             }
         };
-        let choice = SessionChoice::Fork {
-            source: file.to_string_lossy().into_owned(),
-            id: None,
+        let parts = self.client_parts(&setup);
+        let cwd = setup.cwd.clone();
+        let options = SessionOptions {
+            session: SessionChoice::Fork {
+                source: file.to_string_lossy().into_owned(),
+                id: None,
+            },
+            sandbox_limit,
+            ..self.session_options(setup, &parts)?
         };
-        self.open(id, setup, Some(choice)).await
+        self.open(id, &cwd, parts, options).await
     }
 
     /// Returns the stored sessions of a directory or of all, newest first.
@@ -327,7 +370,7 @@ impl Agent {
                     }
                 }
             }
-            sessions.sort_by_key(|info| std::cmp::Reverse(info.modified_ms));
+            pi_protocol::sort_by_key(&mut sessions, |info| std::cmp::Reverse(info.modified_ms));
             sessions
         };
         tokio::task::spawn_blocking(reading)
@@ -335,7 +378,7 @@ impl Agent {
             .unwrap_or_default()
     }
 
-    async fn list(&self, params: &Value) -> Result<Value, RpcError> {
+    async fn list(&self, params: &Value) -> Result<Value, JsonRpcError> {
         let cwd = match params::optional_text(params, "cwd")? {
             Some(_) => Some(params::absolute_path(params, "cwd")?),
             None => None,
@@ -343,8 +386,9 @@ impl Agent {
         let start = match params::optional_text(params, "cursor")? {
             Some(cursor) => {
                 let start = cursor.parse::<usize>().ok();
-                start
-                    .ok_or_else(|| RpcError::invalid_params("cursor", "is not one of this agent"))?
+                start.ok_or_else(|| {
+                    JsonRpcError::invalid_params("cursor", "is not one of this agent")
+                })?
             }
             None => 0,
         };
@@ -368,7 +412,7 @@ impl Agent {
     }
 
     /// Deletes a session; one that does not exist is already deleted.
-    async fn delete(&self, params: &Value) -> Result<Value, RpcError> {
+    async fn delete(&self, params: &Value) -> Result<Value, JsonRpcError> {
         let id = params::text(params, "sessionId")?;
         let open = self.state().sessions.remove(id);
         if let Some(session) = open {
@@ -389,8 +433,8 @@ impl Agent {
         let deleted = tokio::task::spawn_blocking(deleting).await;
         match deleted {
             Ok(Ok(())) => Ok(json!({})),
-            Ok(Err(problem)) => Err(RpcError::internal(problem)),
-            Err(error) => Err(RpcError::internal(error.to_string())),
+            Ok(Err(problem)) => Err(JsonRpcError::internal(problem)),
+            Err(error) => Err(JsonRpcError::internal(error.to_string())),
         }
     }
 
@@ -405,21 +449,21 @@ impl Agent {
 }
 
 /// Credentials are shared with the terminal; whether one is missing shows when a prompt is sent.
-fn authenticate(params: &Value) -> Result<Value, RpcError> {
+fn authenticate(params: &Value) -> Result<Value, JsonRpcError> {
     match params::text(params, "methodId")? {
         SIGN_IN_METHOD => Ok(json!({})),
-        _ => Err(RpcError::invalid_params(
+        _ => Err(JsonRpcError::invalid_params(
             "methodId",
             "is not a sign-in method of this agent",
         )),
     }
 }
 
-fn start_error(error: &StartError) -> RpcError {
+fn start_error(error: &StartError) -> JsonRpcError {
     let mut message = pi_host::describe_error(error);
     for hint in error.hints() {
         message.push('\n');
         message.push_str(&hint);
     }
-    RpcError::internal(message)
+    JsonRpcError::internal(message)
 }

@@ -23,6 +23,7 @@ pub(crate) struct ClientCapabilities {
     pub(crate) terminal_output: bool,
     pub(crate) terminal_sign_in: bool,
     pub(crate) reads_files: bool,
+    pub(crate) writes_files: bool,
 }
 
 impl ClientCapabilities {
@@ -39,6 +40,7 @@ impl ClientCapabilities {
             terminal_output: has("/_meta/terminal_output"),
             terminal_sign_in: has("/auth/terminal") || has("/_meta/terminal-auth"),
             reads_files: has("/fs/readTextFile"),
+            writes_files: has("/fs/writeTextFile"),
         }
     }
 }

@@ -1,21 +1,28 @@
-//! The options of a session that a client shows: model, thinking level, auto-compaction.
+//! The options of a session that a client shows: model, thinking level, mode, auto-compaction.
 
 use std::sync::Arc;
 
-use pi_host::{AgentSession, SessionRuntime};
-use pi_protocol::{Command, Model};
+use pi_host::AgentSession;
+use pi_protocol::{Command, JsonRpcError, Model};
 use serde_json::{Value, json};
 
+use crate::backing::Backing;
 use crate::capabilities::ClientCapabilities;
-use crate::error::RpcError;
+use crate::modes::{self, MODE};
 use crate::params;
+use crate::session::AcpSession;
 
 const MODEL: &str = "model";
 const THINKING: &str = "thinking";
 const COMPACTION: &str = "compaction";
 
 /// Returns the options with their current values.
-pub(crate) fn config_options(session: &AgentSession, client: ClientCapabilities) -> Value {
+pub(crate) fn config_options(
+    backing: &Backing,
+    client: ClientCapabilities,
+    is_planning: bool,
+) -> Value {
+    let session = &backing.session();
     let selection = session.selection();
     let mut options = Vec::new();
     if let Some(model) = selection.model() {
@@ -43,6 +50,7 @@ pub(crate) fn config_options(session: &AgentSession, client: ClientCapabilities)
             }));
         }
     }
+    options.extend(modes::option(backing, is_planning));
     if client.boolean_options {
         options.push(json!({
             "type": "boolean",
@@ -89,41 +97,43 @@ fn model_groups(session: &AgentSession, current: &Arc<Model>) -> Vec<Value> {
 
 /// Changes an option.
 pub(crate) async fn set_config_option(
-    runtime: &SessionRuntime,
+    session: &AcpSession,
     params: &Value,
-) -> Result<(), RpcError> {
+) -> Result<(), JsonRpcError> {
+    let backing = &session.backing;
     let command = match params::text(params, "configId")? {
         MODEL => set_model(params::text(params, "value")?)?,
         THINKING => {
             let level = params::text(params, "value")?;
-            let levels = runtime.session().selection().available_thinking_levels();
+            let levels = backing.session().selection().available_thinking_levels();
             if !levels.iter().any(|known| known.as_str() == level) {
                 let problem = "must be a thinking level of the model";
-                return Err(RpcError::invalid_params("value", problem));
+                return Err(JsonRpcError::invalid_params("value", problem));
             }
             Command::SetThinkingLevel {
                 level: level.to_owned(),
             }
         }
+        MODE => return modes::select(session, params::text(params, "value")?).await,
         COMPACTION => {
             let enabled = params.get("value").and_then(Value::as_bool);
             let enabled = enabled
-                .ok_or_else(|| RpcError::invalid_params("value", "must be true or false"))?;
+                .ok_or_else(|| JsonRpcError::invalid_params("value", "must be true or false"))?;
             Command::SetAutoCompaction { enabled }
         }
         other => {
             let problem = format!("is not an option of this session: {other}");
-            return Err(RpcError::invalid_params("configId", problem));
+            return Err(JsonRpcError::invalid_params("configId", problem));
         }
     };
-    runtime.submit(command).await?;
+    backing.submit(command).await?;
     Ok(())
 }
 
-fn set_model(value: &str) -> Result<Command, RpcError> {
-    let (provider, model_id) = value
-        .split_once('/')
-        .ok_or_else(|| RpcError::invalid_params("value", "must have the form provider/model"))?;
+fn set_model(value: &str) -> Result<Command, JsonRpcError> {
+    let (provider, model_id) = value.split_once('/').ok_or_else(|| {
+        JsonRpcError::invalid_params("value", "must have the form provider/model")
+    })?;
     Ok(Command::SetModel {
         provider: provider.to_owned(),
         model_id: model_id.to_owned(),

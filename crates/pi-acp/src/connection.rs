@@ -4,13 +4,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-
-use crate::error::RpcError;
-use crate::messages::object;
 
 /// Messages that wait to be written. Senders wait for room, so a run cannot get ahead of the client.
 const QUEUED_MESSAGES: usize = 64;
@@ -25,7 +23,7 @@ pub(crate) struct Connection(Arc<ConnectionState>);
 struct ConnectionState {
     output: mpsc::Sender<Value>,
     /// Requests to the client that wait for a response, by ID.
-    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>>,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, JsonRpcError>>>>,
     next_id: AtomicU64,
     closed: CancellationToken,
 }
@@ -54,7 +52,9 @@ impl Connection {
         (connection, OutputTask(task))
     }
 
-    fn pending(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>> {
+    fn pending(
+        &self,
+    ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, JsonRpcError>>>> {
         let pending = &self.0.pending;
         pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,16 +69,12 @@ impl Connection {
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Value) {
-        let message = object([
-            ("jsonrpc", "2.0".into()),
-            ("method", method.into()),
-            ("params", params),
-        ]);
-        self.send(message).await;
+        self.send(JsonRpcMessage::notification(method, Some(params)))
+            .await;
     }
 
     /// Calls a method of the client. Dropping the future withdraws the request.
-    pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+    pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Value, JsonRpcError> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         self.pending().insert(id, sender);
@@ -87,21 +83,16 @@ impl Connection {
             id,
             is_answered: false,
         };
-        let message = object([
-            ("jsonrpc", "2.0".into()),
-            ("id", id.into()),
-            ("method", method.into()),
-            ("params", params),
-        ]);
-        self.send(message).await;
+        self.send(JsonRpcMessage::request(id, method, Some(params)))
+            .await;
         let answer = self.0.closed.run_until_cancelled(receiver).await;
         let answer = answer.and_then(Result::ok);
         open.is_answered = true;
-        answer.unwrap_or_else(|| Err(RpcError::internal("the client is gone")))
+        answer.unwrap_or_else(|| Err(JsonRpcError::internal("the client is gone")))
     }
 
     /// Passes a response to the request that waits for it; an unknown one is ignored.
-    pub(crate) fn receive_response(&self, id: &Value, outcome: Result<Value, RpcError>) {
+    pub(crate) fn receive_response(&self, id: &Value, outcome: Result<Value, JsonRpcError>) {
         let waiting = id.as_u64().and_then(|id| self.pending().remove(&id));
         if let Some(waiting) = waiting {
             waiting.send(outcome).ok();
@@ -131,7 +122,7 @@ impl Drop for OpenRequest {
         self.connection.pending().remove(&self.id);
         if !self.is_answered {
             let params = json!({ "requestId": self.id });
-            let message = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
+            let message = JsonRpcMessage::notification("$/cancel_request", Some(params));
             // A client that does not read cannot be notified.
             self.connection.0.output.try_send(message).ok();
         }

@@ -1,9 +1,7 @@
 //! Content blocks of the protocol, and those of messages.
 
-use pi_protocol::{ImageContent, InputBlock, MessageContent};
+use pi_protocol::{ImageContent, InputBlock, JsonRpcError, MessageContent};
 use serde_json::{Value, json};
-
-use crate::error::RpcError;
 
 /// What a prompt contains.
 #[derive(Debug, Default, PartialEq)]
@@ -13,12 +11,12 @@ pub(crate) struct PromptContent {
 }
 
 /// Converts the blocks of a prompt. Links are mentioned, never read; embedded files follow the text.
-pub(crate) fn prompt_content(blocks: &[Value]) -> Result<PromptContent, RpcError> {
+pub(crate) fn prompt_content(blocks: &[Value]) -> Result<PromptContent, JsonRpcError> {
     let mut content = PromptContent::default();
     let mut embedded = String::new();
     for (index, block) in blocks.iter().enumerate() {
         let invalid =
-            |problem: &str| RpcError::invalid_params(&format!("prompt[{index}]"), problem);
+            |problem: &str| JsonRpcError::invalid_params(&format!("prompt[{index}]"), problem);
         let field = |name: &str| block.get(name).and_then(Value::as_str);
         match field("type") {
             Some("text") => {
@@ -147,20 +145,6 @@ pub(crate) fn input_block(block: &InputBlock) -> Option<Value> {
     }
 }
 
-/// Makes a text fit for a title: one line without control characters, at most `limit` characters.
-pub(crate) fn single_line(text: &str, limit: usize) -> String {
-    let mut words = String::new();
-    for (kept, character) in text.trim().chars().enumerate() {
-        if kept == limit {
-            words.push('…');
-            break;
-        }
-        let is_control = character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
-        words.push(if is_control { ' ' } else { character });
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
@@ -202,11 +186,5 @@ mod tests {
         ] {
             assert_eq!(prompt_content(&[block]).unwrap_err().message, expected);
         }
-    }
-
-    #[test]
-    fn titles_have_no_control_characters() {
-        assert_eq!(single_line("a\u{1b}[31mb\nc\u{2028}d ", 20), "a [31mb c d");
-        assert_eq!(single_line("abcdef", 3), "abc…");
     }
 }

@@ -7,20 +7,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_host::{AgentSession, Observer, SessionListener, SessionSubscription};
+use pi_host::{AgentSession, Observer, OpenBuffers as _, SessionListener, SessionSubscription};
+use pi_protocol::settings::AcpCommands;
 use pi_protocol::{
-    AgentEvent, AgentMessage, AssistantMessage, Request, RequestId, SessionEvent, StopReason,
+    AgentEvent, AgentMessage, AssistantMessage, JsonRpcError, Request, RequestId, SessionEvent,
+    StopReason, json_object, single_line,
 };
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::backing::Backing;
 use crate::capabilities::ClientCapabilities;
+use crate::client_files::ClientFiles;
 use crate::config_options::config_options;
 use crate::connection::Connection;
-use crate::content::{message_blocks, single_line, text_block};
-use crate::error::RpcError;
-use crate::messages::object;
+use crate::content::{message_blocks, text_block};
 use crate::permissions;
 use crate::replay::replay;
 use crate::updates::{UpdateMapper, chunk};
@@ -32,6 +35,11 @@ pub(crate) struct Feed {
     pub(crate) connection: Connection,
     pub(crate) client: ClientCapabilities,
     pub(crate) session_id: String,
+    pub(crate) offered_commands: AcpCommands,
+    backing: Backing,
+    files: Option<ClientFiles>,
+    /// Counts the ends of runs.
+    settled: watch::Sender<u64>,
     state: Mutex<FeedState>,
 }
 
@@ -49,6 +57,7 @@ struct FeedState {
     /// hook was abandoned.
     dialogs: CancellationToken,
     compaction: Option<String>,
+    is_planning: bool,
 }
 
 /// How the last run ended.
@@ -82,12 +91,19 @@ impl Feed {
     pub(crate) fn new(
         connection: Connection,
         client: ClientCapabilities,
-        session: &AgentSession,
+        offered_commands: AcpCommands,
+        backing: Backing,
+        files: Option<ClientFiles>,
     ) -> Self {
+        let session = backing.session();
         Self {
             connection,
             client,
             session_id: session.session_id(),
+            offered_commands,
+            backing,
+            files,
+            settled: watch::Sender::new(0),
             state: Mutex::new(FeedState {
                 mapper: UpdateMapper::new(session.cwd().to_owned(), client.terminal_output),
                 followed: None,
@@ -97,6 +113,7 @@ impl Feed {
                 approvals: HashMap::new(),
                 dialogs: CancellationToken::new(),
                 compaction: None,
+                is_planning: false,
             }),
         }
     }
@@ -115,6 +132,11 @@ impl Feed {
             .replace((session.clone(), subscription));
         drop(earlier);
         observer
+    }
+
+    /// Returns a number that changes with every end of a run.
+    pub(crate) fn settled(&self) -> watch::Receiver<u64> {
+        self.settled.subscribe()
     }
 
     /// Returns what withdraws the dialogs that are open now.
@@ -147,7 +169,7 @@ impl Feed {
 
     pub(crate) async fn send(&self, update: Value) {
         let id = self.session_id.as_str().into();
-        let params = object([("sessionId", id), ("update", update)]);
+        let params = json_object([("sessionId", id), ("update", update)]);
         self.connection.notify("session/update", params).await;
     }
 
@@ -178,9 +200,26 @@ impl Feed {
         }
     }
 
+    /// Returns the options of the session.
+    pub(crate) fn config(&self) -> Value {
+        config_options(&self.backing, self.client, self.is_planning())
+    }
+
+    pub(crate) fn is_planning(&self) -> bool {
+        self.state().is_planning
+    }
+
+    /// Records whether plan mode is on.
+    pub(crate) async fn set_planning(&self, is_planning: bool) {
+        let was_planning = std::mem::replace(&mut self.state().is_planning, is_planning);
+        if was_planning != is_planning {
+            self.send_config().await;
+        }
+    }
+
     pub(crate) async fn send_config(&self) {
-        if let Some(session) = self.session() {
-            let options = config_options(&session, self.client);
+        if self.session().is_some() {
+            let options = self.config();
             self.send(json!({"sessionUpdate": "config_option_update", "configOptions": options}))
                 .await;
         }
@@ -199,7 +238,7 @@ impl Feed {
     }
 
     /// Sends the stored conversation.
-    pub(crate) async fn replay(&self, session: &AgentSession) -> Result<(), RpcError> {
+    pub(crate) async fn replay(&self, session: &AgentSession) -> Result<(), JsonRpcError> {
         let updates = replay(session, &mut self.state().mapper.ids)?;
         for update in updates {
             self.send(update).await;
@@ -261,12 +300,43 @@ impl Feed {
         updates
     }
 
+    /// Reads the text that the editor has of a file before a call changes it.
+    async fn read_unsaved(&self, event: &AgentEvent) {
+        let AgentEvent::ToolExecutionStart { tool_call_id, .. } = event else {
+            return;
+        };
+        let Some(files) = &self.files else {
+            return;
+        };
+        let path = self.state().mapper.changed_file(tool_call_id);
+        if let Some(path) = path.filter(|path| path.is_file())
+            && let Some(text) = files.text(&path).await
+        {
+            self.state().mapper.set_text_before(tool_call_id, text);
+        }
+    }
+
+    /// Finds the text that a call has written through the editor.
+    fn find_written(&self, event: &AgentEvent) {
+        let AgentEvent::ToolExecutionEnd { tool_call_id, .. } = event else {
+            return;
+        };
+        let mut state = self.state();
+        if let (Some(files), Some(path)) = (&self.files, state.mapper.changed_file(tool_call_id))
+            && let Some(text) = files.take_written(&path)
+        {
+            state.mapper.set_text_after(tool_call_id, text);
+        }
+    }
+
     async fn session_event(&self, event: &SessionEvent) {
         match event {
             SessionEvent::Agent(event) => {
+                self.find_written(event);
                 for update in self.agent_event(event) {
                     self.send(update).await;
                 }
+                self.read_unsaved(event).await;
                 if let AgentEvent::MessageEnd { message } = event
                     && matches!(**message, AgentMessage::Assistant(_))
                 {
@@ -284,6 +354,7 @@ impl Feed {
                 for update in open {
                     self.send(update).await;
                 }
+                self.settled.send_modify(|count| *count += 1);
             }
             SessionEvent::CompactionStart { .. } => {
                 self.compaction("in_progress", None, None).await;
@@ -391,7 +462,7 @@ impl Feed {
             let answer = permissions::ask_approval(&feed, &request, session.cwd()).await;
             // Not aborted by the event that reports the answer.
             feed.state().approvals.remove(&request.id);
-            session.requests().answer(request.id, answer).await.ok();
+            feed.backing.answer(request.id, answer).await;
         });
         self.state().approvals.insert(id, asking.abort_handle());
     }

@@ -17,6 +17,15 @@ pub(crate) enum FileText {
 }
 
 impl FileText {
+    /// Returns a text, unless it is too large.
+    pub(crate) fn of(text: String) -> Self {
+        if text.len() as u64 <= MAX_DIFF_BYTES {
+            Self::Text(text)
+        } else {
+            Self::Other
+        }
+    }
+
     pub(crate) fn read(path: &Path) -> Self {
         let metadata = match std::fs::metadata(path) {
             Ok(metadata) => metadata,

@@ -4,6 +4,7 @@
 //! directions. Requests are handled in the order they arrive, each until it first has to wait.
 
 mod agent;
+mod backing;
 mod call_ids;
 mod capabilities;
 mod client_files;
@@ -14,9 +15,11 @@ mod content;
 mod error;
 mod feed;
 mod file_changes;
-mod messages;
+mod login;
+mod modes;
 mod params;
 mod permissions;
+mod plan;
 mod prompt;
 mod replay;
 mod server;

@@ -2,21 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_protocol::JsonRpcError;
 use serde_json::Value;
 
-use crate::error::RpcError;
-
 /// Returns a required text.
-pub(crate) fn text<'params>(params: &'params Value, field: &str) -> Result<&'params str, RpcError> {
+pub(crate) fn text<'params>(
+    params: &'params Value,
+    field: &str,
+) -> Result<&'params str, JsonRpcError> {
     let value = params.get(field).and_then(Value::as_str);
-    value.ok_or_else(|| RpcError::invalid_params(field, "must be a string"))
+    value.ok_or_else(|| JsonRpcError::invalid_params(field, "must be a string"))
 }
 
 /// Returns an optional text; null is absent.
 pub(crate) fn optional_text<'params>(
     params: &'params Value,
     field: &str,
-) -> Result<Option<&'params str>, RpcError> {
+) -> Result<Option<&'params str>, JsonRpcError> {
     match params.get(field) {
         None | Some(Value::Null) => Ok(None),
         Some(_) => text(params, field).map(Some),
@@ -27,35 +29,35 @@ pub(crate) fn optional_text<'params>(
 pub(crate) fn list<'params>(
     params: &'params Value,
     field: &str,
-) -> Result<&'params [Value], RpcError> {
+) -> Result<&'params [Value], JsonRpcError> {
     match params.get(field) {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(items)) => Ok(items),
-        Some(_) => Err(RpcError::invalid_params(field, "must be a list")),
+        Some(_) => Err(JsonRpcError::invalid_params(field, "must be a list")),
     }
 }
 
 /// Returns a required absolute path.
-pub(crate) fn absolute_path(params: &Value, field: &str) -> Result<PathBuf, RpcError> {
+pub(crate) fn absolute_path(params: &Value, field: &str) -> Result<PathBuf, JsonRpcError> {
     checked_path(text(params, field)?, field)
 }
 
 /// Returns an optional list of absolute paths.
-pub(crate) fn absolute_paths(params: &Value, field: &str) -> Result<Vec<PathBuf>, RpcError> {
+pub(crate) fn absolute_paths(params: &Value, field: &str) -> Result<Vec<PathBuf>, JsonRpcError> {
     let items = list(params, field)?.iter();
     let paths = items.map(|item| {
         let path = item.as_str();
         let path =
-            path.ok_or_else(|| RpcError::invalid_params(field, "must be a list of paths"))?;
+            path.ok_or_else(|| JsonRpcError::invalid_params(field, "must be a list of paths"))?;
         checked_path(path, field)
     });
     paths.collect()
 }
 
-fn checked_path(path: &str, field: &str) -> Result<PathBuf, RpcError> {
+fn checked_path(path: &str, field: &str) -> Result<PathBuf, JsonRpcError> {
     if path.contains('\0') || !Path::new(path).is_absolute() {
         let problem = format!("must be an absolute path, not {path:?}");
-        return Err(RpcError::invalid_params(field, problem));
+        return Err(JsonRpcError::invalid_params(field, problem));
     }
     Ok(PathBuf::from(path))
 }

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
-use pi_host::{DialogPrompt, DialogResponse};
-use pi_protocol::{Answer, Request, RequestKind};
+use pi_host::{DialogPrompt, DialogResponse, ExtensionDialog};
+use pi_protocol::{
+    Answer, FormAnswer, QuestionForm, Request, RequestKind, json_object, single_line,
+};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
-use crate::content::{single_line, text_block};
+use crate::content::text_block;
 use crate::feed::Feed;
-use crate::messages::object;
 use crate::tool_call;
 
 const ALLOW: &str = "allow";
+const ALLOW_FOR_SESSION: &str = "allow-for-session";
 const REJECT: &str = "reject";
 
 /// Longest title of a question, in characters.
@@ -44,10 +46,12 @@ pub(crate) async fn ask_approval(feed: &Feed, request: &Request, cwd: &Path) -> 
     });
     let options = [
         option(ALLOW, "Allow", "allow_once"),
+        option(ALLOW_FOR_SESSION, "Allow in this session", "allow_always"),
         option(REJECT, "Reject", "reject_once"),
     ];
     match ask_permission(feed, call, &options).await {
         Ok(Some(choice)) if choice == ALLOW => Answer::Allow,
+        Ok(Some(choice)) if choice == ALLOW_FOR_SESSION => Answer::AllowForSession,
         Ok(_) => Answer::Deny { reason: None },
         Err(error) => Answer::Deny {
             reason: Some(format!("the client cannot ask for permission: {error}")),
@@ -65,7 +69,7 @@ async fn ask_permission(
     call: Value,
     options: &[Value],
 ) -> Result<Option<String>, String> {
-    let params = object([
+    let params = json_object([
         ("sessionId", feed.session_id.as_str().into()),
         ("toolCall", call),
         ("options", options.into()),
@@ -83,11 +87,12 @@ async fn ask_permission(
 }
 
 /// Shows a dialog of an extension: as a form, or as a permission request to clients without forms.
-pub(crate) async fn show_dialog(feed: &Feed, id: &str, prompt: DialogPrompt) -> DialogResponse {
+pub(crate) async fn show_dialog(feed: &Feed, dialog: ExtensionDialog) -> DialogResponse {
     if feed.client.forms {
-        return show_form(feed, prompt).await;
+        return show_form(feed, &dialog.to_request().kind).await;
     }
-    match prompt {
+    let id = dialog.id.as_str();
+    match dialog.prompt {
         DialogPrompt::Select { title, options } => {
             let choices: Vec<Value> = options
                 .iter()
@@ -146,87 +151,27 @@ async fn ask_choice(
     chosen.filter(|choice| choice != REJECT || choices.len() == 2)
 }
 
-async fn show_form(feed: &Feed, prompt: DialogPrompt) -> DialogResponse {
+async fn show_form(feed: &Feed, question: &RequestKind) -> DialogResponse {
     let scope = json!({ "sessionId": feed.session_id });
-    let form = |message: &str, property: Value| (message.to_owned(), property);
-    let is_confirmation = matches!(prompt, DialogPrompt::Confirm { .. });
-    let (message, property) = match prompt {
-        DialogPrompt::Select { title, options } => form(&title, select_property(&options)),
-        DialogPrompt::Confirm { title, message } => {
-            let question = if message.is_empty() {
-                title
-            } else {
-                format!("{title}\n\n{message}")
-            };
-            form(
-                &question,
-                json!({"type": "boolean", "title": "Yes", "default": true}),
-            )
-        }
-        DialogPrompt::Input { title, placeholder } => form(
-            &title,
-            json!({"type": "string", "description": placeholder}),
-        ),
-        DialogPrompt::Editor { title, prefill } => form(
-            &title,
-            json!({"type": "string", "default": prefill, "_meta": {"multiline": true}}),
-        ),
-    };
-    match ask_form(&feed.connection, scope, &message, property).await {
-        FormAnswer::Accepted(Value::String(text)) => DialogResponse::Text(text),
-        FormAnswer::Accepted(Value::Bool(confirmed)) => DialogResponse::Confirmed(confirmed),
-        FormAnswer::Accepted(_) if is_confirmation => DialogResponse::Confirmed(true),
-        FormAnswer::Declined if is_confirmation => DialogResponse::Confirmed(false),
-        _ => DialogResponse::Cancelled,
-    }
+    let answer = ask_form(&feed.connection, scope, question.form()).await;
+    question.answer_of(answer).into()
 }
 
-pub(crate) fn select_property(options: &[String]) -> Value {
-    let choices = options.iter().map(|option| {
-        let title = single_line(option, MAX_TITLE);
-        json!({"const": option, "title": title})
-    });
-    json!({"type": "string", "oneOf": choices.collect::<Vec<_>>()})
-}
-
-pub(crate) enum FormAnswer {
-    /// The value of the only field; null if the client sent none.
-    Accepted(Value),
-    Declined,
-    Cancelled,
-}
-
-/// Asks for one value with a form. `scope` names the session or the request that the question belongs to.
+/// Shows a form. `scope` names the session or the request that the question belongs to.
 pub(crate) async fn ask_form(
     connection: &Connection,
     scope: Value,
-    message: &str,
-    property: Value,
+    form: QuestionForm,
 ) -> FormAnswer {
     let mut params = scope;
     if let Some(params) = params.as_object_mut() {
-        let schema = object([
-            ("type", "object".into()),
-            ("properties", object([("value", property)])),
-            ("required", json!(["value"])),
-        ]);
-        params.insert("mode".to_owned(), "form".into());
-        params.insert("message".to_owned(), message.into());
-        params.insert("requestedSchema".to_owned(), schema);
+        params.extend(form.into_params());
     }
-    let answer = match connection.request("elicitation/create", params).await {
-        Ok(answer) => answer,
+    match connection.request("elicitation/create", params).await {
+        Ok(answer) => FormAnswer::of(&answer),
         Err(error) => {
             tracing::debug!(error = error.message, "the client rejected a form");
-            return FormAnswer::Cancelled;
+            FormAnswer::Cancelled
         }
-    };
-    match answer.get("action").and_then(Value::as_str) {
-        Some("accept") => {
-            let value = answer.pointer("/content/value");
-            FormAnswer::Accepted(value.cloned().unwrap_or_default())
-        }
-        Some("decline") => FormAnswer::Declined,
-        _ => FormAnswer::Cancelled,
     }
 }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use pi_host::{CommandOrigin, InputSource};
-use pi_protocol::{Ack, Command, Delivery};
+use pi_protocol::{Command, Delivery, JsonRpcError};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::commands;
 use crate::content::{PromptContent, prompt_content};
-use crate::error::RpcError;
 use crate::feed::{Feed, RunEnd};
 use crate::params;
 use crate::session::AcpSession;
@@ -44,13 +43,14 @@ impl Drop for OpenPrompt {
 }
 
 /// Sends a prompt and returns why the turn ended. During a run it steers the run, and returns when that has ended.
-pub(crate) async fn prompt(session: Arc<AcpSession>, params: Value) -> Result<Value, RpcError> {
+pub(crate) async fn prompt(session: Arc<AcpSession>, params: Value) -> Result<Value, JsonRpcError> {
     let cancel = session.cancellation();
     let content = prompt_content(params::list(&params, "prompt")?)?;
     if content.text.trim().is_empty() && content.images.is_empty() {
-        return Err(RpcError::invalid_params("prompt", "must not be empty"));
+        return Err(JsonRpcError::invalid_params("prompt", "must not be empty"));
     }
     let open = OpenPrompt::begin(&session.feed);
+    let settled = session.feed.settled();
     let sent = cancel
         .run_until_cancelled(Box::pin(send(&session, content)))
         .await;
@@ -60,7 +60,7 @@ pub(crate) async fn prompt(session: Arc<AcpSession>, params: Value) -> Result<Va
         Some(sent) => sent?,
     };
     if ran {
-        wait(&session, &cancel).await;
+        wait(&session, settled, &cancel).await;
     }
     let end = open.end();
     if cancel.is_cancelled() {
@@ -74,7 +74,7 @@ pub(crate) async fn prompt(session: Arc<AcpSession>, params: Value) -> Result<Va
         RunEnd::Length => Ok(stopped("max_tokens")),
         RunEnd::Refused => Ok(stopped("refusal")),
         RunEnd::Aborted => Ok(stopped("cancelled")),
-        RunEnd::Failed(message) => Err(RpcError::internal(message)),
+        RunEnd::Failed(message) => Err(JsonRpcError::internal(message)),
     }
 }
 
@@ -83,7 +83,7 @@ fn stopped(reason: &str) -> Value {
 }
 
 /// Sends the prompt to the session; returns whether a run follows.
-async fn send(session: &Arc<AcpSession>, content: PromptContent) -> Result<bool, RpcError> {
+async fn send(session: &Arc<AcpSession>, content: PromptContent) -> Result<bool, JsonRpcError> {
     session.started().await;
     let feed = &session.feed;
     if let Some(outcome) = Box::pin(commands::run(session, &content.text)).await {
@@ -91,22 +91,18 @@ async fn send(session: &Arc<AcpSession>, content: PromptContent) -> Result<bool,
         feed.say(&outcome?).await;
         return Ok(false);
     }
+    commands::check_offered(session, &content.text).inspect_err(|_| feed.prompt_was_handled())?;
     let agent_session = session.session();
     let is_first =
         agent_session.session_name().is_none() && agent_session.history().message_count() == 0;
     let title = is_first.then(|| content.text.clone());
-    let origin = CommandOrigin {
-        source: InputSource::Rpc,
-        request_id: None,
-    };
     let command = Command::Prompt {
         message: content.text,
         images: content.images,
         streaming_behavior: Some(Delivery::Steer),
     };
-    let accepted = session.runtime().submit_from(origin, command).await;
-    let accepted = accepted.inspect_err(|_| feed.prompt_was_handled())?;
-    let ran = accepted.ack != Ack::Handled;
+    let accepted = session.backing.prompt(command).await;
+    let ran = accepted.inspect_err(|_| feed.prompt_was_handled())?;
     if !ran {
         feed.prompt_was_handled();
     } else if let Some(title) = title {
@@ -117,11 +113,14 @@ async fn send(session: &Arc<AcpSession>, content: PromptContent) -> Result<bool,
 }
 
 /// Waits until the session has settled, or until the canceled run has ended.
-async fn wait(session: &Arc<AcpSession>, cancel: &CancellationToken) {
-    let agent_session = session.session();
-    agent_session.wait_for_idle().await;
+async fn wait(
+    session: &Arc<AcpSession>,
+    settled: watch::Receiver<u64>,
+    cancel: &CancellationToken,
+) {
+    session.backing.settled(settled).await;
     if cancel.is_cancelled() {
         // `AcpSession::cancel` also empties the queue.
-        agent_session.wait_for_idle().await;
+        session.session().wait_for_idle().await;
     }
 }

@@ -2,22 +2,25 @@
 
 use pi_host::AgentSession;
 use pi_protocol::{
-    AgentMessage, AssistantBlock, AssistantMessage, Entry, EntryBody, ToolResultMessage,
+    AgentMessage, AssistantBlock, AssistantMessage, Entry, EntryBody, JsonRpcError,
+    ToolResultMessage,
 };
 use serde_json::{Value, json};
 
 use crate::call_ids::CallIds;
 use crate::content::{message_blocks, text_block};
-use crate::error::RpcError;
 use crate::tool_call;
 use crate::updates::chunk;
 
 /// Returns the updates for the current branch, oldest first.
-pub(crate) fn replay(session: &AgentSession, ids: &mut CallIds) -> Result<Vec<Value>, RpcError> {
+pub(crate) fn replay(
+    session: &AgentSession,
+    ids: &mut CallIds,
+) -> Result<Vec<Value>, JsonRpcError> {
     let entries = session
         .history()
         .with_session(|session| session.current_branch().entries());
-    let entries = entries.map_err(|error| RpcError::internal(error.to_string()))?;
+    let entries = entries.map_err(|error| JsonRpcError::internal(error.to_string()))?;
     let mut updates = Vec::new();
     for entry in &entries {
         push_entry(&mut updates, entry, session, ids);

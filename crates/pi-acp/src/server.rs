@@ -8,14 +8,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_host::{COMMAND_LINE_LIMIT, Host, LineFrame, LineReader, SessionOptions};
+use pi_protocol::settings::AcpSettings;
+use pi_protocol::{InvalidJsonRpc, JsonRpcError, JsonRpcMessage};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::connection::Connection;
-use crate::error::RpcError;
-use crate::messages::{ClientMessage, response};
+use crate::error;
 use crate::trust::AcpTrustPrompt;
 
 /// Maximum number of open requests of a client. More are rejected: reading must not pause, or a cancellation would wait
@@ -38,6 +39,7 @@ pub struct AcpOptions {
     pub trust: AcpTrustPrompt,
     /// The value of `--session-dir`.
     pub session_dir: Option<String>,
+    pub settings: AcpSettings,
     /// The working directory of the process.
     pub cwd: PathBuf,
     pub version: String,
@@ -69,8 +71,9 @@ pub async fn serve(
         open: Mutex::default(),
     };
     let end = server.run(reader, &stop).await;
-    server.connection.close();
-    server.agent.close().await;
+    // Runs are aborted before their questions to the client fail: they would continue with that answer.
+    let failing = async { server.connection.close() };
+    futures_util::future::join(server.agent.close(), failing).await;
     drop(server);
     if end != AcpOutcome::OutputClosed
         && tokio::time::timeout(FLUSH_TIMEOUT, output.finish())
@@ -124,15 +127,17 @@ impl Server {
     fn receive(&self, line: LineFrame) -> Option<BoxFuture<'_, ()>> {
         let message = match line {
             LineFrame::Line(line) if line.trim().is_empty() => return None,
-            LineFrame::Line(line) => ClientMessage::parse(line.as_bytes()),
-            LineFrame::TooLong => ClientMessage::Invalid {
+            LineFrame::Line(line) => JsonRpcMessage::read(line.as_bytes()),
+            LineFrame::TooLong => Err(Box::new(InvalidJsonRpc {
                 id: Value::Null,
-                error: RpcError::invalid_request("the message is too long"),
-            },
+                error: JsonRpcError::invalid_request("the message is too long"),
+            })),
         };
         match message {
-            ClientMessage::Request { id, method, params } => Some(self.start(id, method, params)),
-            ClientMessage::Notification { method, params } => {
+            Ok(JsonRpcMessage::Request { id, method, params }) => {
+                Some(self.start(id, method, params))
+            }
+            Ok(JsonRpcMessage::Notification { method, params }) => {
                 if method == "$/cancel_request" {
                     self.cancel(&params);
                     return None;
@@ -141,14 +146,11 @@ impl Server {
                     self.agent.notified(&method, &params).await;
                 }))
             }
-            ClientMessage::Response { id, outcome } => {
+            Ok(JsonRpcMessage::Response { id, outcome }) => {
                 self.connection.receive_response(&id, outcome);
                 None
             }
-            ClientMessage::Invalid { id, error } => {
-                let message = response(&id, Err(error));
-                Some(Box::pin(self.connection.send(message)))
-            }
+            Err(invalid) => Some(Box::pin(self.connection.send(invalid.into_response()))),
         }
     }
 
@@ -164,15 +166,20 @@ impl Server {
         let rejection = {
             let open = self.open();
             if open.contains_key(&key) {
-                Some(RpcError::invalid_request("a request with this ID is open"))
+                Some(JsonRpcError::invalid_request(
+                    "a request with this ID is open",
+                ))
             } else if open.len() >= OPEN_REQUESTS {
-                Some(RpcError::invalid_request("too many open requests"))
+                Some(JsonRpcError::invalid_request("too many open requests"))
             } else {
                 None
             }
         };
         if let Some(error) = rejection {
-            return Box::pin(self.connection.send(response(&id, Err(error))));
+            return Box::pin(
+                self.connection
+                    .send(JsonRpcMessage::response(&id, Err(error))),
+            );
         }
         let cancel = CancellationToken::new();
         self.open().insert(key, cancel.clone());
@@ -191,7 +198,7 @@ impl Server {
                 if let Some(params) = canceled {
                     self.agent.cancel_prompt(&params).await;
                 }
-                Err(RpcError::canceled())
+                Err(error::canceled())
             }
         };
         self.open().remove(&id.to_string());
@@ -199,7 +206,9 @@ impl Server {
             Ok(reply) => (Ok(reply.result), reply.opened),
             Err(error) => (Err(error), None),
         };
-        self.connection.send(response(&id, result)).await;
+        self.connection
+            .send(JsonRpcMessage::response(&id, result))
+            .await;
         if let Some((session, notice)) = opened {
             session.announce(notice).await;
         }

@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_host::{AgentSession, Observed, Observer, SessionHandle, SessionRuntime};
+use pi_host::{AgentSession, Observed, Observer, SessionRuntime};
 use pi_protocol::{ClientHello, Command, DiagnosticLevel};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::backing::Backing;
 use crate::commands;
-use crate::config_options::config_options;
 use crate::feed::Feed;
 use crate::session_ui::SessionUi;
 
 pub(crate) struct AcpSession {
-    handle: SessionHandle,
+    pub(crate) backing: Backing,
     pub(crate) feed: Arc<Feed>,
     ui: SessionUi,
     /// Canceled by `session/cancel` for the prompts that are open then.
@@ -26,12 +26,13 @@ pub(crate) struct AcpSession {
 }
 
 impl AcpSession {
-    pub(crate) fn new(handle: SessionHandle, feed: Feed, ui: SessionUi) -> Arc<Self> {
+    pub(crate) fn new(backing: Backing, feed: Feed, ui: SessionUi) -> Arc<Self> {
         let feed = Arc::new(feed);
-        let changes = feed.follow(&handle.session());
-        let following = tokio::spawn(follow(Arc::clone(&feed), handle.runtime().clone(), changes));
+        let changes = feed.follow(&backing.session());
+        let runtime = backing.runtime().clone();
+        let following = tokio::spawn(follow(Arc::clone(&feed), runtime, changes));
         Arc::new(Self {
-            handle,
+            backing,
             feed,
             ui,
             cancel: Mutex::default(),
@@ -45,15 +46,15 @@ impl AcpSession {
     }
 
     pub(crate) fn session(&self) -> AgentSession {
-        self.handle.session()
-    }
-
-    pub(crate) fn runtime(&self) -> &SessionRuntime {
-        self.handle.runtime()
+        self.backing.session()
     }
 
     pub(crate) fn config(&self) -> Value {
-        config_options(&self.session(), self.feed.client)
+        self.feed.config()
+    }
+
+    pub(crate) fn is_planning(&self) -> bool {
+        self.feed.is_planning()
     }
 
     fn cancel_token(&self) -> MutexGuard<'_, CancellationToken> {
@@ -69,13 +70,12 @@ impl AcpSession {
     pub(crate) async fn cancel(&self) {
         let canceled = std::mem::take(&mut *self.cancel_token());
         canceled.cancel();
-        let session = self.session();
         // The abort comes first: a run whose dialog is withdrawn would go on.
         let rest = async {
             self.feed.withdraw_dialogs();
-            session.queue().clear().await;
+            self.backing.clear_queue().await;
         };
-        futures_util::future::join(session.abort(), rest).await;
+        futures_util::future::join(self.backing.abort(), rest).await;
     }
 
     /// Shows the session to a client that knows its ID: its commands, what waited, and what the start reported. Then runs
@@ -83,7 +83,7 @@ impl AcpSession {
     pub(crate) async fn announce(self: &Arc<Self>, notice: Option<String>) {
         self.feed.send(self.commands()).await;
         self.ui.connect(Arc::clone(&self.feed)).await;
-        let runtime = self.runtime();
+        let runtime = self.backing.runtime();
         for diagnostic in runtime.diagnostics() {
             let severity = match diagnostic.level {
                 DiagnosticLevel::Info => "info",
@@ -103,7 +103,15 @@ impl AcpSession {
     }
 
     async fn start(&self) {
-        let runtime = self.runtime();
+        if let Backing::Remote(remote) = &self.backing {
+            self.started.cancel();
+            remote.show_pending().await;
+            self.backing.lost().await;
+            let message =
+                "The pi that ran this session has ended.\nLoad the session again to continue here.";
+            return self.feed.notice("warning", message).await;
+        }
+        let runtime = self.backing.runtime();
         if self.feed.client.forms {
             let hello = Command::Hello(ClientHello {
                 elicitation: true,
@@ -132,7 +140,7 @@ impl AcpSession {
 
     /// Returns the update with the slash commands.
     pub(crate) fn commands(&self) -> Value {
-        let available = commands::available(self.runtime());
+        let available = commands::available(&self.backing, self.feed.offered_commands);
         json!({"sessionUpdate": "available_commands_update", "availableCommands": available})
     }
 
@@ -140,16 +148,19 @@ impl AcpSession {
     pub(crate) async fn close(&self) {
         let canceled = std::mem::take(&mut *self.cancel_token());
         canceled.cancel();
-        self.feed.stop();
-        self.ui.disconnect();
-        let tasks = {
-            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tasks)
+        // The abort comes first: a run whose dialog is withdrawn would go on.
+        let rest = async {
+            self.feed.stop();
+            self.ui.disconnect();
+            let tasks = {
+                let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::take(&mut *tasks)
+            };
+            for task in tasks {
+                task.abort();
+            }
         };
-        for task in tasks {
-            task.abort();
-        }
-        self.runtime().shutdown().await;
+        futures_util::future::join(self.backing.close(), rest).await;
     }
 }
 

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use pi_host::{SessionOptions, parse_mcp_server};
-use pi_protocol::McpServerSpec;
+use pi_protocol::{JsonRpcError, McpServerSpec};
 use serde_json::{Map, Value, json};
 
-use crate::error::RpcError;
 use crate::params;
 
 #[derive(Debug)]
@@ -17,16 +16,16 @@ pub(crate) struct SessionSetup {
 }
 
 impl SessionSetup {
-    pub(crate) fn from_params(params: &Value) -> Result<Self, RpcError> {
+    pub(crate) fn from_params(params: &Value) -> Result<Self, JsonRpcError> {
         let cwd = params::absolute_path(params, "cwd")?;
         if !cwd.is_dir() {
             let problem = format!("is not a directory: {}", cwd.display());
-            return Err(RpcError::invalid_params("cwd", problem));
+            return Err(JsonRpcError::invalid_params("cwd", problem));
         }
         let servers = params::list(params, "mcpServers")?.iter().enumerate();
         let servers = servers.map(|(index, server)| {
             let invalid = |problem: String| {
-                RpcError::invalid_params(&format!("mcpServers[{index}]"), problem)
+                JsonRpcError::invalid_params(&format!("mcpServers[{index}]"), problem)
             };
             let (name, entry) =
                 server_entry(server).map_err(|problem| invalid(problem.to_owned()))?;

@@ -8,6 +8,7 @@ use pi_host::{
 };
 
 use crate::feed::Feed;
+use crate::modes::PLAN;
 use crate::permissions;
 
 /// Notices that are kept until the client knows the session.
@@ -77,7 +78,15 @@ impl ExtensionUi for SessionUi {
                 message,
                 notify_type,
             } => self.send(notify_type.as_deref().unwrap_or("info"), message),
-            // Status lines, widgets and titles belong to a terminal.
+            ExtensionNotice::Status { key, text } if key == PLAN => {
+                let feed = self.state().feed.clone();
+                Box::pin(async move {
+                    if let Some(feed) = feed {
+                        feed.set_planning(text.is_some()).await;
+                    }
+                })
+            }
+            // Other status lines, widgets and titles belong to a terminal.
             _ => Box::pin(std::future::ready(())),
         }
     }
@@ -89,13 +98,13 @@ impl ExtensionUi for SessionUi {
             let Some(feed) = feed else {
                 return DialogResponse::Cancelled;
             };
-            let withdrawn = feed.dialogs();
-            let shown = permissions::show_dialog(&feed, &dialog.id, dialog.prompt);
+            let (withdrawn, timeout) = (feed.dialogs(), dialog.timeout);
+            let shown = permissions::show_dialog(&feed, dialog);
             let shown = async {
                 let shown = withdrawn.run_until_cancelled(shown).await;
                 shown.unwrap_or(DialogResponse::Cancelled)
             };
-            match dialog.timeout {
+            match timeout {
                 Some(timeout) => {
                     let shown = tokio::time::timeout(timeout, shown).await;
                     shown.unwrap_or(DialogResponse::Cancelled)
@@ -103,6 +112,13 @@ impl ExtensionUi for SessionUi {
                 None => shown.await,
             }
         })
+    }
+
+    fn asks_for_text(&self) -> bool {
+        self.state()
+            .feed
+            .as_ref()
+            .is_some_and(|feed| feed.client.forms)
     }
 
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {

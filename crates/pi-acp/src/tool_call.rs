@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pi_protocol::{InputBlock, ToolOutput};
+use pi_protocol::{InputBlock, ToolOutput, json_object, single_line};
 use serde_json::{Map, Value, json};
 
-use crate::content::{input_block, single_line, text_block};
-use crate::messages::object;
+use crate::content::{input_block, text_block};
 
 /// Longest title, in characters.
 const MAX_TITLE: usize = 300;
@@ -109,7 +108,7 @@ pub(crate) fn blocks_content(tool: &str, blocks: &[InputBlock]) -> Vec<Value> {
 }
 
 pub(crate) fn content_item(block: Value) -> Value {
-    object([("type", "content".into()), ("content", block)])
+    json_object([("type", "content".into()), ("content", block)])
 }
 
 pub(crate) fn diff(path: &Path, before: Option<&str>, after: &str) -> Value {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_host::TrustPrompt;
-use pi_protocol::TrustChoice;
+use pi_protocol::{FormAnswer, QuestionForm, TrustChoice};
 use serde_json::{Value, json};
 
 use crate::connection::Connection;
-use crate::permissions::{FormAnswer, ask_form, select_property};
+use crate::permissions::ask_form;
 
 /// Prompts about projects through the client. Created before the client is connected; cheap to clone.
 #[derive(Clone, Default)]
@@ -79,7 +79,8 @@ impl AcpTrustPrompt {
             message.push_str(&changes.join("\n"));
         }
         let scope = json!({ "requestId": request });
-        match ask_form(&connection, scope, &message, select_property(&labels)).await {
+        let form = QuestionForm::choice(message, &labels);
+        match ask_form(&connection, scope, form).await {
             FormAnswer::Accepted(Value::String(label)) => {
                 let mut choices = choices.into_iter();
                 choices.find(|choice| choice.label() == label)

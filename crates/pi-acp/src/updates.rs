@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, AssistantMessageEvent, InputBlock,
-    ToolOutput,
+    ToolOutput, json_object,
 };
 use serde_json::{Value, json};
 
 use crate::call_ids::CallIds;
 use crate::content::{message_blocks, text_block};
 use crate::file_changes::{FileText, first_changed_line};
-use crate::messages::object;
+use crate::plan::plan_update;
 use crate::terminal_output::{SentOutput, exit_code};
 use crate::tool_call;
 
@@ -41,6 +41,8 @@ struct TrackedCall {
     arguments: Value,
     /// The file that the call may change, before the call.
     before: Option<(PathBuf, FileText)>,
+    /// The text that the call has written, if it was not written to disk.
+    after: Option<String>,
     output: SentOutput,
 }
 
@@ -99,7 +101,10 @@ impl UpdateMapper {
                 result,
                 is_error,
                 ..
-            } => vec![self.call_end(tool_call_id, tool_name, result, *is_error)],
+            } => {
+                let ended = self.call_end(tool_call_id, tool_name, result, *is_error);
+                std::iter::once(ended).chain(plan_update(result)).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -229,6 +234,28 @@ impl UpdateMapper {
         updates
     }
 
+    /// Returns the file that a call may change.
+    pub(crate) fn changed_file(&self, id: &str) -> Option<PathBuf> {
+        let (path, _) = self.calls.get(id)?.before.as_ref()?;
+        Some(path.clone())
+    }
+
+    /// Sets the text that an editor has instead of the one on disk, before a call.
+    pub(crate) fn set_text_before(&mut self, id: &str, text: String) {
+        if let Some(call) = self.calls.get_mut(id)
+            && let Some((_, before)) = &mut call.before
+        {
+            *before = FileText::of(text);
+        }
+    }
+
+    /// Sets the text that an editor has instead of the one on disk, after a call.
+    pub(crate) fn set_text_after(&mut self, id: &str, text: String) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.after = Some(text);
+        }
+    }
+
     fn call_start(&mut self, id: &str, tool: &str, arguments: &Value) -> Value {
         let is_known = self.calls.contains_key(id);
         let target = tool_call::target(arguments, &self.cwd);
@@ -240,6 +267,7 @@ impl UpdateMapper {
         let call = TrackedCall {
             arguments: arguments.clone(),
             before,
+            after: None,
             output: SentOutput::default(),
         };
         self.calls.insert(id.to_owned(), call);
@@ -335,7 +363,8 @@ impl UpdateMapper {
             return update;
         }
         let changed = if is_error { None } else { call.before.take() };
-        match changed.and_then(|(path, before)| changed_text(path, before)) {
+        let after = call.after.take().map(FileText::of);
+        match changed.and_then(|(path, before)| changed_text(path, before, after)) {
             Some((path, before, after)) => {
                 let line = first_changed_line(before.as_deref().unwrap_or_default(), &after);
                 let locations = tool_call::locations(&call.arguments, &self.cwd, line);
@@ -352,14 +381,18 @@ impl UpdateMapper {
     }
 }
 
-/// Returns a file's text before and after a call, if both can be shown.
-fn changed_text(path: PathBuf, before: FileText) -> Option<(PathBuf, Option<String>, String)> {
+/// Returns a file's text before and after a call, if both can be shown. Without `after` it is read from disk.
+fn changed_text(
+    path: PathBuf,
+    before: FileText,
+    after: Option<FileText>,
+) -> Option<(PathBuf, Option<String>, String)> {
     let before = match before {
         FileText::Missing => None,
         FileText::Text(text) => Some(text),
         FileText::Other => return None,
     };
-    match FileText::read(&path) {
+    match after.unwrap_or_else(|| FileText::read(&path)) {
         FileText::Text(after) => Some((path, before, after)),
         FileText::Missing | FileText::Other => None,
     }
@@ -385,7 +418,7 @@ fn failed_call(id: &str) -> Value {
 
 /// Returns the update for a part of a message.
 pub(crate) fn chunk(kind: &str, block: Value, message_id: &str) -> Value {
-    object([
+    json_object([
         ("sessionUpdate", kind.into()),
         ("content", block),
         ("messageId", message_id.into()),

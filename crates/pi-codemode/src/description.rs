@@ -117,7 +117,7 @@ fn select_sections<'a>(groups: &'a [Group<'_>], budget: usize) -> BTreeSet<&'a s
         .iter()
         .map(|group| {
             let mut queue: Vec<_> = group.sections.iter().collect();
-            queue.sort_by_key(|section| section.cost);
+            pi_protocol::sort_by_key(&mut queue, |section| section.cost);
             queue.into()
         })
         .collect();

@@ -56,7 +56,10 @@ pub use mcp_file::{
 };
 pub use mcp_import::{McpClient, McpImport, read_mcp_servers_of};
 pub use mcp_records::{McpRecords, McpRecordsError};
-pub use models_file::{ModelsFileError, ModelsFileProblem, parse_models_file, read_models_file};
+pub use models_file::{
+    ModelsFileChangeError, ModelsFileError, ModelsFileProblem, parse_models_file,
+    put_models_file_provider, read_models_file, remove_models_file_provider,
+};
 pub use models_store::ModelsStoreFile;
 pub use packages::{
     GitAddress, MissingPackage, NpmAddress, NpmRange, NpmVersion, PackageAddress,
@@ -65,13 +68,17 @@ pub use packages::{
 pub use paths::{AgentDir, expand_home};
 pub use regular_file::ReadFileError;
 pub use resources::{
-    BuiltinExtension, BuiltinExtensions, ContextFile, ExtensionFile, ListedResource,
-    ProjectOverride, PromptTemplate, ResourceFlags, ResourceKind, ResourceRequest, ResourceToggles,
-    Resources, Skill, SkillError, SkillListing, expand_prompt_template, expand_skill_command,
-    list_skills_for_model, load_resources, split_template_arguments,
+    AgentDirectories, AgentFile, AgentSource, BuiltinExtension, BuiltinExtensions, ContextFile,
+    ExtensionFile, ListedResource, ProjectOverride, PromptTemplate, ResourceFlags, ResourceKind,
+    ResourceRequest, ResourceToggles, Resources, Skill, SkillError, SkillListing,
+    TemplateParameter, expand_prompt_template, expand_skill_command, list_skills_for_model,
+    load_agents, load_resources, split_template_arguments,
 };
 pub use session_directory::session_directory;
-pub use settings::{SettingsError, SettingsOverrides, SettingsStore, extension_engine, shell_path};
+pub use settings::{
+    SettingsError, SettingsOverrides, SettingsStore, change_settings_file, extension_engine,
+    shell_path,
+};
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{
     ProjectChanges, SessionChoices, TrustDecision, TrustError, TrustInputs, TrustStore,

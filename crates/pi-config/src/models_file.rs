@@ -1,8 +1,10 @@
 //! `models.json`: providers and models that the user adds or changes.
 //!
 //! JSON with `//` comments and trailing commas. The file is used only if all of it is valid: an error lists
-//! every invalid value by line, column and path. The file is never written. `pi-providers` interprets the entries.
+//! every invalid value by line, column and path. `pi` never writes the file; other programs of the family add and remove
+//! providers with [`edit`]. `pi-providers` interprets the entries.
 
+mod edit;
 mod schema;
 mod shape;
 
@@ -17,8 +19,25 @@ use pi_auth::FilePosition;
 use pi_protocol::provider_id;
 use serde::de::DeserializeOwned;
 
+pub use self::edit::{
+    ModelsFileChangeError, put_models_file_provider, remove_models_file_provider,
+};
 use self::shape::Fault;
 use crate::regular_file::{MAX_STORED_BYTES, read_bytes};
+
+/// What the TypeScript pi accepts.
+const PARSE_OPTIONS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ModelsFileError {
@@ -122,7 +141,9 @@ pub fn parse_models_file<P: DeserializeOwned>(
         .into_iter()
         .map(|fault| locate(text, fault))
         .collect();
-    problems.sort_by_key(|problem| (problem.position.line, problem.position.column));
+    pi_protocol::sort_by_key(&mut problems, |problem| {
+        (problem.position.line, problem.position.column)
+    });
     Err(invalid(problems))
 }
 
@@ -161,23 +182,12 @@ fn parse(text: &str) -> Result<Node<'_>, ModelsFileProblem> {
         comments: CommentCollectionStrategy::Separate,
         tokens: false,
     };
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = parse_to_ast(text, &collect, &options).map_err(|error| ModelsFileProblem {
-        position: position(text, error.range().start),
-        path: String::new(),
-        message: format!("invalid JSON: {}", error.kind()),
-    })?;
+    let parsed =
+        parse_to_ast(text, &collect, &PARSE_OPTIONS).map_err(|error| ModelsFileProblem {
+            position: position(text, error.range().start),
+            path: String::new(),
+            message: format!("invalid JSON: {}", error.kind()),
+        })?;
     // The TypeScript pi would reject the file.
     let block = parsed
         .comments

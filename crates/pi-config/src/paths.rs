@@ -76,6 +76,11 @@ impl AgentDir {
         self.0.join("models.json")
     }
 
+    /// Returns the definitions of image models.
+    pub fn image_models_file(&self) -> PathBuf {
+        self.0.join("image-models.json")
+    }
+
     pub fn models_store_file(&self) -> PathBuf {
         self.0.join("models-store.json")
     }

@@ -4,6 +4,7 @@
 //! installed packages and the command line. [`load_resources`] finds them in order of precedence
 //! and reports problems; it runs nothing and installs nothing.
 
+mod agents;
 mod builtin_extensions;
 mod commands;
 mod context_files;
@@ -19,6 +20,7 @@ mod selection;
 mod skills;
 mod system_prompts;
 mod template_arguments;
+mod template_parameters;
 mod themes;
 mod toggles;
 mod walk;
@@ -28,6 +30,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use agents::{AgentDirectories, AgentFile, AgentSource, load_agents};
 pub use builtin_extensions::{BuiltinExtension, BuiltinExtensions};
 pub use context_files::ContextFile;
 pub(crate) use location::{canonical, normalize, percent_decode, resolve};
@@ -36,6 +39,7 @@ pub use prompt_templates::{PromptTemplate, expand_prompt_template};
 pub use selection::ResourceKind;
 pub use skills::{Skill, SkillError, SkillListing, expand_skill_command, list_skills_for_model};
 pub use template_arguments::split_arguments as split_template_arguments;
+pub use template_parameters::TemplateParameter;
 pub use toggles::{ListedResource, ProjectOverride, ResourceToggles};
 
 use builtin_extensions::builtin_name;
@@ -261,13 +265,14 @@ impl ResourceLoader<'_> {
         }
     }
 
-    /// Determines the built-in extensions: all, unless settings or `--no-extensions` leave some out.
+    /// Determines the built-in extensions: the standard ones and those that settings or flags add, without those that settings
+    /// or `--no-extensions` leave out.
     fn load_builtin_extensions(&self, resources: &mut Resources) {
         let flags = &self.request.flags;
         let mut builtin = BuiltinExtensions::default();
         if !flags.no_extensions {
-            builtin = BuiltinExtensions::all();
             let settings = ScopedSettings::of(&self.request.settings);
+            builtin = BuiltinExtensions::standard(settings.user.file_history());
             builtin.apply(settings.user.extensions.as_deref().unwrap_or_default());
             if self.request.project.is_trusted() {
                 builtin.apply(settings.project.extensions.as_deref().unwrap_or_default());

@@ -20,10 +20,11 @@ use pi_protocol::{ProjectAccess, TrustChoice};
 use crate::AgentDir;
 
 /// Entries of `.pi` that are only applied in trusted projects.
-const GUARDED_ENTRIES: [&str; 8] = [
+const GUARDED_ENTRIES: [&str; 9] = [
     "settings.json",
     "mcp.json",
     "extensions",
+    "agents",
     "skills",
     "prompts",
     "themes",

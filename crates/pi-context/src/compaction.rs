@@ -4,6 +4,7 @@
 
 pub(crate) mod cut_point;
 pub(crate) mod files;
+mod preview;
 pub(crate) mod prompt;
 pub(crate) mod request;
 pub(crate) mod serialize;

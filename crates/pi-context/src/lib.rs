@@ -24,15 +24,20 @@
 
 mod branch_summary;
 mod cache_miss;
+mod cache_report;
 mod compaction;
+mod context_report;
 pub mod estimate;
+mod insight_text;
 mod model_messages;
 mod sections;
 mod system_prompt;
+mod turn_costs;
 mod usage;
 
 pub use branch_summary::{AbandonedBranch, BranchSummaryPlan, NavigationTarget};
 pub use cache_miss::{CacheMiss, CacheMissDetector};
+pub use cache_report::CacheReporter;
 pub use compaction::files::{FileLists, TouchedFiles};
 pub use compaction::prompt::SummaryInstructions;
 pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
@@ -44,6 +49,8 @@ pub use compaction::trigger::{
 pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
 };
+pub use context_report::context_report;
+pub use insight_text::{cache_text, context_text, cost_text, preview_text};
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
 pub use sections::{
     InvalidSectionName, PromptSection, PromptSections, section_changes, system_update,
@@ -52,4 +59,5 @@ pub use system_prompt::{
     DocsPaths, ProjectInstructions, PromptSkill, PromptTool, SystemPromptParts, find_documentation,
     shell_command,
 };
+pub use turn_costs::{TurnCost, turn_costs};
 pub use usage::context_usage;

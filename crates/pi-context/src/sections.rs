@@ -58,6 +58,13 @@ impl PromptSection {
     }
 }
 
+/// Whether a section is not one of an extension.
+pub(crate) fn is_built_in_section(name: &str) -> bool {
+    PromptSection::ORDER
+        .iter()
+        .any(|section| section.name() == name)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "invalid system prompt section name \"{0}\": use a lowercase letter followed by \
@@ -119,7 +126,9 @@ impl PromptSections {
             .filter(|(name, text)| name == PREAMBLE || !text.is_empty())
             .collect();
         // The sort is stable, so extension sections keep their insertion order.
-        sections.sort_by_key(|(name, _)| position(name).unwrap_or(order.len()));
+        pi_protocol::sort_by_key(&mut sections, |(name, _)| {
+            position(name).unwrap_or(order.len())
+        });
         let render = |(name, text): &(String, String)| {
             let text = match name.as_str() {
                 PREAMBLE => text.clone(),

@@ -33,6 +33,7 @@ pub use reply::{LaneReply, PendingReply};
 use reply::{Replier, ReplyRelease};
 use tools::RunningTools;
 
+use crate::barrier::BarrierPoint;
 use crate::machine::{CancelScope, CompactionJob, Effect, Input, Outcome, Rejection, Reply};
 use crate::prompt::Prompt;
 use crate::request_phase::PhaseRelay;
@@ -217,6 +218,9 @@ impl<B: Backend> Lane<B> {
             Effect::FailRecovery(failure) => backend.recovery_failed(failure).await,
             Effect::Reload => backend.reload(),
             Effect::EndRun => backend.end_run(),
+            Effect::ConfirmSettled => {
+                backend.wait_at_barrier(BarrierPoint::Settled).await;
+            }
             Effect::Report(failure) => backend.report_failure(failure),
             Effect::Ask(request) => {
                 self.tools.ask(&backend, request.id.clone());
@@ -269,6 +273,13 @@ impl<B: Backend> Lane<B> {
                 let routed = backend.route(token).await;
                 Outcome::Routed(routed.map_err(|error| error.0))
             }
+            Effect::Barrier(point) => {
+                let token = backend.control().begin(CancelScope::Run);
+                let waiting = backend.wait_at_barrier(point);
+                // An aborted run stores how it ended, as it does without a barrier.
+                let proceeds = token.run_until_cancelled(waiting).await;
+                Outcome::BarrierPassed(proceeds.unwrap_or(true))
+            }
             Effect::Preflight(call) => Outcome::Preflighted(tools::preflight(&backend, call).await),
             Effect::FinishTurn(turn) => Outcome::TurnFinished(backend.finish_turn(turn).await),
             Effect::CheckContext(check) => Outcome::ContextChecked(backend.check_context(check)),
@@ -281,6 +292,7 @@ impl<B: Backend> Lane<B> {
                 Outcome::Slept(slept.is_some())
             }
             Effect::ReadTail => Outcome::TailRead(backend.read_tail()),
+            Effect::ReadOpenTurn { begun } => Outcome::OpenTurnRead(backend.read_open_turn(&begun)),
             Effect::BeforeSettle => Outcome::SettleDecided(backend.before_settle().await),
             _ => return None,
         })

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use files::{
-    DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, OpenFile,
+    DirectoryEntry, FileError, FileFuture, FileKind, FileOperations, FileStatus, ObservedChange,
+    OpenFile,
 };
 pub use processes::{ExitCode, ProcessError, ProcessOperations, ShellCommand, ShellLanguage};
 pub use search::{
@@ -33,4 +34,19 @@ pub struct Environment {
     pub vars: Variables,
     /// What `~` in a path expands to.
     pub home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Returns the environment of one tool call.
+    #[must_use]
+    pub fn for_call(self: &Arc<Self>, call: &str) -> Arc<Self> {
+        let (files, processes) = (self.files.for_call(call), self.processes.for_call(call));
+        if files.is_none() && processes.is_none() {
+            return Arc::clone(self);
+        }
+        let mut environment = Self::clone(self);
+        environment.files = files.unwrap_or(environment.files);
+        environment.processes = processes.unwrap_or(environment.processes);
+        Arc::new(environment)
+    }
 }

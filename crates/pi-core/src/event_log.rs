@@ -7,6 +7,7 @@
 mod growing_message;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_protocol::{
@@ -41,6 +42,8 @@ struct SharedLog {
     recent: Mutex<RecentEvents>,
     /// The number of the last event; `None` once the log is closed.
     last: watch::Sender<Option<u64>>,
+    /// The first event that a waiting observer must be woken for; `u64::MAX` if none waits. Other events need no wake-up.
+    awaited: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,6 +63,7 @@ impl EventLog {
             epoch,
             recent: Mutex::default(),
             last: watch::Sender::new(Some(0)),
+            awaited: AtomicU64::new(u64::MAX),
         }))
     }
 
@@ -75,14 +79,17 @@ impl EventLog {
             event,
         });
         recent.push(Arc::clone(&envelope));
-        // Under the lock, so that the numbers are sent in order. An observer that subscribes meanwhile reads the log once
+        // Under the lock, so that the numbers are sent in order. An observer that starts to wait meanwhile reads the log once
         // the lock is released.
-        let last = &self.0.last;
-        let is_observed = last.receiver_count() > 0;
-        last.send_if_modified(|last| {
+        let is_awaited = envelope.seq >= self.0.awaited.load(Ordering::SeqCst);
+        if is_awaited {
+            // The observers that are woken by mistake announce themselves again.
+            self.0.awaited.store(u64::MAX, Ordering::SeqCst);
+        }
+        self.0.last.send_if_modified(|last| {
             let is_open = last.is_some();
             *last = last.map(|_| envelope.seq);
-            is_open && is_observed
+            is_open && is_awaited
         });
         envelope
     }
@@ -174,10 +181,31 @@ impl Observer {
                 // Events may have been appended before the log was closed.
                 return self.try_next();
             }
+            self.announce(self.next);
             if self.try_next_is_empty() && self.last.changed().await.is_err() {
                 return None;
             }
         }
+    }
+
+    /// Waits until a number of events can be read, or the log is closed.
+    pub async fn backlog(&mut self, count: u64) {
+        let awaited = self.next.saturating_add(count).saturating_sub(1);
+        loop {
+            if self.last.borrow_and_update().is_none() {
+                return;
+            }
+            self.announce(awaited);
+            let last = self.log.recent().last_seq;
+            if self.has_lagged || last >= awaited || self.last.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Requests to be woken for an event. Check afterwards whether it has been appended meanwhile.
+    fn announce(&self, seq: u64) {
+        self.log.0.awaited.fetch_min(seq, Ordering::SeqCst);
     }
 
     /// Returns the next event if it is there.
@@ -296,6 +324,32 @@ mod tests {
         tokio::task::yield_now().await;
         log.append(output("a"), 0);
         assert_eq!(reading.await.unwrap(), Some(1));
+    }
+
+    #[tokio::test]
+    async fn observers_are_woken_for_what_they_wait_for() {
+        let log = EventLog::new("s", 1);
+        let (mut patient, mut quick) = (log.observe(None), log.observe(None));
+        let waiting = tokio::spawn(async move {
+            patient.backlog(3).await;
+            seq(patient.next().await)
+        });
+        tokio::task::yield_now().await;
+        for number in 1..=3 {
+            assert!(!waiting.is_finished(), "{number}");
+            let reading = tokio::spawn(async move { (seq(quick.next().await), quick) });
+            tokio::task::yield_now().await;
+            log.append(output("a"), 0);
+            let (read, observer) = reading.await.unwrap();
+            assert_eq!(read, Some(number));
+            quick = observer;
+        }
+        assert_eq!(waiting.await.unwrap(), Some(1));
+        let mut patient = log.observe(None);
+        let waiting = tokio::spawn(async move { patient.backlog(3).await });
+        tokio::task::yield_now().await;
+        log.close();
+        waiting.await.unwrap();
     }
 
     #[tokio::test]

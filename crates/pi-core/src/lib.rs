@@ -3,6 +3,7 @@
 //! [`Machine`] decides what a session does next; it has no files, tasks, clock or model. The driver performs its
 //! effects through a backend and feeds the outcomes back. Tools implement [`Tool`].
 
+mod barrier;
 mod driver;
 mod environment;
 mod error;
@@ -20,12 +21,13 @@ mod tool_call;
 mod turn;
 mod validation;
 
+pub use barrier::{BarrierPoint, OpenCall, OpenTurn};
 pub use driver::{Backend, Control, LaneReply, PendingReply, PreparedRun, run_nested_call, submit};
 pub use environment::{
     DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileKind, FileOperations,
-    FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile, OpenFile,
-    PathQuery, ProcessError, ProcessOperations, SearchError, SearchFuture, SearchOperations,
-    ShellCommand, ShellLanguage, UnreadablePaths, Variables,
+    FileStatus, FoundLine, FoundLines, FoundPath, FoundPaths, LineQuery, MatchedFile,
+    ObservedChange, OpenFile, PathQuery, ProcessError, ProcessOperations, SearchError,
+    SearchFuture, SearchOperations, ShellCommand, ShellLanguage, UnreadablePaths, Variables,
 };
 pub use error::HookError;
 pub use event_log::{EventLog, GrowingMessage, Observed, Observer};

@@ -47,7 +47,7 @@ pub use input::{
     ConversationTail, CustomDelivery, CustomInput, CustomMessageOptions, Input, Outcome,
     PreflightOutcome, PromptInput,
 };
-use preparation::{Preparation, PreparationEnd};
+use preparation::{Preparation, PreparationEnd, Resumption};
 use run::{Run, RunFlags};
 use turns::TurnLoop;
 
@@ -100,11 +100,14 @@ impl Machine {
                     run.pause();
                 }
             }
-            Input::Resume if matches!(self.activity, Activity::Idle) => {
-                self.context.reply(Reply::Started);
-                self.activity = Activity::Preparing(Preparation::of_tail(&mut self.context));
+            Input::Resume => {
+                let resumption = Resumption::LastMessage;
+                self.activity.resume(resumption, &mut self.context);
             }
-            Input::Resume => self.context.reject(Rejection::Busy),
+            Input::ResumeTurn { begun } => {
+                let resumption = Resumption::LastTurn { begun };
+                self.activity.resume(resumption, &mut self.context);
+            }
             Input::AbortRetry => self.cancel(CancelScope::Retry),
             Input::AbortCompaction => self.cancel(CancelScope::Compaction),
             Input::AbortNavigation => self.cancel(CancelScope::Navigation),
@@ -164,6 +167,9 @@ impl Machine {
                 let aborted = matches!(over, Activity::Running(run) if run.flags().aborted);
                 self.activity = Activity::Settling;
                 cx.push(Effect::EndRun);
+                if cx.selection.is_supervised {
+                    cx.push(Effect::ConfirmSettled);
+                }
                 cx.push(Effect::Emit(SessionEvent::AgentSettled { aborted }));
                 cx.push(Effect::Continue);
             }

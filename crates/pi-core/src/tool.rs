@@ -9,7 +9,7 @@ mod source;
 
 use futures_util::future::BoxFuture;
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::{Deserialize, Serialize};
 
 pub use context::{CallId, ToolContext};
@@ -35,6 +35,11 @@ pub trait Tool: Send + Sync {
     /// Returns whether the tool may run in parallel with others.
     fn execution_mode(&self) -> ExecutionMode {
         ExecutionMode::Parallel
+    }
+
+    /// Returns whether a call may run again if the process was killed during it.
+    fn replay(&self) -> ReplayPolicy {
+        ReplayPolicy::Never
     }
 
     /// Repairs arguments before they are validated against the schema.

@@ -281,7 +281,7 @@ mod tests {
             (
                 json!({"more": 2, "size": 12, "kind": "weed"}),
                 vec![
-                    r#"kind: expected one of "rose", "lily""#,
+                    r#"kind: expected one of ["rose","lily"]"#,
                     "size: expected <= 9",
                     "more: unknown field",
                 ],
@@ -307,7 +307,7 @@ mod tests {
                 json!({"kind": "rose", "size": 3, "either": {"b": 1}, "literal": "y", "again": 0}),
                 vec![
                     "either.a: missing",
-                    r#"literal: expected one of "x", 3"#,
+                    r#"literal: expected one of ["x",3]"#,
                     "again: expected >= 1",
                 ],
             ),

@@ -45,7 +45,7 @@ impl Redactor {
             .filter(|secret| secret.expose_secret().len() >= MIN_SECRET_LENGTH)
             .collect();
         // Longer secrets first, so that a secret containing another is replaced completely.
-        secrets.sort_by(|one, other| {
+        pi_protocol::sort_by(&mut secrets, |one, other| {
             let (one, other) = (one.expose_secret(), other.expose_secret());
             other.len().cmp(&one.len()).then_with(|| one.cmp(other))
         });

@@ -54,7 +54,13 @@ impl SourceCache {
         source: &str,
         preferred: SourceFormat,
     ) -> Result<PreparedSource, SyntaxError> {
-        let source = &*with_standalone_process(source);
+        let source = with_standalone_process(source);
+        // The engine reads sources as C strings. In string literals, both forms are the same.
+        let source = &*if source.contains('\0') {
+            Cow::Owned(source.replace('\0', "\\x00"))
+        } else {
+            source
+        };
         let Some(directory) = &self.directory else {
             return prepare(path, source, preferred);
         };
@@ -242,6 +248,16 @@ mod tests {
                 first
             );
         }
+    }
+
+    #[test]
+    fn nul_characters_of_literals_are_escaped() {
+        let cache = SourceCache::disabled();
+        let source = "export default `a\0${1}` + '\0';";
+        let prepared = cache.prepare(Path::new("a.js"), source, SourceFormat::Module);
+        let code = prepared.unwrap().code;
+        assert!(!code.contains('\0'), "{code:?}");
+        assert_eq!(code.matches("\\x00").count(), 2, "{code}");
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(crate) use watchdog::{Heartbeat, Watchdog};
 
 use crate::cache::SourceCache;
 use crate::child_guard::{ChildSupervisor, SharedSupervisor};
+use crate::child_launcher::{ChildLauncher, SharedLauncher};
 use crate::error::EngineError;
 use crate::host::{EngineHost, SharedHost};
 use crate::running_hooks::RunningHooks;
@@ -75,6 +76,7 @@ pub struct EngineOptions {
     pub(crate) tui_toolkit: Option<SharedToolkit>,
     pub(crate) running_hooks: Arc<RunningHooks>,
     pub(crate) child_supervisor: SharedSupervisor,
+    pub(crate) child_launcher: SharedLauncher,
 }
 
 impl EngineOptions {
@@ -91,6 +93,7 @@ impl EngineOptions {
             tui_toolkit: None,
             running_hooks: Arc::default(),
             child_supervisor: SharedSupervisor::default(),
+            child_launcher: SharedLauncher::default(),
         }
     }
 
@@ -98,6 +101,13 @@ impl EngineOptions {
     #[must_use]
     pub fn with_child_supervisor(mut self, supervisor: Arc<dyn ChildSupervisor>) -> Self {
         self.child_supervisor = SharedSupervisor(Some(supervisor));
+        self
+    }
+
+    /// Sets how child processes are started.
+    #[must_use]
+    pub fn with_child_launcher(mut self, launcher: Arc<dyn ChildLauncher>) -> Self {
+        self.child_launcher = SharedLauncher(Some(launcher));
         self
     }
 

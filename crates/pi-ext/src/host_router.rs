@@ -153,9 +153,12 @@ impl Subscriptions {
         self.completion
     }
 
-    /// Returns whether an extension on Node subscribes to the event.
-    pub(crate) fn has_node_subscriber(&self, event: &str) -> bool {
-        self.node.contains(event)
+    /// Returns whether an extension on the host subscribes to the event.
+    pub(crate) fn has_subscriber(&self, host: ExtensionHost, event: &str) -> bool {
+        match host {
+            ExtensionHost::Embedded => self.embedded.contains(event),
+            ExtensionHost::Node => self.node.contains(event),
+        }
     }
 }
 

@@ -27,9 +27,9 @@ use crate::node_need;
 use crate::running_hooks::RunningHooks;
 pub use functions::UiCall;
 use functions::{
-    ABORT, BIND, COMPLETE_COMMAND, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION, PREPARE_ARGUMENTS,
-    PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, ROUTE, RUN_CALLBACK, RUN_COMMAND,
-    RUN_SHORTCUT, SET_FLAGS, SIGN_IN, STREAM,
+    ABORT, BIND, COMPLETE_COMMAND, EMIT, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION,
+    PREPARE_ARGUMENTS, PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, ROUTE, RUN_CALLBACK,
+    RUN_COMMAND, RUN_SHORTCUT, SET_FLAGS, SIGN_IN, STREAM,
 };
 use hook_dispatch::BlockedHosts;
 pub use hook_dispatch::{HookDispatch, HookProbe, HostRecovery};
@@ -313,6 +313,34 @@ impl ExtensionManager {
     /// Cancels the operation that was started with this signal ID.
     pub async fn abort(&self, signal: u64) -> Result<(), EngineError> {
         self.call_all_hosts(ABORT, vec![signal.into()]).await
+    }
+
+    /// Emits an event of the main session to the extensions on the host that `extension` does not run on. Those on its
+    /// own host have received it from JavaScript.
+    pub async fn emit_to_other_host(
+        &self,
+        extension: &str,
+        event: Value,
+    ) -> Result<(), EngineError> {
+        let name = event.get("type").and_then(Value::as_str);
+        let name = name.unwrap_or_default();
+        let host = if lock(&self.on_node).contains(extension) {
+            ExtensionHost::Embedded
+        } else {
+            ExtensionHost::Node
+        };
+        if !lock(&self.subscriptions).has_subscriber(host, name) {
+            return Ok(());
+        }
+        // Without a signal and a dispatch that can be resumed; for the extensions of the main session.
+        let values = vec![event, Value::Null, 0.into(), Value::Null, 0.into()];
+        let options = CallOptions::default();
+        let JsFunction { module, name } = EMIT;
+        match host {
+            ExtensionHost::Embedded => self.engine.call(module, name, values, options).await?,
+            ExtensionHost::Node => self.node.call(module, name, values, options).await?,
+        };
+        Ok(())
     }
 
     /// Returns the embedded engine.

@@ -49,8 +49,8 @@ const WEBASSEMBLY: [&str; 4] = [
     "new WebAssembly.Instance",
 ];
 
-/// Returns the first thing an extension uses that needs Node, as a phrase.
-pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
+/// Returns the first thing an extension uses that needs Node, as a phrase. Blocks; runs no code.
+pub fn find(cache: &SourceCache, path: &Path) -> Option<String> {
     let resolver = ModuleResolver::new(virtual_module_names());
     let start = path.to_string_lossy();
     let ResolvedModule::File(start) = resolver.resolve(&start, &start, ImportKind::Import).ok()?
@@ -75,6 +75,9 @@ pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
         if WEBASSEMBLY.iter().any(|text| source.contains(text)) {
             return Some("WebAssembly".to_owned());
         }
+        if has_extra_pipes(&source) {
+            return Some("extra pipes of a child process".to_owned());
+        }
         let Ok(prepared) = cache.prepare(&path, &source, resolver.preferred_format(&path)) else {
             continue;
         };
@@ -86,7 +89,12 @@ pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
             .imports
             .iter()
             .map(|(name, _)| (name.as_str(), ImportKind::Import));
-        for (specifier, kind) in at_start.chain(later_imports(&source)) {
+        let later = later_imports(&source);
+        if let Some(need) = later.iter().find_map(|call| need_of_call(call, &source)) {
+            return Some(need);
+        }
+        let later = later.iter().map(|call| (call.name, call.kind));
+        for (specifier, kind) in at_start.chain(later) {
             let target = resolver.resolve(specifier, &importer, kind);
             if let Ok(ResolvedModule::File(target)) = target {
                 pending.push(target);
@@ -96,22 +104,93 @@ pub(crate) fn find(cache: &SourceCache, path: &Path) -> Option<String> {
     None
 }
 
+/// Returns whether code lists more than the three usual streams of a child process.
+fn has_extra_pipes(source: &str) -> bool {
+    source.match_indices("stdio").any(|(start, word)| {
+        let rest = source.get(start + word.len()..).unwrap_or_default();
+        let list = rest.trim_start().strip_prefix(':');
+        let list = list.and_then(|rest| rest.trim_start().strip_prefix('['));
+        let list = list.and_then(|rest| rest.split_once(']'));
+        list.is_some_and(|(list, _)| {
+            let streams = list.split(',').filter(|it| !it.trim().is_empty());
+            !list.contains('[') && streams.count() > 3
+        })
+    })
+}
+
+/// A call that loads a module by a literal name.
+struct LoadCall<'a> {
+    name: &'a str,
+    kind: ImportKind,
+    /// The statement up to the call.
+    before: &'a str,
+    /// The rest of the file.
+    after: &'a str,
+}
+
 /// Returns the modules that calls load by a literal name.
-fn later_imports(source: &str) -> impl Iterator<Item = (&str, ImportKind)> {
+fn later_imports(source: &str) -> Vec<LoadCall<'_>> {
     let calls = [
         ("import(", ImportKind::Import),
         ("require(", ImportKind::Require),
+        ("getBuiltinModule(", ImportKind::Require),
     ];
-    calls.into_iter().flat_map(move |(call, kind)| {
-        let loaded = source.match_indices(call).filter_map(move |(start, _)| {
+    let calls = calls.iter().flat_map(|(call, kind)| {
+        source.match_indices(call).filter_map(move |(start, _)| {
             let argument = source.get(start + call.len()..)?.trim_start();
             let quote = argument.chars().next()?;
             let is_literal = matches!(quote, '"' | '\'' | '`');
-            let name = argument.get(1..).filter(|_| is_literal)?;
-            name.split(quote).next()
-        });
-        loaded.map(move |name| (name, kind))
-    })
+            let (name, after) = argument
+                .get(1..)
+                .filter(|_| is_literal)?
+                .split_once(quote)?;
+            let before = source.get(..start)?;
+            let statement = before.rfind(';').map_or(0, |end| end + 1);
+            Some(LoadCall {
+                name,
+                kind: *kind,
+                before: before.get(statement..)?,
+                after,
+            })
+        })
+    });
+    calls.collect()
+}
+
+/// Returns the exports of a builtin module that need Node; empty if all do.
+fn node_only(specifier: &str) -> Option<(&'static str, &'static [&'static str])> {
+    let name = builtin_name(specifier)?;
+    let name = name.strip_prefix("node:").unwrap_or(&name);
+    NODE_ONLY
+        .iter()
+        .find(|(module, _)| *module == name)
+        .copied()
+}
+
+/// Returns what the module that a call loads needs.
+fn need_of_call(call: &LoadCall<'_>, source: &str) -> Option<String> {
+    if NATIVE_LOADERS.contains(&call.name) {
+        return Some("a native addon".to_owned());
+    }
+    let (module, members) = node_only(call.name)?;
+    if members.is_empty() {
+        return Some(format!("node:{module}"));
+    }
+    let taken = call
+        .before
+        .rsplit_once('{')
+        .filter(|_| call.before.trim_end().ends_with('='));
+    let taken = taken.map_or("", |(_, names)| names);
+    let is_used = |member: &&&str| {
+        let mut words = taken.split(|it: char| !it.is_alphanumeric() && it != '_');
+        let direct = call.after.trim_start().strip_prefix(')');
+        let direct = direct.and_then(|after| after.strip_prefix('.'));
+        words.any(|word| word == **member)
+            || direct.is_some_and(|after| after.starts_with(**member))
+            || source.contains(&format!(".{member}("))
+    };
+    let member = members.iter().find(is_used)?;
+    Some(format!("`{member}` of node:{module}"))
 }
 
 /// Returns what the imports of one file need.
@@ -120,9 +199,7 @@ fn need_of(prepared: &PreparedSource, source: &str) -> Option<String> {
         if NATIVE_LOADERS.contains(&specifier.as_str()) {
             return Some("a native addon".to_owned());
         }
-        let name = builtin_name(specifier)?;
-        let name = name.strip_prefix("node:").unwrap_or(&name);
-        let (module, members) = NODE_ONLY.iter().find(|(module, _)| *module == name)?;
+        let (module, members) = node_only(specifier)?;
         if members.is_empty() {
             return Some(format!("node:{module}"));
         }
@@ -182,6 +259,32 @@ mod tests {
             (
                 "import { readFileSync } from 'node:fs'; readFileSync('x');",
                 None,
+            ),
+            (
+                "const load = createRequire(import.meta.url); new (_require('node:sqlite').DatabaseSync)('x');",
+                Some("node:sqlite"),
+            ),
+            (
+                "const open = require('bindings'); open('x');",
+                Some("a native addon"),
+            ),
+            (
+                "const { isMainThread, Worker } = require('worker_threads');",
+                Some("`Worker` of node:worker_threads"),
+            ),
+            ("const { isMainThread } = require('worker_threads');", None),
+            (
+                "const start = require('child_process').fork;",
+                Some("`fork` of node:child_process"),
+            ),
+            (
+                "spawn('x', { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });",
+                Some("extra pipes of a child process"),
+            ),
+            ("spawn('x', { stdio: ['ignore', 'pipe', 'pipe',] });", None),
+            (
+                "const run = () => process.getBuiltinModule('node:dgram');",
+                Some("node:dgram"),
             ),
         ];
         for (code, expected) in rows {

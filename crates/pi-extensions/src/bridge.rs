@@ -15,6 +15,7 @@ use pi_config::AgentDir;
 use pi_core::ToolContext;
 use pi_env::Env;
 use pi_ext::{ConsoleLevel, ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
+use pi_sandbox::Sandbox;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -24,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::calls::{Pending, to_json};
 use crate::control::{ExtensionSession, ProgramServices, RuntimeControl, RuntimeLink};
 use crate::extension_thread::on_extension_thread;
-use crate::front_end::{ExtensionFailure, ExtensionOptions, ExtensionUi};
+use crate::front_end::{ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi};
 use crate::handlers::{Caller, ExtensionAgents, OpenSessions};
 use crate::mcp_servers::SERVERS_CHANGE;
 use crate::open_dialogs::OpenDialogs;
@@ -80,6 +81,7 @@ pub(crate) struct ExtensionBridge {
     pub(crate) agents: Arc<Mutex<ExtensionAgents>>,
     pub(crate) agent_dir: AgentDir,
     pub(crate) env: Env,
+    pub(crate) sandbox: Option<Arc<Sandbox>>,
 }
 
 impl ExtensionBridge {
@@ -94,6 +96,7 @@ impl ExtensionBridge {
             cwd: environment.cwd.clone(),
             is_trusted: environment.is_trusted,
             services: Arc::clone(&environment.services),
+            sandbox: environment.sandbox.clone(),
             runtime_handle: Handle::current(),
             next_signal: Arc::new(AtomicU64::new(1)),
             open_dialogs: Mutex::default(),
@@ -119,6 +122,7 @@ impl ExtensionBridge {
             cwd,
             is_trusted: self.is_trusted,
             services: Arc::clone(&self.services),
+            sandbox: self.sandbox.clone(),
             runtime_handle: self.runtime_handle.clone(),
             next_signal: Arc::clone(&self.next_signal),
             open_dialogs: Mutex::default(),
@@ -208,8 +212,9 @@ impl ExtensionBridge {
         self.registry().events.contains(event)
     }
 
-    /// Connects to the registered MCP servers, or reports those that nothing connects to.
-    pub(crate) fn mcp_servers_changed(&self) {
+    /// Connects to the registered MCP servers, or reports those that nothing connects to. Notifies the extensions on the
+    /// other host than the one that `extension` runs on.
+    pub(crate) fn mcp_servers_changed(&self, extension: String) {
         if self.session().is_err() {
             return;
         }
@@ -217,6 +222,12 @@ impl ExtensionBridge {
         match connector {
             Some(connect) => self.begin(connect()),
             None => self.report_unconnected_servers(),
+        }
+        let shared = self.shared.get().and_then(Weak::upgrade);
+        // All extensions of an agent run on one host.
+        if let Some(shared) = shared.filter(|shared| shared.agent == 0) {
+            let servers = self.registry().mcp_servers.describe();
+            self.begin(async move { shared.emit_servers_change(&extension, &servers).await });
         }
     }
 
@@ -309,13 +320,17 @@ impl EngineHost for ExtensionBridge {
     fn console(&self, line: ConsoleLine) {
         // Output for the terminal itself, such as an escape sequence for a notification, goes there
         // directly.
+        let screen = match self.ui.mode() {
+            ExtensionMode::Terminal => self.ui.screen(),
+            _ => None,
+        };
         if line.text.contains("\u{1b}]")
-            && let Some(screen) = self.ui.screen()
+            && let Some(screen) = screen
         {
             let data = line.text;
             return screen.change(line.extension.as_deref(), ScreenChange::Write { data });
         }
-        if self.ui.screen().is_none() {
+        if screen.is_none() {
             self.ui.console(&line.text);
         }
         let extension = line.extension.unwrap_or_default();

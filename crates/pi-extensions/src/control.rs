@@ -13,9 +13,9 @@ use pi_core::{Tool, ToolMetadata};
 use pi_env::Env;
 use pi_ext::HostError;
 use pi_protocol::{
-    Ack, Answer, CommandInfo, CompactionOutcome, ContextUsage, Delivery, EntryId, ImageContent,
-    MessageContent, Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage,
-    ThinkingLevel,
+    Ack, Answer, Command, CommandInfo, CompactionOutcome, ContextUsage, Delivery, EntryId,
+    ImageContent, MessageContent, Model, QueuedTexts, Request, RoutedModel, SessionStats,
+    SharedMessage, ThinkingLevel,
 };
 use pi_providers::Models;
 use pi_session::{ForkPosition, Session, SessionError};
@@ -226,6 +226,9 @@ pub trait RuntimeControl: Send + Sync {
 
     /// Adds resources that extensions named.
     fn extend_resources(&self, more: Resources);
+
+    /// Executes a command of a user. Returns once it is accepted.
+    fn submit(&self, command: Command) -> ControlFuture<'_, ()>;
 }
 
 /// A runtime that may have ended.

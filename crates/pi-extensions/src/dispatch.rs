@@ -11,6 +11,7 @@ use crate::ExtensionsInner;
 use crate::events::{self, EventResult, ExtensionEvent, InputEvent};
 use crate::front_end::ExtensionFailure;
 use crate::hooks::{AbandonedHook, Hook};
+use crate::mcp_servers::{McpServerData, SERVERS_CHANGE};
 
 /// Time that canceled work of an extension has to return a result. Work that ignores its abort signal is
 /// abandoned after that, so that an abort takes less than 100 ms.
@@ -149,6 +150,15 @@ impl ExtensionsInner {
             if !result.is_null() || !can_continue {
                 return result;
             }
+        }
+    }
+
+    /// Emits the change of MCP servers that an extension has made to the extensions on the other host.
+    pub(crate) async fn emit_servers_change(&self, extension: &str, servers: &[McpServerData]) {
+        let event = json!({ "type": SERVERS_CHANGE, "servers": servers });
+        let emitting = self.engine.emit_to_other_host(extension, event);
+        if let Err(error) = emitting.await {
+            self.report(SERVERS_CHANGE, error.to_string()).await;
         }
     }
 

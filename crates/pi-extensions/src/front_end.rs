@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::SessionExtensions;
+use crate::client_screen::ClientScreen;
 use crate::screen::{ExtensionScreen, ThemeData};
 
 /// The kind of front end, as visible to extensions (`ctx.mode`).
@@ -226,6 +227,11 @@ pub trait ExtensionUi: Send + Sync {
         Box::pin(std::future::ready(DialogResponse::Cancelled))
     }
 
+    /// Returns whether dialogs can ask for a text. Where they cannot, such a dialog is canceled at once.
+    fn asks_for_text(&self) -> bool {
+        self.mode().has_ui()
+    }
+
     fn report_failure(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()>;
 
     /// Exits the program once everything in progress has finished.
@@ -248,7 +254,25 @@ pub trait ExtensionUi: Send + Sync {
 
     /// Returns the terminal screen, if there is one.
     fn screen(&self) -> Option<&dyn ExtensionScreen> {
+        self.client_screen().and_then(ClientScreen::opened)
+    }
+
+    /// Returns what draws components for clients without a terminal.
+    fn client_screen(&self) -> Option<&dyn ClientScreen> {
         None
+    }
+
+    /// Returns whether clients should learn that an extension needs a screen.
+    fn reports_missing_screen(&self) -> bool {
+        false
+    }
+
+    /// Returns the kind of front end for extensions: with a screen, everything works as in a terminal.
+    fn extension_mode(&self) -> ExtensionMode {
+        match (self.mode(), self.screen()) {
+            (ExtensionMode::Rpc, Some(_)) => ExtensionMode::Terminal,
+            (mode, _) => mode,
+        }
     }
 }
 

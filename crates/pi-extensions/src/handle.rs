@@ -7,12 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pi_ext::{EngineError, UiCall};
+use pi_protocol::Command;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ExtensionsInner;
 use crate::front_end::ExtensionFailure;
 use crate::registration::OwnedCommand;
+use crate::remote_components::{RemoteComponents, RemoteDrawing};
 use crate::screen::{
     CompletionItem, ComponentId, ExtensionCompletionRequest, ExtensionCompletions,
     ExtensionShortcut,
@@ -31,6 +33,8 @@ pub struct RenderedComponent {
     pub mouse: bool,
     /// Whether it handled the last wheel event.
     pub wheel: bool,
+    /// Set if another process has drawn it.
+    pub remote: Option<RemoteDrawing>,
 }
 
 /// Rendered lines of a tool call; a part that the extension does not render is absent.
@@ -63,7 +67,14 @@ pub enum ExtensionRenderError {
 
 /// A handle to the extensions of a session. Clones refer to the same extensions.
 #[derive(Clone)]
-pub struct ExtensionHandle(Weak<ExtensionsInner>);
+pub struct ExtensionHandle(ExtensionSource);
+
+#[derive(Clone)]
+enum ExtensionSource {
+    Session(Weak<ExtensionsInner>),
+    /// Another process runs them; only their components are here.
+    Remote(Arc<dyn RemoteComponents>),
+}
 
 impl std::fmt::Debug for ExtensionHandle {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,7 +95,20 @@ struct RenderedRowData {
 
 impl ExtensionHandle {
     pub(crate) fn new(shared: &Arc<ExtensionsInner>) -> Self {
-        Self(Arc::downgrade(shared))
+        Self(ExtensionSource::Session(Arc::downgrade(shared)))
+    }
+
+    /// Creates a handle to components that another process draws.
+    pub fn remote(components: Arc<dyn RemoteComponents>) -> Self {
+        Self(ExtensionSource::Remote(components))
+    }
+
+    /// Returns the extensions, if this process runs them.
+    fn extensions(&self) -> Option<Arc<ExtensionsInner>> {
+        match &self.0 {
+            ExtensionSource::Session(extensions) => extensions.upgrade(),
+            ExtensionSource::Remote(_) => None,
+        }
     }
 
     pub async fn render(
@@ -92,6 +116,9 @@ impl ExtensionHandle {
         id: ComponentId,
         width: usize,
     ) -> Result<RenderedComponent, ExtensionRenderError> {
+        if let ExtensionSource::Remote(components) = &self.0 {
+            return components.drawn(id).ok_or(ExtensionRenderError::Gone);
+        }
         let drawn = self.call(UiCall::Render { id, width }).await?;
         let Value::String(drawn) = drawn else {
             return Err(ExtensionRenderError::Gone);
@@ -103,6 +130,7 @@ impl ExtensionHandle {
             key_release: marks & 1 != 0,
             mouse: marks & 2 != 0,
             wheel: marks & 4 != 0,
+            remote: None,
         })
     }
 
@@ -149,7 +177,7 @@ impl ExtensionHandle {
 
     /// Returns whether any extension transforms Markdown.
     pub fn transforms_markdown(&self) -> bool {
-        let shared = self.0.upgrade();
+        let shared = self.extensions();
         shared.is_some_and(|shared| shared.bridge.registry().transforms_markdown)
     }
 
@@ -162,17 +190,32 @@ impl ExtensionHandle {
     /// Sends typed input to a component.
     pub async fn input(&self, id: ComponentId, data: &str) {
         let data = data.to_owned();
-        self.notify(UiCall::Input { id, data }).await;
+        match &self.0 {
+            ExtensionSource::Session(_) => {
+                self.notify(UiCall::Input { id, data }).await;
+                self.report_input();
+            }
+            ExtensionSource::Remote(components) => components.input(id, data).await,
+        }
     }
 
     /// Sends a mouse event inside a component, in the format of the extension API.
     pub async fn mouse(&self, id: ComponentId, event: Value) {
         self.notify(UiCall::Mouse { id, event }).await;
+        self.report_input();
+    }
+
+    fn report_input(&self) {
+        let extensions = self.extensions();
+        if let Some(screen) = extensions.as_ref().and_then(|it| it.bridge.ui.screen()) {
+            screen.input_handled();
+        }
     }
 
     /// Notifies a component that it gained or lost focus.
     pub async fn focus(&self, id: ComponentId, focused: bool) {
         self.notify(UiCall::FocusChanged { id, focused }).await;
+        self.report_input();
     }
 
     /// Passes raw input to the extensions; `None` if one of them consumed it.
@@ -189,7 +232,15 @@ impl ExtensionHandle {
 
     /// Notifies extensions of a new screen size.
     pub async fn resized(&self) {
-        self.notify(UiCall::Resized).await;
+        match &self.0 {
+            ExtensionSource::Session(_) => self.notify(UiCall::Resized).await,
+            ExtensionSource::Remote(components) => components.resized().await,
+        }
+    }
+
+    /// Mounts the components that extensions have set before there was a screen.
+    pub async fn screen_opened(&self) {
+        self.notify(UiCall::ScreenOpened).await;
     }
 
     /// Notifies extensions of a theme change.
@@ -231,7 +282,7 @@ impl ExtensionHandle {
             column: question.column,
             force: question.force,
         };
-        let shared = self.0.upgrade()?;
+        let shared = self.extensions()?;
         // Without the render timeout: a provider may perform lookups.
         let found = shared.engine.call_ui(call, None);
         match found.await {
@@ -245,7 +296,7 @@ impl ExtensionHandle {
 
     /// Lists the shortcuts of the extensions, in registration order.
     pub fn shortcuts(&self) -> Vec<ExtensionShortcut> {
-        let shared = self.0.upgrade();
+        let shared = self.extensions();
         shared.map_or_else(Vec::new, |shared| {
             let registry = shared.bridge.registry();
             let shortcuts = registry.shortcuts.iter();
@@ -261,16 +312,29 @@ impl ExtensionHandle {
 
     /// Runs a shortcut; returns the error message on failure.
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), String> {
-        let Some(shared) = self.0.upgrade() else {
+        let Some(shared) = self.extensions() else {
             return Ok(());
         };
         let run = shared.engine.run_shortcut(extension, key).await;
         run.map_err(super::tool::error_message)
     }
 
+    /// Executes a command of a user, such as a prompt from an extension's editor. Fails with the error message.
+    pub async fn submit(&self, command: Command) -> Result<(), String> {
+        let Some(shared) = self.extensions() else {
+            return Ok(());
+        };
+        let runtime = shared.bridge.runtime();
+        let runtime = runtime.map_err(|error| error.message)?;
+        // A command may replace the session together with its extensions.
+        drop(shared);
+        let submitted = runtime.submit(command).await;
+        submitted.map_err(|error| error.message)
+    }
+
     /// Returns how extensions render calls of a tool, if one does.
     pub fn tool_renderer(&self, name: &str) -> Option<ToolRenderer> {
-        let shared = self.0.upgrade()?;
+        let shared = self.extensions()?;
         let registry = shared.bridge.registry();
         let mut tools = registry.tools.iter();
         let known = tools.find(|(_, tool)| tool.name == name);
@@ -296,7 +360,7 @@ impl ExtensionHandle {
     }
 
     pub fn renders_message(&self, custom_type: &str) -> bool {
-        let shared = self.0.upgrade();
+        let shared = self.extensions();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
             registry.message_renderers.contains(custom_type)
@@ -304,7 +368,7 @@ impl ExtensionHandle {
     }
 
     pub fn renders_entry(&self, custom_type: &str) -> bool {
-        let shared = self.0.upgrade();
+        let shared = self.extensions();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
             registry.entry_renderers.contains(custom_type)
@@ -313,7 +377,7 @@ impl ExtensionHandle {
 
     /// Returns whether a command completes its arguments.
     pub fn completes(&self, command: &str) -> bool {
-        let shared = self.0.upgrade();
+        let shared = self.extensions();
         shared.is_some_and(|shared| {
             let registry = shared.bridge.registry();
             let known = registry.command(command);
@@ -323,7 +387,7 @@ impl ExtensionHandle {
 
     /// Returns completions for the arguments of a command.
     pub async fn complete_command(&self, command: &str, prefix: &str) -> Vec<CompletionItem> {
-        let Some(shared) = self.0.upgrade() else {
+        let Some(shared) = self.extensions() else {
             return Vec::new();
         };
         let found = shared
@@ -350,7 +414,7 @@ impl ExtensionHandle {
 
     /// Reports a failure of an extension's UI to the user.
     pub fn report_failure(&self, extension: Option<String>, event: &str, error: String) {
-        if let Some(shared) = self.0.upgrade() {
+        if let Some(shared) = self.extensions() {
             shared.bridge.report_failure(ExtensionFailure {
                 extension,
                 event: event.to_owned(),
@@ -361,7 +425,7 @@ impl ExtensionHandle {
     }
 
     async fn notify(&self, call: UiCall) {
-        if let Some(shared) = self.0.upgrade() {
+        if let Some(shared) = self.extensions() {
             let name = call.name();
             let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
             if let Err(error) = called.await {
@@ -371,19 +435,24 @@ impl ExtensionHandle {
     }
 
     async fn call(&self, call: UiCall) -> Result<Value, ExtensionRenderError> {
-        let shared = self.0.upgrade().ok_or(ExtensionRenderError::Gone)?;
+        let shared = self.extensions().ok_or(ExtensionRenderError::Gone)?;
         let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
         called.await.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 ExtensionRenderError::TooSlow
             }
             EngineError::Stopped => ExtensionRenderError::Gone,
+            // Components may briefly outlive their session: their contexts throw then.
+            _ if shared.bridge.check_not_stale().is_err() => ExtensionRenderError::Gone,
             other => ExtensionRenderError::Failed(super::tool::error_message(other)),
         })
     }
 
+    /// Reports a failure, except for one of a component that outlives its session.
     fn report(&self, event: &str, error: &EngineError) {
-        if !matches!(error, EngineError::Stopped) {
+        let shared = self.extensions();
+        let is_bound = shared.is_some_and(|shared| shared.bridge.check_not_stale().is_ok());
+        if is_bound && !matches!(error, EngineError::Stopped) {
             self.report_failure(None, event, error.to_string());
         }
     }

@@ -34,7 +34,7 @@ pub(crate) use model_tasks::TaskCall;
 pub(crate) use nested_calls::NestedRun;
 pub(crate) use session_files::{OpenSessions, SessionSpec};
 pub(crate) use summaries::SummaryJob;
-pub(crate) use utilities::{ImageInput, ResourceLookup, skill_infos};
+pub(crate) use utilities::{ImageInput, ResourceLookup, TrustChange, skill_infos};
 
 use crate::bridge::ExtensionBridge;
 use crate::calls::{

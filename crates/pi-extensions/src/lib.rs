@@ -12,6 +12,8 @@ mod callbacks;
 mod calls;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod child_supervisor;
+mod client_screen;
+mod confined_children;
 mod control;
 mod dispatch;
 pub mod events;
@@ -28,12 +30,14 @@ mod open_dialogs;
 mod prompt_options;
 mod provider;
 mod registration;
+mod remote_components;
 mod screen;
 mod send_message;
 mod session_events;
 mod sign_in;
 mod startup_ui;
 mod tool;
+mod ui_lines;
 mod virtual_model;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +49,7 @@ use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};
 use pi_protocol::settings::Settings;
 use pi_protocol::{CommandInfo, CommandSource, ConfigDiagnostic, DiagnosticLevel, SourceInfo};
 use pi_providers::{ExtensionProvider, RefreshOptions, Registration};
+use pi_sandbox::Sandbox;
 use serde_json::{Map, Value};
 
 pub use extension_thread::is_on_extension_thread;
@@ -56,6 +61,7 @@ pub use front_end::{
 pub use pi_ext::{HostError, NativeWidget, TuiToolkit, WideEdge};
 
 pub use bridge::host_error;
+pub use client_screen::{ClientScreen, MountSerial, ScreenFeed};
 pub use control::{
     AgentDefaultTools, AgentObserver, AgentOptions, AgentSessionChoice, AgentTools, ControlFuture,
     ExtensionPrompt, ExtensionSession, MessageDelivery, ProgramServices, PromptInputs,
@@ -68,6 +74,7 @@ pub use handle::{
 pub use hooks::HookInterrupt;
 pub use mcp_servers::{McpConnector, RegisteredMcpServer};
 pub use prompt_options::ChangedOptions;
+pub use remote_components::{RemoteComponents, RemoteDrawing};
 pub use screen::{
     BlockedReason, BlockedStatus, ChosenCompletion, CompletionItem, ComponentId,
     ComponentPlacement, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions,
@@ -76,6 +83,7 @@ pub use screen::{
 };
 pub use send_message::{DraftData, SendOptions};
 pub use startup_ui::StartupUi;
+pub use ui_lines::{ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest};
 
 use bridge::ExtensionBridge;
 use hook_limits::HookLimits;
@@ -97,6 +105,8 @@ pub struct ExtensionEnvironment {
     pub agent_dir: AgentDir,
     pub env: Env,
     pub services: Arc<dyn ProgramServices>,
+    /// Confines child processes and built-in tools.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// The extensions of one session. Handles are cheap to clone and refer to the same extensions.
@@ -137,6 +147,10 @@ impl SessionExtensions {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             engine = engine.with_child_supervisor(Arc::new(child_supervisor::CommandSupervisor));
+        }
+        if let Some(sandbox) = &environment.sandbox {
+            let children = confined_children::ConfinedChildren(Arc::clone(sandbox));
+            engine = engine.with_child_launcher(Arc::new(children));
         }
         if let Some(kit) = &options.tui_toolkit {
             engine = engine.with_tui_toolkit(Arc::clone(kit));
@@ -316,14 +330,21 @@ impl SessionExtensions {
     /// Binds the extensions to their session.
     pub fn bind(&self, session: Arc<dyn ExtensionSession>) {
         self.0.bridge.bind(session);
-        if let Some(screen) = self.0.bridge.ui.screen() {
-            screen.connect(Some(ExtensionHandle::new(&self.0)));
-        }
+        connect_screen(&*self.0.bridge.ui, Some(ExtensionHandle::new(&self.0)));
     }
 
     /// Gives commands access to the runtime, so they can replace the session.
     pub fn attach(&self, runtime: Box<dyn RuntimeLink>) {
         self.0.bridge.attach(runtime);
+    }
+}
+
+/// Connects the screen of a front end, if it has one, to the extensions of a session, or to none.
+pub fn connect_screen(ui: &dyn ExtensionUi, extensions: Option<ExtensionHandle>) {
+    if let Some(screen) = ui.client_screen() {
+        screen.connect(extensions);
+    } else if let Some(screen) = ui.screen() {
+        screen.connect(extensions);
     }
 }
 

@@ -15,8 +15,8 @@ use crate::registration::Registrations;
 /// Code of errors about what the embedded engine does not have.
 const NOT_AVAILABLE: &str = "ERR_NOT_AVAILABLE";
 
-/// Text of errors about native addons.
-const NATIVE_ADDON: &str = "native Node addon";
+/// Texts of errors about native addons: of the engine, and of the package `bindings`.
+const NATIVE_ADDON: [&str; 2] = ["native Node addon", "Could not locate the bindings file"];
 
 /// Why an extension was not loaded.
 enum LoadFailure {
@@ -79,7 +79,8 @@ impl SessionExtensions {
         let loaded = self.try_load(file, ExtensionHost::Embedded).await;
         let lacks = match &loaded {
             Err(LoadFailure::Engine(EngineError::Exception(error))) => {
-                error.code.as_deref() == Some(NOT_AVAILABLE) || error.message.contains(NATIVE_ADDON)
+                let is_native = |text: &&str| error.message.contains(text);
+                error.code.as_deref() == Some(NOT_AVAILABLE) || NATIVE_ADDON.iter().any(is_native)
             }
             _ => false,
         };

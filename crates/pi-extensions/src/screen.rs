@@ -301,6 +301,9 @@ pub trait ExtensionScreen: Send + Sync {
     /// Applies a change; `extension` is set if it is known.
     fn change(&self, extension: Option<&str>, change: ScreenChange);
 
+    /// Called after a component has handled input or a change of focus: components may draw differently now.
+    fn input_handled(&self) {}
+
     fn info(&self) -> ScreenInfo;
 
     fn editor_info(&self) -> EditorInfo;

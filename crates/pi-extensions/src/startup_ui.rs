@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
 use crate::bridge::lock;
+use crate::client_screen::ClientScreen;
 use crate::front_end::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi,
 };
@@ -82,5 +83,14 @@ impl ExtensionUi for StartupUi {
 
     fn screen(&self) -> Option<&dyn ExtensionScreen> {
         self.front_end.screen()
+    }
+
+    /// Clients cannot answer dialogs before there is a session.
+    fn extension_mode(&self) -> ExtensionMode {
+        self.mode()
+    }
+
+    fn client_screen(&self) -> Option<&dyn ClientScreen> {
+        self.front_end.client_screen()
     }
 }

@@ -8,6 +8,7 @@ mod models;
 mod queries;
 mod rejection;
 mod replacement;
+mod screen;
 pub(crate) mod session_json;
 mod tree;
 
@@ -20,7 +21,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::runtime::SessionRuntime;
-use crate::session::{AcceptedPrompt, AgentSession, BashRequest};
+use crate::session::{AcceptedPrompt, AgentSession, BashRequest, Handover};
 use rejection::RejectionReason;
 
 /// Where a command comes from.
@@ -116,6 +117,11 @@ impl CommandExecutor<'_> {
                 session.abort().await;
                 Ok(AcceptedCommand::done())
             }
+            Command::Resume { begun } => Handover::of(session)
+                .resume_turn(begun)
+                .await
+                .map(|outcome| prompt_ack(outcome).into())
+                .map_err(RejectionReason::reject),
             Command::ClearQueue => AcceptedCommand::with_data(&session.queue().clear().await),
             Command::Answer { request, answer } => {
                 done(session.requests().answer(request, answer).await)
@@ -126,6 +132,17 @@ impl CommandExecutor<'_> {
             }
             Command::Compact {
                 custom_instructions,
+                preview: true,
+            } => data(session.compaction().preview(custom_instructions.as_deref())),
+            Command::UndoCompaction => data(session.compaction().undo().await),
+            Command::GetCacheReport => {
+                let misses = session.history().cache_misses();
+                data(misses.map(|misses| serde_json::json!({ "misses": misses })))
+            }
+            Command::GetContextReport => data(session.history().context_report()),
+            Command::Compact {
+                custom_instructions,
+                preview: false,
             } => data(session.compaction().run(custom_instructions).await),
             Command::SetAutoCompaction { enabled } => {
                 done(session.compaction().set_automatic(enabled))
@@ -177,8 +194,16 @@ impl CommandExecutor<'_> {
             | Command::GetLastAssistantText
             | Command::GetCommands => queries::execute(self.runtime, session, command),
             Command::GetMcpServers => mcp::list(self.runtime),
+            Command::ScreenInput { component, data } => {
+                Ok(screen::input(self.runtime, component, data))
+            }
+            Command::ScreenRender { row, expanded } => {
+                Box::pin(screen::render(self.runtime, session, row, expanded)).await
+            }
+            Command::ScreenSize(size) => Ok(screen::resize(self.runtime, size)),
             Command::Hello(hello) => Ok(mcp::greet(self.runtime, hello.elicitation)),
             Command::ListSessions { .. }
+            | Command::SearchSessions { .. }
             | Command::NavigateTree { .. }
             | Command::SetLabel { .. }
             | Command::GetTools

@@ -6,8 +6,7 @@
 mod client_line;
 mod client_ui;
 mod event_lines;
-mod extension_ui;
-mod line_sink;
+mod index_line;
 mod response_line;
 mod serve_connection;
 mod session_feed;
@@ -16,10 +15,10 @@ mod snapshot_line;
 pub use client_line::{ClientLine, RejectedLine, RpcRequest};
 pub use client_ui::ClientUi;
 pub use event_lines::EventLines;
-pub use extension_ui::{
-    DialogReply, ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse,
-};
-pub use line_sink::{LineSink, LineWriter, OutputClosed};
+pub(crate) use index_line::IndexLine;
+pub use pi_extensions::{ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest};
+pub use pi_lines::{LineSink, LineWriter, OutputClosed};
+pub use pi_protocol::{DialogReply, ExtensionUiResponse};
 pub use response_line::{failure_line, outcome_line, success_line};
 pub use serve_connection::{
     ConnectionEnd, ConnectionOptions, FeedStart, execute_line, serve_connection,

@@ -29,6 +29,7 @@ pub(crate) fn environment(workspace: &Workspace) -> ExtensionEnvironment {
         agent_dir: workspace.agent_dir.clone(),
         env: workspace.env.clone(),
         services: Arc::new(agents::RuntimeServices),
+        sandbox: workspace.sandbox().ok().flatten(),
     }
 }
 

@@ -11,17 +11,18 @@ mod runtime_keys;
 mod session_handle;
 mod trust;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_env::Env;
-use pi_session::listing::SearchScope;
+use pi_session::listing::{SearchScope, TitleCache};
 use pi_session::sessions_root;
 use thiserror::Error;
 use tokio::sync::watch;
 
-pub use options::HostOptions;
+pub use options::{FileSearch, HostOptions};
 pub use runtime_keys::RuntimeKeys;
 pub use session_handle::SessionHandle;
 pub use trust::{TrustFlag, TrustPrompt, TrustResolution, TrustResolver};
@@ -35,6 +36,7 @@ use crate::session_choice::SessionChoice;
 use crate::workspace::{SharedWorkspaces, offline, offline_variables};
 use connections::SharedConnections;
 use live_sessions::LiveSessions;
+use pi_search::BackgroundIndexing;
 use trust::TrustDecisions;
 
 /// How often idle sessions are looked for, as a fraction of the time after which they are closed.
@@ -55,6 +57,8 @@ struct HostState {
     workspaces: SharedWorkspaces,
     mcp: SharedMcp,
     live: LiveSessions,
+    titles: Arc<TitleCache>,
+    indexing: BackgroundIndexing,
 }
 
 /// Why no session could be attached to.
@@ -80,7 +84,8 @@ impl Host {
     }
 
     /// Returns a host with other options that shares the connections, keys and decisions of this one.
-    pub(crate) fn with_options(&self, change: impl FnOnce(&mut HostOptions)) -> Self {
+    #[must_use]
+    pub fn with_options(&self, change: impl FnOnce(&mut HostOptions)) -> Self {
         let mut options = HostOptions::clone(&self.options);
         change(&mut options);
         Self {
@@ -112,6 +117,16 @@ impl Host {
 
     pub(crate) fn mcp(&self) -> &SharedMcp {
         &self.shared.mcp
+    }
+
+    /// Returns what lists of sessions have shown.
+    pub(crate) fn session_titles(&self) -> Arc<TitleCache> {
+        Arc::clone(&self.shared.titles)
+    }
+
+    /// Returns the state of the search index.
+    pub(crate) fn indexing(&self) -> BackgroundIndexing {
+        self.shared.indexing.clone()
     }
 
     pub(crate) fn workspaces(&self) -> &SharedWorkspaces {
@@ -160,6 +175,22 @@ impl Host {
             ..options
         });
         Ok(live.open(starting, client_ui).await?)
+    }
+
+    /// Waits until no client opens or closes the session. Until the guard is dropped, those that attach to it wait.
+    pub(crate) async fn lock_session(&self, id: &str) -> tokio::sync::OwnedMutexGuard<()> {
+        self.shared.live.lock(id).await
+    }
+
+    /// Returns the paths below a directory that match a text, best first. Texts that leave the directory match nothing: they
+    /// would list files of the whole machine.
+    pub async fn find_files(&self, cwd: PathBuf, text: String) -> Vec<String> {
+        let leaves =
+            text.starts_with(['/', '~', '\\']) || text.split(['/', '\\']).any(|it| it == "..");
+        match &self.options.files {
+            Some(files) if !leaves => files(cwd, text).await,
+            _ => Vec::new(),
+        }
     }
 
     /// Lists the sessions that the host keeps.

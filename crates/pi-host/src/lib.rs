@@ -36,7 +36,6 @@
 //! # }
 //! ```
 
-mod attachments;
 mod bug_report;
 mod commands;
 mod connection;
@@ -44,7 +43,6 @@ mod error_text;
 mod exporter;
 mod extension_adapter;
 mod host;
-mod lines;
 mod live;
 mod llama_command;
 mod mcp;
@@ -52,10 +50,10 @@ mod mcp_completion;
 mod model_catalog;
 mod model_choice;
 mod model_json;
-mod model_pattern;
 mod native_extensions;
 mod open_buffers;
 mod participants;
+mod permission_policy;
 mod replay;
 mod runtime;
 mod script_models;
@@ -67,7 +65,6 @@ mod sign_in;
 mod toolset;
 mod workspace;
 
-pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use commands::session_json::{EntryRange, ListingError};
 pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use connection::{
@@ -79,22 +76,22 @@ pub use connection::{
 pub use error_text::describe_error;
 pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{
-    AttachError, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
+    AttachError, FileSearch, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
     TrustResolution, TrustResolver,
 };
-pub use lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
+#[cfg(unix)]
+pub use live::is_own_user;
 pub use live::{
-    LinkStatus, LiveDirectory, LiveSession, LiveSocketError, RemoteError, RemoteSession,
-    RemoteState,
+    GREETING_TIME, LinkStatus, LiveConnection, LiveDirectory, LiveLines, LiveSession,
+    LiveSocketError, LiveWriter, RemoteError, RemoteSession, RemoteState,
 };
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{
     ModelChoiceError, ModelFlags, default_model_of_provider, fetch_local_models,
 };
-pub use model_pattern::{
-    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
-    UnlistedModels, compare_ids, resolve_model, resolve_scope,
+pub use native_extensions::{
+    ConfinableEnvironment, NativeCommand, NativeContext, NativeExtension, NativeParts,
 };
 pub use open_buffers::OpenBuffers;
 pub use participants::{
@@ -111,35 +108,52 @@ pub use pi_config::{
     AgentDir, ListedResource, ProjectOverride, ResourceKind, ResourceRequest, ResourceToggles,
     Resources, SettingsOverrides, parse_mcp_server, read_keybindings,
 };
-pub use pi_context::{CacheMiss, CacheMissDetector};
-pub use pi_core::{
-    ActivityOutcome, CustomDelivery, CustomMessageOptions, InputSource, Observed, Observer, Prompt,
-    PromptOutcome, StartOrder,
+pub use pi_context::{
+    CacheMiss, CacheMissDetector, TurnCost, cache_text, context_text, cost_text, preview_text,
 };
-pub use pi_export::{BugReport, ExportTheme, Gist, WrittenReport};
+pub use pi_core::{
+    ActivityOutcome, CustomDelivery, CustomMessageOptions, ExecutionMode, InputSource, Observed,
+    Observer, Progress, Prompt, PromptOutcome, RegisteredTool, StartOrder, Tool, ToolContext,
+    ToolError, ToolOrigin, ToolRegistry, ToolSource,
+};
+pub use pi_export::{BugReport, ExportColor, ExportTheme, Gist, WrittenReport};
 pub use pi_extensions::{
-    BlockedReason, BlockedStatus, ChosenCompletion, CompletionItem, ComponentId,
+    BlockedReason, BlockedStatus, ChosenCompletion, ClientScreen, CompletionItem, ComponentId,
     ComponentPlacement, DialogPrompt, DialogResponse, EditorInfo, ExtensionCompletionRequest,
     ExtensionCompletions, ExtensionDialog, ExtensionFailure, ExtensionFlag, ExtensionHandle,
     ExtensionMode, ExtensionNotice, ExtensionOptions, ExtensionRenderError, ExtensionScreen,
-    ExtensionShortcut, ExtensionUi, HookInterrupt, HostError, NativeWidget, NoExtensionUi,
-    OverlayExtent, OverlayMargin, OverlayPlacement, RenderedComponent, RenderedToolCall,
-    ScreenChange, ScreenInfo, ThemeData, ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
+    ExtensionShortcut, ExtensionUi, HookInterrupt, HostError, MountSerial, NativeWidget,
+    NoExtensionUi, OverlayExtent, OverlayMargin, OverlayPlacement, RemoteDrawing,
+    RenderedComponent, RenderedToolCall, ScreenChange, ScreenFeed, ScreenInfo, ThemeData,
+    ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
 };
+pub use pi_lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
+pub use pi_model_patterns::{
+    ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
+    UnlistedModels, compare_ids, resolve_model, resolve_scope,
+};
+pub use pi_permissions::{Effect, PermissionRules, ToolUse};
 pub use pi_providers::{LlamaRouter, Models};
+pub use pi_sandbox::{
+    Attempt, Denial, DeniedAccess, KeptChanges, Sandbox, SandboxError, TriedChange, TriedChangeKind,
+};
+pub use pi_search::{
+    BackgroundIndexing, IndexFreshness, SessionSearch, SessionSearchError, SessionSearchOptions,
+};
 pub use pi_session::ForkPosition;
+pub use pi_tools::{AttachmentError, Attachments, read_attachments};
 pub use replay::{ReplayError, replay};
 pub use runtime::{
     ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
-    StartNotification, no_model_hints,
+    StartNotification, no_model_hints, sandbox_modes, session_search, set_sandbox_mode,
 };
 pub use session::{
-    AgentSession, BashError, BashRequest, BoundaryView, CompactError, Compaction, CycleDirection,
-    EntriesSince, ForkMessage, Handover, History, LiveClients, ModelCycle, ModelSelection,
-    NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, PendingRequests, Persist,
-    PromptError, PromptExpansion, Retries, SessionListener, SessionOutline, SessionParts,
+    AgentSession, Barrier, BashError, BashRequest, BoundaryView, CompactError, Compaction,
+    CycleDirection, EntriesSince, ForkMessage, Handover, History, LiveClients, ModelCycle,
+    ModelSelection, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, PendingRequests,
+    Persist, PromptError, PromptExpansion, Retries, SessionListener, SessionOutline, SessionParts,
     SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt,
-    TreeNavigation, UserCommands,
+    TreeNavigation, UndoCompactionError, UndoneCompaction, UserCommands, cache_misses,
 };
 pub use session_catalog::SessionCatalog;
 pub use session_choice::{

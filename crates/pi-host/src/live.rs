@@ -9,14 +9,20 @@ mod link;
 #[cfg(unix)]
 mod listener;
 mod listing;
+mod remote_error;
 mod remote_session;
 mod remote_state;
+mod socket;
 
 pub use directory::{LiveDirectory, LiveSocketError};
 pub use listing::LiveSession;
-pub use remote_session::{LinkStatus, RemoteError, RemoteSession};
+pub use remote_error::RemoteError;
+pub use remote_session::{LinkStatus, RemoteSession};
 pub use remote_state::RemoteState;
+pub use socket::{GREETING_TIME, LiveConnection, LiveLines, LiveWriter};
 
+#[cfg(unix)]
+pub use listener::is_own_user;
 #[cfg(unix)]
 pub(crate) use listener::listen;
 

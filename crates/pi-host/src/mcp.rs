@@ -9,14 +9,12 @@ use pi_core::{
     HookError, InputSource, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource,
 };
 use pi_env::Env;
-use pi_extensions::{
-    DialogPrompt, ExtensionDialog, ExtensionMode, ExtensionNotice, ExtensionUi, SessionExtensions,
-};
+use pi_extensions::{DialogPrompt, ExtensionMode, ExtensionNotice, ExtensionUi, SessionExtensions};
 use pi_mcp::{
     ExtensionServer, MCP_SERVERS_SECTION, McpNoticeLevel, McpPool, McpServers, McpServersOptions,
     McpSession, SamplingAnswer, SamplingRequest, SessionToolInfo,
 };
-use pi_protocol::{AgentEvent, AgentMessage, Answer, McpServerSpec, McpServerStatus, SessionEvent};
+use pi_protocol::{AgentEvent, AgentMessage, McpServerSpec, McpServerStatus, SessionEvent};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -76,8 +74,8 @@ impl SessionMcp {
             host,
             workspace,
             ui,
+            options,
             extensions,
-            mcp_servers,
         } = context;
         let shared = host.mcp();
         let settings = workspace.settings.settings();
@@ -92,13 +90,14 @@ impl SessionMcp {
             pinning: settings.mcp.pin,
             dot_mcp_json: settings.mcp.dot_mcp_json.unwrap_or_default(),
             config_files: workspace.resources.mcp_config_files.clone(),
+            sandbox: workspace.sandbox().ok().flatten(),
         });
         Self(Arc::new(SessionMcpState {
             servers,
             ui: Arc::clone(ui),
             env: workspace.env.clone(),
             extensions: extensions.cloned(),
-            program_servers: Arc::from(*mcp_servers),
+            program_servers: options.mcp_servers.as_slice().into(),
             session: Mutex::default(),
         }))
     }
@@ -310,27 +309,6 @@ struct BoundSession {
     program_servers: Arc<[McpServerSpec]>,
 }
 
-impl BoundSession {
-    fn show(&self, prompt: DialogPrompt) -> BoxFuture<'static, Option<String>> {
-        let dialog = ExtensionDialog {
-            id: uuid::Uuid::new_v4().to_string(),
-            prompt,
-            timeout: None,
-        };
-        // A request of the session, so that any client can answer.
-        let (request, ui) = (dialog.to_request(), Arc::clone(&self.ui));
-        let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
-        let answer = self.session.requests().ask(request, show);
-        async move {
-            match answer.await {
-                Answer::Value { value } => Some(value),
-                _ => None,
-            }
-        }
-        .boxed()
-    }
-}
-
 impl McpSession for BoundSession {
     fn tools(&self) -> Vec<SessionToolInfo> {
         let tools = self.session.tools().toolset();
@@ -376,18 +354,24 @@ impl McpSession for BoundSession {
     }
 
     fn select(&self, title: String, options: Vec<String>) -> BoxFuture<'static, Option<String>> {
-        self.show(DialogPrompt::Select { title, options })
+        let prompt = DialogPrompt::Select { title, options };
+        self.session.requests().ask_dialog(&self.ui, prompt)
     }
 
     fn input(&self, title: String, placeholder: String) -> BoxFuture<'static, Option<String>> {
-        self.show(DialogPrompt::Input {
+        let prompt = DialogPrompt::Input {
             title,
             placeholder: Some(placeholder),
-        })
+        };
+        self.session.requests().ask_dialog(&self.ui, prompt)
     }
 
     fn has_user(&self) -> bool {
         self.ui.mode().has_ui()
+    }
+
+    fn asks_for_text(&self) -> bool {
+        self.ui.asks_for_text()
     }
 
     fn has_screen(&self) -> bool {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use pi_model_patterns::resolve_scope;
 use pi_protocol::Model;
 use pi_providers::{Models, NetworkAccess, RefreshOptions};
-
-use crate::model_pattern::resolve_scope;
 
 /// Fetches the models of one provider, or of all. A provider that fails is logged and keeps its models.
 pub async fn fetch_models(models: &Models, provider: Option<&str>) {

@@ -2,12 +2,15 @@
 //!
 //! The order of precedence: command line; in a new session, the default or the first scoped model;
 //! in an existing session, its last model; the default of the settings; the default model of a
-//! provider with credentials; the first available model. Patterns are matched by [`crate::model_pattern`].
+//! provider with credentials; the first available model. Patterns are matched by [`pi_model_patterns`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use pi_env::env_vars;
+use pi_model_patterns::{
+    ModelQuery, ModelQueryError, ModelScope, UnlistedModels, resolve_model, resolve_scope,
+};
 use pi_protocol::settings::Settings;
 use pi_protocol::{
     ConfigDiagnostic, DiagnosticLevel, EntryKind, Model, ScopedModel, ThinkingLevel,
@@ -17,10 +20,6 @@ use pi_session::{ContextModel, Session, SessionError};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
-
-use crate::model_pattern::{
-    ModelQuery, ModelQueryError, ModelScope, UnlistedModels, resolve_model, resolve_scope,
-};
 
 /// The provider whose models are only known by querying it.
 const LOCAL_SERVER: &str = "llama.cpp";

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
-use pi_core::{RegisteredTool, ToolRegistry, ToolSource};
+use pi_core::{Environment, FileOperations, RegisteredTool, ToolRegistry, ToolSource};
 use pi_extensions::{ExtensionUi, SessionExtensions};
 use pi_mcp::{McpPrompt, McpServers};
 use pi_protocol::{
-    CommandInfo, CommandSource, ConfigDiagnostic, McpServerSpec, SourceInfo, SourceOrigin,
-    SourceScope,
+    CommandInfo, CommandSource, ConfigDiagnostic, SourceInfo, SourceOrigin, SourceScope,
 };
+use pi_sandbox::Sandbox;
+use pi_tools::{LocalShell, confine_files};
 
 use crate::host::Host;
 use crate::participants::Participants;
+use crate::runtime::SessionOptions;
 use crate::script_models::ScriptModels;
 use crate::session::AgentSession;
 use crate::workspace::Workspace;
@@ -24,50 +26,106 @@ use crate::{llama_command, mcp};
 
 /// What a built-in extension adds to a session.
 #[derive(Default)]
-pub(crate) struct NativeParts {
-    pub(crate) tools: Vec<RegisteredTool>,
+pub struct NativeParts {
+    pub tools: Vec<RegisteredTool>,
     /// Sources of further tools, which may change while the session uses them.
-    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
-    pub(crate) commands: Vec<NativeCommand>,
+    pub tool_sources: Vec<Arc<dyn ToolSource>>,
+    pub commands: Vec<NativeCommand>,
     /// Called after extensions; run the commands.
-    pub(crate) participants: Participants,
+    pub participants: Participants,
     /// The MCP servers, for commands of clients.
-    pub(crate) mcp: Option<McpServers>,
+    pub mcp: Option<McpServers>,
+    /// Problems in files of the extension.
+    pub diagnostics: Vec<ConfigDiagnostic>,
+    /// Replaces the file operations of the tools.
+    pub wrap_files: Option<WrapFiles>,
+    /// Replaces the environment of the tools. Called last.
+    pub wrap_environment: Option<WrapEnvironment>,
     /// Called once the session exists, before it starts.
-    pub(crate) bind: Option<BindSession>,
+    pub bind: Option<BindSession>,
+}
+
+/// Returns file operations over others.
+type WrapFiles = Box<dyn Fn(Arc<dyn FileOperations>) -> Arc<dyn FileOperations> + Send + Sync>;
+
+/// Returns the environment of the tools.
+type WrapEnvironment = Box<dyn Fn(ConfinableEnvironment) -> Environment + Send + Sync>;
+
+/// The environment of the tools, in any sandbox.
+#[derive(Clone)]
+pub struct ConfinableEnvironment {
+    /// Without a sandbox.
+    pub(crate) environment: Environment,
+    pub(crate) shell: LocalShell,
+}
+
+impl ConfinableEnvironment {
+    /// Returns the environment in a sandbox.
+    pub fn confined(&self, sandbox: Option<&Arc<Sandbox>>) -> Environment {
+        let mut environment = self.environment.clone();
+        let shell = self.shell.clone().with_sandbox(sandbox.cloned());
+        environment.processes = Arc::new(shell);
+        if let Some(sandbox) = sandbox {
+            confine_files(&mut environment, sandbox);
+        }
+        environment
+    }
 }
 
 /// Connects an extension with the session that uses it.
 type BindSession = Box<dyn Fn(&AgentSession) + Send + Sync>;
 
 /// What a built-in extension may use.
-pub(crate) struct NativeContext<'build> {
-    pub(crate) host: &'build Host,
-    pub(crate) workspace: &'build Workspace,
-    pub(crate) ui: &'build Arc<dyn ExtensionUi>,
-    /// MCP servers of the embedding program.
-    pub(crate) mcp_servers: &'build [McpServerSpec],
+pub struct NativeContext<'build> {
+    pub host: &'build Host,
+    pub workspace: &'build Workspace,
+    pub ui: &'build Arc<dyn ExtensionUi>,
+    /// What the session was started with.
+    pub options: &'build SessionOptions,
     /// `None` if no files are loaded.
     pub(crate) extensions: Option<&'build SessionExtensions>,
 }
 
-/// A slash command of a built-in extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NativeCommand {
-    /// The name without the slash.
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
+impl NativeContext<'_> {
+    /// Whether an extension registers a tool with this name.
+    pub fn has_extension_tool(&self, name: &str) -> bool {
+        let tools = self.extensions.map(SessionExtensions::tool_sources);
+        tools.is_some_and(|tools| tools.iter().any(|(tool, _)| tool == name))
+    }
 }
 
-/// Returns what an extension adds to a session in a workspace.
-type LoadNative = fn(&NativeContext<'_>) -> NativeParts;
+/// A slash command of a built-in extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeCommand {
+    /// The name without the slash.
+    pub name: &'static str,
+    pub description: &'static str,
+}
 
-/// The extensions with native parts, in the order their tools and commands are listed.
-const NATIVE_EXTENSIONS: [(BuiltinExtension, LoadNative); 4] = [
-    (BuiltinExtension::Codemode, load_codemode),
-    (BuiltinExtension::ToolSearch, load_tool_search),
-    (BuiltinExtension::LlamaCpp, llama_command::load),
-    (BuiltinExtension::Mcp, mcp::load),
+/// A built-in extension with native parts.
+#[derive(Clone, Copy)]
+pub struct NativeExtension {
+    extension: BuiltinExtension,
+    /// Returns what the extension adds to a session in a workspace.
+    load: fn(&NativeContext<'_>) -> NativeParts,
+}
+
+impl NativeExtension {
+    pub const fn new(
+        extension: BuiltinExtension,
+        load: fn(&NativeContext<'_>) -> NativeParts,
+    ) -> Self {
+        Self { extension, load }
+    }
+}
+
+/// The extensions of every host, in the order their tools and commands are listed. Those of
+/// [`HostOptions::native_extensions`](crate::HostOptions::native_extensions) follow.
+const NATIVE_EXTENSIONS: [NativeExtension; 4] = [
+    NativeExtension::new(BuiltinExtension::Codemode, load_codemode),
+    NativeExtension::new(BuiltinExtension::ToolSearch, load_tool_search),
+    NativeExtension::new(BuiltinExtension::LlamaCpp, llama_command::load),
+    NativeExtension::new(BuiltinExtension::Mcp, mcp::load),
 ];
 
 /// Environment variable with the number of scripts that may run at the same time.
@@ -118,9 +176,12 @@ impl NativeExtensions {
     ) -> Self {
         let enabled = &context.workspace.resources.builtin_extensions;
         let mut loaded = Vec::new();
-        for (extension, load) in NATIVE_EXTENSIONS {
+        let further = context.host.options().native_extensions;
+        for NativeExtension { extension, load } in NATIVE_EXTENSIONS.iter().chain(further).copied()
+        {
             if enabled.contains(extension) {
                 let mut parts = load(context);
+                diagnostics.append(&mut parts.diagnostics);
                 parts.remove_replaced(extension, registered, diagnostics);
                 loaded.push((extension, parts));
             }
@@ -144,6 +205,27 @@ impl NativeExtensions {
         for bind in self.0.iter().filter_map(|(_, parts)| parts.bind.as_ref()) {
             bind(session);
         }
+    }
+
+    /// Returns the file operations of the tools over those of the environment.
+    pub(crate) fn wrap_files(&self, files: Arc<dyn FileOperations>) -> Arc<dyn FileOperations> {
+        let wrappers = self
+            .0
+            .iter()
+            .filter_map(|(_, parts)| parts.wrap_files.as_ref());
+        wrappers.fold(files, |files, wrap| wrap(files))
+    }
+
+    /// Returns the environment of the tools.
+    pub(crate) fn wrap_environment(
+        &self,
+        environment: &ConfinableEnvironment,
+    ) -> Option<Environment> {
+        let mut wrappers = self
+            .0
+            .iter()
+            .filter_map(|(_, parts)| parts.wrap_environment.as_ref());
+        wrappers.next().map(|wrap| wrap(environment.clone()))
     }
 
     pub(crate) fn mcp(&self) -> Option<McpServers> {

@@ -1,4 +1,5 @@
-//! Files as the client's editor has them: buffers with unsaved changes are read instead of the files on disk.
+//! Files as the client's editor has them: buffers with unsaved changes are read instead of the files on disk, and changed
+//! by the editor.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_core::{DirectoryEntry, FileFuture, FileOperations, FileStatus, OpenFile};
 
-/// Larger files are read from disk.
+/// Larger files are read from and written to disk.
 const MAX_BUFFER_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The files that are open in a client.
 pub trait OpenBuffers: Send + Sync {
     /// Returns the text of a file; `None` to use the one on disk.
     fn text<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>>;
+
+    /// Replaces the text of a file, which is saved. Returns `false` to write it to disk.
+    fn replace<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, bool>;
 }
 
 /// Local files, with the text of open buffers.
@@ -66,6 +70,14 @@ impl FileOperations for BufferedFiles {
     }
 
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
-        self.local.replace(path, contents)
+        Box::pin(async move {
+            if contents.len() as u64 <= MAX_BUFFER_BYTES
+                && let Ok(text) = std::str::from_utf8(&contents)
+                && self.buffers.replace(path, text).await
+            {
+                return Ok(());
+            }
+            self.local.replace(path, contents).await
+        })
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod fallback;
 mod open;
 mod replace;
+mod sandbox_mode;
 mod session_options;
 
 use std::path::PathBuf;
@@ -17,8 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use pi_config::{Resources, run_startup_migrations};
-use pi_extensions::{HookInterrupt, SessionExtensions};
+use pi_extensions::{ExtensionUi, HookInterrupt, SessionExtensions};
 use pi_mcp::McpServers;
+use pi_protocol::settings::SandboxMode;
 use pi_protocol::{CommandInfo, ConfigDiagnostic};
 use pi_providers::{NetworkAccess, RefreshOptions};
 use tokio::sync::watch;
@@ -28,6 +30,7 @@ use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
 pub use replace::ReplaceOutcome;
+pub use sandbox_mode::{sandbox_modes, set_sandbox_mode};
 pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification};
 
 use build::{InitialModel, build};
@@ -43,6 +46,7 @@ use crate::workspace::{
     ProjectProbe, Workspace, WorkspaceOptions, describe_changes, find_project_changes,
     remember_changes,
 };
+use pi_search::SessionSearch;
 
 /// Time limit for refreshing the model catalogs of all providers together.
 const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
@@ -51,6 +55,18 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(15);
 #[derive(Clone)]
 pub struct SessionRuntime(Arc<RuntimeInner>);
 
+/// Returns the search over the stored sessions of the user.
+pub fn session_search(runtime: &SessionRuntime) -> SessionSearch {
+    let workspace = runtime.workspace();
+    SessionSearch::new(
+        workspace.agent_dir.path(),
+        runtime.session().cwd(),
+        &workspace.settings.settings(),
+        &workspace.env,
+        runtime.host().indexing(),
+    )
+}
+
 struct RuntimeInner {
     host: Host,
     options: SessionOptions,
@@ -58,6 +74,7 @@ struct RuntimeInner {
     /// Held while the session is being replaced.
     replacing: tokio::sync::Mutex<()>,
     current: Mutex<CurrentSession>,
+    sandbox_limit: Mutex<SandboxMode>,
     /// The start of the first session, until the front end is ready for `session_start`.
     deferred_start: Mutex<Option<SessionStart>>,
     sessions: watch::Sender<AgentSession>,
@@ -94,6 +111,11 @@ pub(crate) fn mcp_servers(runtime: &SessionRuntime) -> Option<McpServers> {
     runtime.current().native.mcp()
 }
 
+/// Returns the front end of extensions.
+pub(crate) fn extension_ui(runtime: &SessionRuntime) -> &dyn ExtensionUi {
+    &*runtime.0.options.extensions.ui
+}
+
 /// Returns what shows notices of extensions to clients, if the session was opened with it.
 pub(crate) fn client_ui(runtime: &SessionRuntime) -> Option<ClientUi> {
     runtime.0.options.client_ui.clone()
@@ -116,12 +138,14 @@ impl SessionRuntime {
         };
         let workspaces = host.workspaces();
         let loaded = workspaces.get(&host, &workspace, probe).await;
+        let loaded = Workspace::limited(loaded, options.sandbox_limit);
         let choice = InitialModel::Resolve;
         let mut current = build(&host, &options, loaded, session, choice, diagnostics).await?;
         deduplicate(&mut current.diagnostics);
         let sessions = watch::Sender::new(current.session.clone());
         let runtime = Self(Arc::new(RuntimeInner {
             host,
+            sandbox_limit: Mutex::new(options.sandbox_limit),
             options,
             workspace,
             replacing: tokio::sync::Mutex::default(),

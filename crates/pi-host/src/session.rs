@@ -4,8 +4,10 @@
 //! [`Participants`]. This file owns the components; each operation has its own file below. Anything that spans sessions (startup, replacement, trust) lives elsewhere.
 
 mod backend;
+mod barrier;
 mod bash;
 mod compaction;
+mod compaction_preview;
 mod config_watch;
 mod custom_message;
 mod dialogs;
@@ -13,7 +15,7 @@ mod expansion;
 mod follow;
 mod handover;
 mod history;
-mod images;
+mod insight;
 mod loadout;
 mod model;
 mod navigation;
@@ -65,13 +67,16 @@ use state::SessionState;
 use transcript::Transcript;
 use writer::WriteLock;
 
+pub use barrier::Barrier;
 pub use bash::{BashError, BashRequest, UserCommands};
 pub use compaction::{CompactError, Compaction};
+pub use compaction_preview::{UndoCompactionError, UndoneCompaction};
 pub use expansion::{NoExpansion, PromptExpansion};
 pub(crate) use follow::Follower;
 pub use follow::LiveClients;
 pub use handover::Handover;
 pub use history::{EntriesSince, ForkMessage, History};
+pub use insight::cache_misses;
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
 pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub use outline::SessionOutline;
@@ -107,6 +112,8 @@ pub struct SessionParts {
     pub env: Env,
     /// Called in order: extensions, then the embedding program.
     pub participants: Participants,
+    /// Decides at barriers whether runs proceed; without it, there are none.
+    pub barrier: Option<Arc<dyn Barrier>>,
 }
 
 /// A session. Handles are cheap to clone and refer to the same session.
@@ -142,6 +149,9 @@ struct SessionCore {
     observers: AtomicUsize,
     /// Another process continues the session after this one closes it.
     is_handed_over: AtomicBool,
+    /// Another process owns the session file; this one stores nothing more.
+    is_fenced: AtomicBool,
+    barrier: Option<Arc<dyn Barrier>>,
     /// Number of shell commands of the user in progress.
     bash_count: watch::Sender<usize>,
 }
@@ -166,6 +176,7 @@ impl AgentSession {
             sequential_tools: parts.tools.sequential(&active),
             active_tools: active,
             execution_mode: ExecutionMode::default(),
+            is_supervised: parts.barrier.is_some(),
         });
         pending::restore_queue(&mut machine, session.pending().take_restored());
         let control = Control::new(machine, move |machine| {
@@ -196,6 +207,8 @@ impl AgentSession {
             dialogs: DialogRequests::default(),
             observers: AtomicUsize::new(0),
             is_handed_over: AtomicBool::new(false),
+            is_fenced: AtomicBool::new(false),
+            barrier: parts.barrier,
             bash_count: watch::Sender::new(0),
         }));
         session.tools().restore_resumed_tools()?;

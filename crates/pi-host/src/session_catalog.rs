@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pi_config::session_directory;
 use pi_env::Env;
 use pi_protocol::{ListProgress, SessionInfo, SessionScope};
-use pi_session::listing::{self, IsCanceled, MessageText};
+use pi_session::listing::{self, IsCanceled, MessageText, TitleCache};
 use pi_session::{
     AccessMode, OpenSession, RemovalError, Session, SessionError, SessionStore, delete_session,
     sessions_root,
@@ -25,6 +25,7 @@ pub struct SessionCatalog {
     /// Where the sessions of the project are.
     directory: PathBuf,
     env: Env,
+    titles: Arc<TitleCache>,
 }
 
 impl SessionCatalog {
@@ -36,6 +37,7 @@ impl SessionCatalog {
                 .history()
                 .with_session(|session| session.directory().to_owned()),
             env: workspace.env.clone(),
+            titles: Arc::default(),
         }
     }
 
@@ -55,13 +57,23 @@ impl SessionCatalog {
             cwd: cwd.to_owned(),
             directory,
             env: options.env.clone(),
+            titles: host.session_titles(),
         }
     }
 
-    /// Lists sessions with what a list shows, newest first.
+    /// Lists sessions with what a list shows, newest first. Files that have not changed since the last call on the same
+    /// host are not read again.
     pub fn list_titles(&self, scope: SessionScope) -> Vec<Arc<SessionInfo>> {
-        self.read(scope, MessageText::Skip, &mut |_| {}, &|| false)
-            .unwrap_or_default()
+        match scope {
+            SessionScope::Project => self.store().list_titles(&self.titles),
+            SessionScope::All => {
+                listing::list_all_titles(&sessions_root(&self.agent_dir), &self.titles)
+            }
+        }
+    }
+
+    fn store(&self) -> SessionStore {
+        SessionStore::custom(&self.directory, &self.agent_dir, &self.cwd)
     }
 
     /// Lists sessions with their text, newest first; `None` if it was canceled.
@@ -71,21 +83,9 @@ impl SessionCatalog {
         on_progress: &mut dyn FnMut(ListProgress),
         is_canceled: IsCanceled<'_>,
     ) -> Option<Vec<Arc<SessionInfo>>> {
-        self.read(scope, MessageText::Collect, on_progress, is_canceled)
-    }
-
-    fn read(
-        &self,
-        scope: SessionScope,
-        text: MessageText,
-        on_progress: &mut dyn FnMut(ListProgress),
-        is_canceled: IsCanceled<'_>,
-    ) -> Option<Vec<Arc<SessionInfo>>> {
+        let text = MessageText::Collect;
         let listed = match scope {
-            SessionScope::Project => {
-                let store = SessionStore::custom(&self.directory, &self.agent_dir, &self.cwd);
-                store.list(text, on_progress, is_canceled)
-            }
+            SessionScope::Project => self.store().list(text, on_progress, is_canceled),
             SessionScope::All => {
                 let root = sessions_root(&self.agent_dir);
                 listing::list_all(&root, text, on_progress, is_canceled)

@@ -31,6 +31,13 @@ pub enum SessionChoice {
         /// The parent session file.
         parent: Option<PathBuf>,
     },
+    /// A new session in a file of its own place, which does not exist.
+    NewAt {
+        path: PathBuf,
+        id: String,
+        /// The parent session file.
+        parent: Option<PathBuf>,
+    },
     /// The session with exactly this ID; created if it does not exist.
     WithId(String),
     /// The most recently written session; a new one if there is none.
@@ -207,6 +214,9 @@ impl SessionResolver {
         Ok(match choice {
             SessionChoice::InMemory { id } => Session::in_memory(&self.cwd, new(id, None))?,
             SessionChoice::New { id, parent } => store.create(new(id, parent))?,
+            SessionChoice::NewAt { path, id, parent } => {
+                Session::create_at(&path, &self.cwd, new(Some(id), parent))?
+            }
             SessionChoice::WithId(id) => match store.find_by_id(&id) {
                 Some(path) => self.open_file(&path)?,
                 None => {
@@ -244,6 +254,7 @@ impl SessionResolver {
             directory: self.chosen.clone(),
             cwd: self.cwd_override.clone(),
             env: self.env.clone(),
+            ..OpenSession::default()
         };
         match Session::open(path, options) {
             // Create the session at a path that does not exist.

@@ -23,13 +23,16 @@ use pi_context::{
 };
 use pi_core::{Environment, ToolSource};
 use pi_env::{Env, env_vars as ai_vars};
+use pi_protocol::settings::{Checked, SandboxMode};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
+use pi_sandbox::{Roots, Sandbox, SandboxError};
 use pi_tools::{FallbackCommands, LocalShell, local_environment};
 
 use crate::host::{Host, TrustResolver, resolve_trust};
+use crate::native_extensions::{ConfinableEnvironment, NativeExtensions};
 use crate::open_buffers::{BufferedFiles, OpenBuffers};
 use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
@@ -98,7 +101,14 @@ pub struct Workspace {
     pub resources: Arc<Resources>,
     /// Problems to report in every front end.
     pub diagnostics: Vec<ConfigDiagnostic>,
+    /// What the session allows at most, whatever the settings allow.
+    sandbox_limit: SandboxMode,
+    /// Started when it is first used.
+    sandbox: Arc<OnceLock<WorkspaceSandbox>>,
 }
+
+/// The sandbox of a workspace; `None` if it has none.
+type WorkspaceSandbox = Result<Option<Arc<Sandbox>>, Arc<SandboxError>>;
 
 impl Workspace {
     /// Loads the workspace of a directory. Never fails: problems in the user's files are reported in
@@ -108,92 +118,165 @@ impl Workspace {
     }
 
     /// Loads the workspace of a directory that was already probed.
-    pub(crate) async fn load_probed(
-        host: &Host,
-        workspace: &WorkspaceOptions,
+    pub(crate) fn load_probed<'a>(
+        host: &'a Host,
+        workspace: &'a WorkspaceOptions,
         probe: ProjectProbe,
-    ) -> Self {
-        let options = host.options();
-        let mut diagnostics = Vec::new();
-        if options.settings.is_none() {
-            diagnostics.extend(check_dir_permissions(&options.agent_dir));
-        }
-        let project = resolve_trust(host, workspace, &probe, &mut diagnostics).await;
-        let ProjectProbe {
-            cwd,
-            settings,
-            mut state,
-            ..
-        } = probe;
-        settings.set_project_access(project);
-        if project.is_trusted() && options.settings.is_none() {
-            diagnostics.extend(run_project_migrations(&cwd));
-        }
-        diagnostics.extend(settings.take_diagnostics());
-        let (resources, were_installed) = find_resources(
-            host,
-            &ResourceRequest {
-                agent_dir: options.agent_dir.clone(),
-                cwd: cwd.clone(),
-                env: options.env.clone(),
-                settings: settings.clone(),
-                project,
-                flags: workspace.resources.clone(),
-            },
-            &mut diagnostics,
-        )
-        .await;
-        if were_installed && project.is_trusted() && state.get().is_some() {
-            // The packages are those of the project's settings and lock file, which were compared.
-            state = Arc::default();
-            remember_state(&state, &options.agent_dir, &cwd);
-        }
-        let models = match &options.model_collection {
-            Some(models) => models.clone(),
-            None => {
-                let extensions = &resources.builtin_extensions;
-                build_models(host, &settings, extensions, &mut diagnostics).await
+    ) -> BoxFuture<'a, Self> {
+        Box::pin(async move {
+            let options = host.options();
+            let mut diagnostics = Vec::new();
+            if options.settings.is_none() {
+                diagnostics.extend(check_dir_permissions(&options.agent_dir));
             }
-        };
-        Self {
-            agent_dir: options.agent_dir.clone(),
-            cwd,
-            env: options.env.clone(),
-            fallback_commands: options.fallback_commands.clone(),
-            project,
-            project_state: state,
-            settings,
-            models,
-            resources: Arc::new(resources),
-            diagnostics,
+            let project = resolve_trust(host, workspace, &probe, &mut diagnostics).await;
+            let ProjectProbe {
+                cwd,
+                settings,
+                mut state,
+                ..
+            } = probe;
+            settings.set_project_access(project);
+            if project.is_trusted() && options.settings.is_none() {
+                diagnostics.extend(run_project_migrations(&cwd));
+            }
+            diagnostics.extend(settings.take_diagnostics());
+            let (resources, were_installed) = find_resources(
+                host,
+                &ResourceRequest {
+                    agent_dir: options.agent_dir.clone(),
+                    cwd: cwd.clone(),
+                    env: options.env.clone(),
+                    settings: settings.clone(),
+                    project,
+                    flags: workspace.resources.clone(),
+                },
+                &mut diagnostics,
+            )
+            .await;
+            if were_installed && project.is_trusted() && state.get().is_some() {
+                // The packages are those of the project's settings and lock file, which were compared.
+                state = Arc::default();
+                remember_state(&state, &options.agent_dir, &cwd);
+            }
+            let models = match &options.model_collection {
+                Some(models) => models.clone(),
+                None => {
+                    let extensions = &resources.builtin_extensions;
+                    build_models(host, &settings, extensions, &mut diagnostics).await
+                }
+            };
+            Self {
+                agent_dir: options.agent_dir.clone(),
+                cwd,
+                env: options.env.clone(),
+                fallback_commands: options.fallback_commands.clone(),
+                project,
+                project_state: state,
+                settings,
+                models,
+                resources: Arc::new(resources),
+                diagnostics,
+                sandbox_limit: SandboxMode::Off,
+                sandbox: Arc::default(),
+            }
+        })
+    }
+
+    /// Returns a workspace with a sandbox that allows no more than a mode.
+    pub(crate) fn limited(workspace: Arc<Self>, limit: SandboxMode) -> Arc<Self> {
+        if workspace.sandbox_limit == limit {
+            return workspace;
+        }
+        Arc::new(Self {
+            sandbox_limit: limit,
+            sandbox: Arc::default(),
+            ..Self::clone(&workspace)
+        })
+    }
+
+    /// Returns the mode that the settings choose; the strictest one if they are invalid.
+    pub(crate) fn configured_sandbox(&self) -> SandboxMode {
+        match &self.settings.settings().sandbox.mode {
+            None => SandboxMode::Off,
+            Some(Checked::Valid(mode)) => *mode,
+            Some(Checked::Invalid(_)) => SandboxMode::ReadOnly,
         }
     }
 
-    /// Builds the tools for a session in this directory.
-    pub fn toolset(
-        &self,
-        selection: ToolSelection,
-        sources: Vec<Arc<dyn ToolSource>>,
-        variables: &[(String, String)],
-    ) -> Toolset {
-        self.toolset_with_buffers(selection, sources, variables, None)
+    /// Returns the mode of [`Workspace::sandbox`].
+    pub fn sandbox_mode(&self) -> SandboxMode {
+        self.configured_sandbox().max(self.sandbox_limit)
     }
 
-    /// Like [`Self::toolset`]; tools read open buffers instead of files on disk.
-    pub(crate) fn toolset_with_buffers(
+    /// Returns the sandbox that the settings require. A session is not started without it.
+    pub fn sandbox(&self) -> WorkspaceSandbox {
+        let start = || {
+            let mut sandbox = self.settings.settings().sandbox.clone();
+            if self.sandbox_limit > self.configured_sandbox() {
+                sandbox.mode = Some(self.sandbox_limit.into());
+            }
+            if sandbox.is_off() {
+                return Ok(None);
+            }
+            let roots = Roots::find(&self.cwd, self.agent_dir.path(), &self.env);
+            let started = Sandbox::start(&sandbox, &roots);
+            started
+                .map(|sandbox| sandbox.map(Arc::new))
+                .map_err(Arc::new)
+        };
+        self.sandbox.get_or_init(start).clone()
+    }
+
+    /// Starts the sandbox in which commands are tried. Its mode is `try`, whatever the settings say.
+    pub fn try_sandbox(&self) -> Result<Arc<Sandbox>, Arc<SandboxError>> {
+        match self.sandbox_mode() {
+            SandboxMode::Off | SandboxMode::Workspace => {}
+            SandboxMode::Try => {
+                let started = self.sandbox()?;
+                return started.ok_or_else(|| Arc::new(SandboxError::NothingToKeep));
+            }
+            SandboxMode::ReadOnly => return Err(Arc::new(SandboxError::NothingToKeep)),
+        }
+        let mut settings = self.settings.settings().sandbox.clone();
+        settings.mode = Some(SandboxMode::Try.into());
+        let roots = Roots::find(&self.cwd, self.agent_dir.path(), &self.env);
+        let started = Sandbox::start(&settings, &roots).map_err(Arc::new)?;
+        let started = started.ok_or_else(|| Arc::new(SandboxError::NothingToKeep))?;
+        Ok(Arc::new(started))
+    }
+
+    /// Builds the tools for a session in this directory, whose sandbox has started. They read open buffers instead of files
+    /// on disk, through the wrappers of extensions.
+    pub(crate) fn session_toolset(
         &self,
         selection: ToolSelection,
         sources: Vec<Arc<dyn ToolSource>>,
         variables: &[(String, String)],
-        buffers: Option<Arc<dyn OpenBuffers>>,
+        (remote, buffers): (Option<Arc<Environment>>, Option<Arc<dyn OpenBuffers>>),
+        native: &NativeExtensions,
     ) -> Toolset {
         let settings = self.settings.settings();
+        let toolset = |environment| {
+            Toolset::new(ToolsetOptions {
+                cwd: self.cwd.clone(),
+                environment,
+                command_prefix: settings.shell_command_prefix.clone(),
+                resize_images: settings.images.auto_resize(),
+                selection,
+                default_tools: settings.default_tools.clone(),
+                sources,
+            })
+        };
+        if let Some(remote) = remote {
+            return toolset(remote);
+        }
+        let sandbox = self.sandbox().ok().flatten();
         let shell = shell_path(&settings, &self.env);
         let shell = shell
             .map_or_else(LocalShell::default, LocalShell::at)
             .with_fallbacks(self.fallback_commands.clone());
         let mut environment = Environment {
-            processes: Arc::new(shell),
             vars: command_variables(std::env::vars_os(), variables, &self.agent_dir.bin()),
             home: self.env.home_dir(),
             ..local_environment()
@@ -202,15 +285,12 @@ impl Workspace {
             let local = environment.files;
             environment.files = Arc::new(BufferedFiles { local, buffers });
         }
-        Toolset::new(ToolsetOptions {
-            cwd: self.cwd.clone(),
-            environment: Arc::new(environment),
-            command_prefix: settings.shell_command_prefix.clone(),
-            resize_images: settings.images.auto_resize(),
-            selection,
-            default_tools: settings.default_tools.clone(),
-            sources,
-        })
+        environment.files = native.wrap_files(environment.files);
+        let confinable = ConfinableEnvironment { environment, shell };
+        let environment = native
+            .wrap_environment(&confinable)
+            .unwrap_or_else(|| confinable.confined(sandbox.as_ref()));
+        toolset(Arc::new(environment))
     }
 
     /// Returns the inputs of the system prompt for a session in this directory.
@@ -332,6 +412,7 @@ async fn build_models(
         },
         wire_apis: vec![pi_bedrock::wire_api()],
         has_local_server: extensions.contains(BuiltinExtension::LlamaCpp),
+        image_models_file: Some(agent_dir.image_models_file()),
         ..ModelsOptions::default()
     });
     if let Err(error) = pi_model_tasks::register_providers(&models) {

@@ -11,7 +11,16 @@ use super::network_error::{Route, read_error};
 /// an endless response must not exhaust memory.
 const MAX_BODY: usize = 16 * 1024 * 1024;
 
-pub async fn read_body(mut response: Response, route: &Route) -> Result<Vec<u8>, ProviderError> {
+pub async fn read_body(response: Response, route: &Route) -> Result<Vec<u8>, ProviderError> {
+    read_body_within(response, route, MAX_BODY).await
+}
+
+/// Like [`read_body`], with another upper bound in bytes.
+pub async fn read_body_within(
+    mut response: Response,
+    route: &Route,
+    limit: usize,
+) -> Result<Vec<u8>, ProviderError> {
     let mut body = Vec::new();
     while let Some(chunk) = response
         .chunk()
@@ -19,10 +28,10 @@ pub async fn read_body(mut response: Response, route: &Route) -> Result<Vec<u8>,
         .map_err(|error| read_error(error, route))?
     {
         body.extend_from_slice(&chunk);
-        if body.len() > MAX_BODY {
+        if body.len() > limit {
             return Err(ProviderError::protocol(format!(
                 "The response from {route} is longer than {} MiB",
-                MAX_BODY / (1024 * 1024)
+                limit / (1024 * 1024)
             )));
         }
     }

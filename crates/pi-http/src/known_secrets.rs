@@ -43,7 +43,9 @@ impl KnownSecrets {
     pub fn redact(&self, text: String) -> String {
         let mut forms: Vec<String> = self.0.iter().flat_map(|value| encodings(value)).collect();
         // Longer forms first, so that a secret that contains another is replaced completely.
-        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        pi_protocol::sort_by(&mut forms, |one, other| {
+            other.len().cmp(&one.len()).then_with(|| one.cmp(other))
+        });
         forms.dedup();
         forms.iter().fold(text, |text, form| {
             if text.contains(form.as_str()) {

@@ -33,7 +33,7 @@ mod tls;
 mod tunnel;
 mod websocket;
 
-pub use body::read_body;
+pub use body::{read_body, read_body_within};
 pub use client::{HttpClient, HttpSettings, user_agent};
 pub use connect::{ConnectState, with_connect_reporting};
 pub use download::Download;

@@ -247,6 +247,10 @@ impl App {
                     version: pi_env::VERSION,
                     now: Instant::now(),
                     available_models: &|| workspace.models.available(),
+                    commands: &|| {
+                        let commands = self.session.commands();
+                        commands.into_iter().map(|command| command.name).collect()
+                    },
                 };
                 self.controllers.update(message, &ctx)
             }
@@ -271,8 +275,10 @@ impl App {
             (None, None, Some(blocked)) => WaitingFor::Component(blocked),
             (None, None, None) => WaitingFor::Nothing,
         };
+        let is_blocked = waiting != WaitingFor::Nothing || self.controllers.approvals.is_waiting();
         let name = self.session.snapshot().name;
         let status = self.run_status.current(name.as_deref(), waiting);
+        self.display.set_blocked(is_blocked);
         self.display.set_program_status(status);
     }
 

@@ -8,19 +8,15 @@ mod bash_execution;
 pub(crate) mod block;
 mod cost;
 mod custom;
-pub(crate) mod diff_view;
 mod earlier;
 mod extension_renderer;
-mod image;
 mod links;
 mod notice;
 mod skill;
-mod streaming_code;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod tool_call;
-mod tools;
 mod user;
 
 pub(crate) use assistant::AssistantMessageBlock;

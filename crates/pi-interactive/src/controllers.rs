@@ -11,6 +11,8 @@ pub(crate) mod llama;
 pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod report;
+pub(crate) mod review;
+pub(crate) mod search;
 pub(crate) mod share;
 mod shortcuts;
 pub(crate) mod sign_in;
@@ -33,6 +35,8 @@ use llama::LlamaController;
 use models::ModelController;
 use prompt::PromptController;
 use report::ReportController;
+use review::ReviewController;
+use search::SearchController;
 use share::ShareController;
 use sign_in::SignInController;
 use status::StatusController;
@@ -54,6 +58,7 @@ pub(crate) struct Controllers {
     pub(crate) appearance: AppearanceController,
     pub(crate) share: ShareController,
     pub(crate) report: ReportController,
+    search: SearchController,
     pub(crate) llama: LlamaController,
 }
 
@@ -72,6 +77,7 @@ impl Controllers {
             appearance: AppearanceController::new(themes),
             share: ShareController::default(),
             report: ReportController::default(),
+            search: SearchController::default(),
             llama: LlamaController::new(handle.clone()),
         }
     }
@@ -92,6 +98,8 @@ impl Controllers {
             AppMsg::Appearance(message) => self.appearance.update(message, ctx),
             AppMsg::Share(message) => self.share.update(message),
             AppMsg::Report(message) => self.report.update(message),
+            AppMsg::Review(message) => ReviewController::update(message, ctx),
+            AppMsg::Search(message) => self.search.update(message),
             AppMsg::Llama(message) => self.llama.update(message, ctx),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod double_press;
 pub(crate) mod editor_area;
+pub(crate) mod history_file;
 #[cfg(test)]
 mod key_tests;
 pub(crate) mod queue_view;

@@ -125,6 +125,11 @@ impl AppScreen {
         self.with(id, change);
     }
 
+    /// Whether the run waits for an answer of the user.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.working().is_some_and(WorkingIndicator::is_blocked)
+    }
+
     pub(crate) fn working(&self) -> Option<&WorkingIndicator> {
         let component = self.peek().dock().get(self.slots.working)?;
         (component as &dyn Any).downcast_ref()

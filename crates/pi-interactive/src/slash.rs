@@ -7,6 +7,7 @@ mod conversation;
 mod dialogs;
 mod information;
 mod program;
+mod unknown;
 
 use pi_host::Models;
 use pi_protocol::ThinkingLevel;
@@ -14,6 +15,8 @@ use pi_tui::{CommandCompletion, SelectItem, fuzzy_filter};
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
+
+pub(crate) use unknown::explain;
 
 /// Runs a command with its argument.
 pub(crate) type SlashAction = fn(&str, &AppContext<'_>) -> Vec<AppCommand>;
@@ -63,7 +66,15 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     with("bug", "[what happened]", "Write a bug report", program::bug),
     plain("copy", "Copy the last response", program::copy),
     with("name", "[name]", "Set the session name", information::name),
+    plain("diff", "Review the changes of files", dialogs::diff),
     plain("session", "Show session statistics", information::session),
+    plain(
+        "context",
+        "Show what fills the context",
+        information::context,
+    ),
+    plain("cost", "Show the cost of every turn", information::cost),
+    plain("cache", "Explain prompt cache misses", information::cache),
     plain("changelog", "Show the changelog", dialogs::changelog),
     plain("hotkeys", "Show keyboard shortcuts", dialogs::hotkeys),
     plain(
@@ -93,11 +104,17 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     plain("new", "Start a new session", conversation::new),
     with(
         "compact",
-        "[instructions]",
+        "[--preview] [instructions] | undo",
         "Compact the conversation",
         conversation::compact,
     ),
     plain("resume", "Resume another session", dialogs::resume),
+    with(
+        "search",
+        "<words>",
+        "Search the text of all sessions",
+        conversation::search,
+    ),
     plain(
         "reload",
         "Reload keys, resources and settings",

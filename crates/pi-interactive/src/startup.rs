@@ -8,7 +8,7 @@ pub(crate) mod upgrade;
 use std::path::Path;
 
 use pi_host::{Resources, Workspace};
-use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
+use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess};
 use pi_views::text::paths::with_tilde;
 
 use crate::InteractiveOptions;
@@ -23,6 +23,9 @@ const MAX_PROBLEMS: usize = 20;
 /// Shown when no provider is configured.
 const NO_MODEL: &str = "No model configured. Run /login, or set ANTHROPIC_API_KEY, OPENAI_API_KEY, …\n\
     For a local llama.cpp server: LLAMA_BASE_URL=http://127.0.0.1:8080 pi";
+
+/// Shown in a project that the user does not trust.
+const NOT_TRUSTED: &str = "This project is not trusted: its instructions, settings and extensions are ignored. Run /trust to change that.";
 
 /// Returns the header of a session.
 pub(crate) fn header(
@@ -49,10 +52,17 @@ pub(crate) fn header(
 }
 
 /// Returns the problems found while a session was opened.
-pub(crate) fn notices(report: OpeningReport, has_model: bool) -> Vec<AppCommand> {
+pub(crate) fn notices(
+    report: OpeningReport,
+    has_model: bool,
+    project: ProjectAccess,
+) -> Vec<AppCommand> {
     let mut notices: Vec<_> = report.diagnostics.iter().map(diagnostic).collect();
     let warn = |text: String| AppCommand::notify(NoticeLevel::Warning, text);
     notices.extend(report.model_fallback.map(warn));
+    if project.is_denied() {
+        notices.push(AppCommand::notify(NoticeLevel::Info, NOT_TRUSTED));
+    }
     if !has_model {
         notices.push(warn(NO_MODEL.to_owned()));
     }

@@ -78,6 +78,8 @@ pub(crate) struct Transcript {
     arriving: HashMap<usize, BlockId>,
     /// The text of the streaming message.
     assistant: Option<BlockId>,
+    /// The last answer, if it is only an error.
+    failed: Option<BlockId>,
     bash: Option<BlockId>,
     status: Option<BlockId>,
     /// Blocks that change over time, and when.
@@ -100,6 +102,7 @@ impl Transcript {
             calls: HashMap::new(),
             arriving: HashMap::new(),
             assistant: None,
+            failed: None,
             bash: None,
             status: None,
             ticking: HashMap::new(),

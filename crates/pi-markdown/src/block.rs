@@ -1,6 +1,6 @@
 //! Renders blocks as styled lines of a given width.
 
-use pi_tui::{Style, visible_width, wrap_text};
+use pi_tui::{Style, WideCharPolicy, slice_columns, strip_ansi, visible_width, wrap_text};
 
 use super::code::HighlightCache;
 use super::inline::{InlineRenderer, merge_styles, push};
@@ -12,6 +12,8 @@ use super::{MarkdownOptions, MarkdownTheme, MermaidRendering, table};
 use std::cell::RefCell;
 
 const MAX_RULE_WIDTH: usize = 80;
+/// Columns by which the rest of a wrapped line of code is indented.
+const CONTINUATION: usize = 2;
 
 /// Renders a display formula on several lines, or as LaTeX if that is too wide.
 fn formula_lines(formula: &str, width: usize, style: Style) -> Vec<String> {
@@ -127,13 +129,31 @@ impl BlockRenderer<'_> {
         wrap_text(&self.theme.code_block_border.apply(&border), width)
     }
 
-    /// Wraps one line of highlighted code.
+    /// Wraps one line of highlighted code; continuation rows are indented further than the line.
     pub(super) fn code_line(&self, line: &str, width: usize) -> Vec<String> {
         let indent = if width >= MIN_CONTENT {
             self.theme.code_indent.as_str()
         } else {
             ""
         };
-        wrap_text(&format!("{indent}{line}"), width)
+        let line = format!("{indent}{line}");
+        let rows = wrap_text(&line, width);
+        if rows.len() <= 1 {
+            return rows;
+        }
+        let plain = strip_ansi(&line);
+        let columns = visible_width(&plain);
+        let leading = plain.len() - plain.trim_start_matches(' ').len();
+        let hanging = leading + CONTINUATION;
+        if width < hanging + MIN_CONTENT {
+            return rows;
+        }
+        let content = slice_columns(&line, leading..columns, WideCharPolicy::Keep).text;
+        let margins = std::iter::once(leading).chain(std::iter::repeat(hanging));
+        wrap_text(&content, width - hanging)
+            .into_iter()
+            .zip(margins)
+            .map(|(row, margin)| format!("{}{row}", " ".repeat(margin)))
+            .collect()
     }
 }

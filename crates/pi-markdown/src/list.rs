@@ -44,8 +44,14 @@ impl BlockRenderer<'_> {
             None => "- ".to_owned(),
         };
         match item.task {
-            Some(true) => bullet + "[x] ",
-            Some(false) => bullet + "[ ] ",
+            Some(done) if self.options.keep_list_markers => {
+                bullet + if done { "[x] " } else { "[ ] " }
+            }
+            // The box replaces the bullet.
+            Some(done) => {
+                let number = bullet.strip_prefix("- ").map_or(bullet.as_str(), |_| "");
+                format!("{number}{} ", if done { "☑" } else { "☐" })
+            }
             None => bullet,
         }
     }

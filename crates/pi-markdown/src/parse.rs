@@ -9,7 +9,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use pulldown_cmark::{
-    BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag,
+    Alignment, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag,
 };
 
 use super::latex::unify_delimiters;
@@ -76,6 +76,8 @@ impl ListItem {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MarkdownTable {
     pub(super) header: Vec<Vec<Inline>>,
+    /// One per column.
+    pub(super) alignments: Vec<Alignment>,
     pub(super) rows: Vec<TableRow>,
     pub(super) source: String,
 }
@@ -308,9 +310,9 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
                 self.quotes -= 1;
                 blocks.push(MarkdownBlock::Quote(quoted));
             }
-            Tag::Table(_) => {
+            Tag::Table(alignments) => {
                 let source = self.source.get(range).unwrap_or_default();
-                let table = self.table(source.trim_end().to_owned(), depth);
+                let table = self.table(source.trim_end().to_owned(), alignments, depth);
                 blocks.push(MarkdownBlock::Table(table));
             }
             Tag::HtmlBlock => blocks.push(MarkdownBlock::Html(self.raw_text(0))),
@@ -367,9 +369,10 @@ impl<'a, I: Iterator<Item = (Event<'a>, Range<usize>)>> MarkdownParser<'a, I> {
         }
     }
 
-    fn table(&mut self, source: String, depth: usize) -> MarkdownTable {
+    fn table(&mut self, source: String, alignments: Vec<Alignment>, depth: usize) -> MarkdownTable {
         let mut table = MarkdownTable {
             header: Vec::new(),
+            alignments,
             rows: Vec::new(),
             source,
         };

@@ -1,5 +1,7 @@
 //! Renders tables in a box, with columns that share the width and cells that wrap.
 
+use pulldown_cmark::Alignment;
+
 use pi_tui::{Style, pad_to_width, strip_ansi, visible_width, wrap_text};
 
 use super::MarkdownTheme;
@@ -40,6 +42,7 @@ pub(super) struct Grid<'a> {
     inline: InlineRenderer<'a>,
     style: Style,
     header: Vec<String>,
+    alignments: Vec<Alignment>,
     /// Columns available for the text of cells, without borders.
     pub(super) available: usize,
 }
@@ -65,6 +68,7 @@ impl<'a> Grid<'a> {
             header: header
                 .map(|cell| inline.render(cell, style.bold()))
                 .collect(),
+            alignments: table.alignments.clone(),
             available: width - borders,
         })
     }
@@ -93,14 +97,14 @@ impl<'a> Grid<'a> {
     /// Returns the lines above the first row.
     pub(super) fn head(&self, widths: &[usize]) -> Vec<String> {
         let mut lines = vec![self.rule(widths, ["┌", "┬", "┐"])];
-        lines.extend(row_lines(&self.header, widths, self.style));
+        lines.extend(self.row_lines(&self.header, widths));
         lines
     }
 
     /// Returns the lines of a row and the rule above it.
     pub(super) fn row(&self, cells: &[String], widths: &[usize]) -> Vec<String> {
         let mut lines = vec![self.rule(widths, ["├", "┼", "┤"])];
-        lines.extend(row_lines(cells, widths, self.style));
+        lines.extend(self.row_lines(cells, widths));
         lines
     }
 
@@ -114,29 +118,40 @@ impl<'a> Grid<'a> {
         let cells = cells.join(&format!("─{middle}─"));
         self.style.apply(&format!("{left}─{cells}─{right}"))
     }
+
+    fn row_lines(&self, cells: &[String], widths: &[usize]) -> Vec<String> {
+        let wrapped: Vec<Vec<String>> = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| wrap_text(cell, *width))
+            .collect();
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        let bar = self.style.apply("│");
+        (0..height)
+            .map(|row| {
+                let mut line = bar.clone();
+                for (column, (cell, width)) in wrapped.iter().zip(widths).enumerate() {
+                    let text = cell.get(row).map_or("", String::as_str);
+                    line.push(' ');
+                    line.push_str(&align(text, *width, self.alignments.get(column).copied()));
+                    line.push(' ');
+                    line.push_str(&bar);
+                }
+                line
+            })
+            .collect()
+    }
 }
 
-fn row_lines(cells: &[String], widths: &[usize], style: Style) -> Vec<String> {
-    let wrapped: Vec<Vec<String>> = cells
-        .iter()
-        .zip(widths)
-        .map(|(cell, width)| wrap_text(cell, *width))
-        .collect();
-    let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
-    let bar = style.apply("│");
-    (0..height)
-        .map(|row| {
-            let mut line = bar.clone();
-            for (cell, width) in wrapped.iter().zip(widths) {
-                let text = cell.get(row).map_or("", String::as_str);
-                line.push(' ');
-                line.push_str(&pad_to_width(text, *width));
-                line.push(' ');
-                line.push_str(&bar);
-            }
-            line
-        })
-        .collect()
+/// Pads a text to a width as its column is aligned.
+fn align(text: &str, width: usize, alignment: Option<Alignment>) -> String {
+    let missing = width.saturating_sub(visible_width(text));
+    let before = match alignment {
+        Some(Alignment::Right) => missing,
+        Some(Alignment::Center) => missing / 2,
+        Some(Alignment::Left | Alignment::None) | None => 0,
+    };
+    pad_to_width(&format!("{}{text}", " ".repeat(before)), width)
 }
 
 /// The natural and minimum widths of the columns of a table.

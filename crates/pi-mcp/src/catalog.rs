@@ -58,7 +58,7 @@ impl McpCatalog {
         hash.update(spec.name.as_bytes());
         let mut entries: Vec<_> = spec.config.iter().collect();
         entries.retain(|(key, _)| !OPTIONS.contains(&key.as_str()));
-        entries.sort_by_key(|(key, _)| *key);
+        pi_protocol::sort_by_key(&mut entries, |(key, _)| *key);
         for (key, value) in entries {
             hash.update([0]);
             hash.update(key.as_bytes());

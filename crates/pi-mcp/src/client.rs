@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::error::{METHOD_NOT_FOUND, McpError};
-use crate::json_rpc::{self, JsonRpcMessage};
+use crate::error::McpError;
 use crate::transport::{Inbox, Transport};
 pub(crate) use handshake::ServerInfo;
 pub(crate) use lists::{ListKind, ListPage};
@@ -189,7 +189,7 @@ impl Client {
             self.0.answer(id, Err(McpError::Closed));
         }
         self.0
-            .send_request(id, json_rpc::request(id, method, params));
+            .send_request(id, JsonRpcMessage::request(id, method, params));
         let interruption = loop {
             tokio::select! {
                 // What has arrived wins over the timer.
@@ -210,7 +210,7 @@ impl Client {
         if method != "initialize" && !self.0.transport().abandon(id) {
             let reason = interruption.to_string();
             let params = json!({"requestId": id, "reason": reason});
-            self.0.notify(json_rpc::notification(
+            self.0.notify(JsonRpcMessage::notification(
                 "notifications/cancelled",
                 Some(params),
             ));
@@ -309,26 +309,22 @@ impl ClientState {
 impl Inbox for ClientState {
     fn receive(&self, message: Value) {
         match JsonRpcMessage::parse(message) {
-            Some(JsonRpcMessage::Response {
-                id: Some(id),
-                outcome,
-            }) => self.answer(id, outcome),
-            Some(JsonRpcMessage::Request { id, method, params }) => {
-                let reply = match method.as_str() {
-                    "ping" => json_rpc::json_rpc_response(&id, &json!({})),
-                    "roots/list" => json_rpc::json_rpc_response(&id, &self.roots),
+            Ok(JsonRpcMessage::Response { id, outcome }) => match id.as_u64() {
+                Some(id) => self.answer(id, outcome.map_err(McpError::from)),
+                None => tracing::debug!("an MCP server answered a request that was not sent"),
+            },
+            Ok(JsonRpcMessage::Request { id, method, params }) => {
+                let outcome = match method.as_str() {
+                    "ping" => Ok(json!({})),
+                    "roots/list" => Ok(self.roots.clone()),
                     other => match self.observer.requested(other, params) {
                         Some(answer) => return self.answer_later(&id, answer),
-                        None => json_rpc::error_response(
-                            &id,
-                            METHOD_NOT_FOUND,
-                            &format!("unknown method: {other}"),
-                        ),
+                        None => Err(JsonRpcError::unknown_method(other)),
                     },
                 };
-                self.notify(reply);
+                self.notify(JsonRpcMessage::response(&id, outcome));
             }
-            Some(JsonRpcMessage::Notification { method, params }) => {
+            Ok(JsonRpcMessage::Notification { method, params }) => {
                 if method == "notifications/cancelled" {
                     self.withdraw(&params);
                 }
@@ -337,8 +333,9 @@ impl Inbox for ClientState {
                 }
                 self.observer.notified(&method, &params);
             }
-            Some(JsonRpcMessage::Response { id: None, .. }) | None => {
-                tracing::debug!("an MCP server sent an invalid message");
+            Err(invalid) => {
+                let problem = invalid.error.message;
+                tracing::debug!(problem, "an MCP server sent an invalid message");
             }
         }
     }

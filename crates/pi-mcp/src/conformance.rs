@@ -175,6 +175,10 @@ impl McpSession for AcceptingSession {
         true
     }
 
+    fn asks_for_text(&self) -> bool {
+        true
+    }
+
     fn has_screen(&self) -> bool {
         false
     }

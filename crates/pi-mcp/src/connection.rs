@@ -20,6 +20,7 @@ use pi_auth::CommandCache;
 use pi_env::Env;
 use pi_http::HttpClient;
 use pi_protocol::{McpEndpoint, McpServerSpec, McpState, McpTransport};
+use pi_sandbox::Sandbox;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -58,6 +59,8 @@ pub struct ConnectionOptions {
     pub has_sampling: bool,
     /// What servers offered when they were used last.
     pub catalog: McpCatalog,
+    /// Confines a server that is started as a process.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// The environment of a child process.

@@ -8,6 +8,7 @@ use pi_config::{AgentDir, ConfiguredMcpServer};
 use pi_env::Env;
 use pi_http::HttpClient;
 use pi_protocol::{McpScope, McpTransport};
+use pi_sandbox::Sandbox;
 
 use crate::auth::McpAuth;
 use crate::catalog::McpCatalog;
@@ -27,6 +28,8 @@ pub struct McpConnector {
     pub log: Arc<McpLog>,
     /// Outputs of commands in the configuration.
     pub commands: CommandCache,
+    /// Confines servers that are started as processes.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 impl McpConnector {
@@ -39,6 +42,7 @@ impl McpConnector {
             env,
             http: HttpClient::new(),
             commands: CommandCache::default(),
+            sandbox: None,
         }
     }
 
@@ -65,6 +69,7 @@ impl McpConnector {
             auth: self.auth(server, session),
             log: Arc::clone(&self.log),
             commands: self.commands.clone(),
+            sandbox: self.sandbox.clone(),
             variables: match server.scope {
                 McpScope::Project => InheritedVariables::Basic,
                 McpScope::Global | McpScope::Extension => InheritedVariables::All,

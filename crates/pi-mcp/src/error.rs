@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pi_protocol::JsonRpcError;
 use thiserror::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -41,12 +42,6 @@ pub enum McpError {
     Reported(String),
 }
 
-/// The server does not have this method.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-
-/// The server failed.
-pub(crate) const INTERNAL_ERROR: i64 = -32603;
-
 /// The server does not support the version of the protocol; `data.supported` lists those it supports.
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
@@ -55,6 +50,33 @@ pub(crate) const MODERN_ERRORS: std::ops::RangeInclusive<i64> = UNSUPPORTED_VERS
 
 /// The user must visit pages before the request can succeed; `data.elicitations` lists them.
 pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
+
+impl From<JsonRpcError> for McpError {
+    fn from(error: JsonRpcError) -> Self {
+        Self::Rpc {
+            code: error.code,
+            message: error.message,
+            data: error.data,
+        }
+    }
+}
+
+impl From<McpError> for JsonRpcError {
+    fn from(error: McpError) -> Self {
+        match error {
+            McpError::Rpc {
+                code,
+                message,
+                data,
+            } => Self {
+                code,
+                message,
+                data,
+            },
+            error => Self::internal(error.to_string()),
+        }
+    }
+}
 
 impl McpError {
     /// Whether another attempt may succeed.

@@ -28,7 +28,6 @@ mod elicitation;
 mod error;
 mod event_stream;
 mod http;
-mod json_rpc;
 mod log;
 mod mentions;
 mod names;
@@ -56,7 +55,6 @@ pub use connection::{
 };
 pub use connector::McpConnector;
 pub use error::McpError;
-pub use json_rpc::{JsonRpcMessage, json_rpc_error, json_rpc_response};
 pub use log::McpLog;
 pub use oauth::{OAuthSession, SignInError, SignInPrompt};
 pub use pins::{McpPins, PinChange, describe_changes};

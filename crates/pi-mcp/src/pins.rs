@@ -204,7 +204,7 @@ fn sorted(value: &Value) -> Value {
         Value::Array(items) => items.iter().map(sorted).collect(),
         Value::Object(entries) => {
             let mut entries: Vec<_> = entries.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
+            pi_protocol::sort_by_key(&mut entries, |(key, _)| *key);
             let entries = entries.into_iter();
             let entries = entries.map(|(key, value)| (key.clone(), sorted(value)));
             Value::Object(entries.collect::<Map<_, _>>())

@@ -235,7 +235,9 @@ impl ResourceTool {
                 return Err(ToolError::new("cursor needs a server"));
             }
             let mut connections = self.connections();
-            connections.sort_by(|one, other| one.spec().name.cmp(&other.spec().name));
+            pi_protocol::sort_by(&mut connections, |one, other| {
+                one.spec().name.cmp(&other.spec().name)
+            });
             let pages = connections.iter().map(|connection| {
                 let options = request_options(cx, connection);
                 connection.list(list, PageChoice::All, options)

@@ -24,6 +24,7 @@ use pi_env::Env;
 use pi_http::HttpClient;
 use pi_protocol::settings::{DotMcpJson, McpPinning};
 use pi_protocol::{McpServerSpec, McpServerStatus, ProjectAccess};
+use pi_sandbox::Sandbox;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
@@ -57,6 +58,8 @@ pub struct McpServersOptions {
     pub dot_mcp_json: DotMcpJson,
     /// Files with servers for this run.
     pub config_files: Vec<PathBuf>,
+    /// Confines servers that are started as processes.
+    pub sandbox: Option<Arc<Sandbox>>,
 }
 
 /// The servers of a session. Clones share them.
@@ -162,6 +165,7 @@ impl McpServers {
         let connector = McpConnector {
             http: options.http.clone(),
             commands: options.commands.clone(),
+            sandbox: options.sandbox.clone(),
             ..McpConnector::new(
                 options.agent_dir.clone(),
                 options.cwd.clone(),

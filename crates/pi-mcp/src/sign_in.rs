@@ -150,6 +150,10 @@ impl SignInPrompt for SessionPrompt {
     }
 
     fn redirect_url(&self) -> BoxFuture<'_, Option<String>> {
+        if !self.session.asks_for_text() {
+            // The redirect of the browser arrives without it.
+            return std::future::pending().boxed();
+        }
         let title = format!(
             "Waiting for the sign-in to \"{}\". If the browser runs on another machine, paste the URL it was redirected to.",
             self.name

@@ -1,5 +1,7 @@
 //! Servers that are child processes: one message per line on their standard input and output.
 
+use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_http::KnownSecrets;
+use pi_sandbox::{ConfinedProgram, Sandbox};
 use pi_tools::{ServerProcess, ServerStreams};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
@@ -45,6 +48,7 @@ pub(crate) struct ServerCommand {
     pub(crate) variables: Vec<(String, String)>,
     /// The variables to start with; `None` for those of this process.
     pub(crate) base: Option<Vec<(String, String)>>,
+    pub(crate) sandbox: Option<Arc<Sandbox>>,
 }
 
 pub(crate) struct StdioTransport {
@@ -71,7 +75,8 @@ impl StdioTransport {
         let variables = command.variables.iter();
         let secrets = variables.filter_map(|(name, value)| secret_in(name, value));
         let secrets = KnownSecrets::new(secrets.map(str::to_owned));
-        let (process, streams) = ServerProcess::spawn(to_command(command)).map_err(|error| {
+        let started = to_command(command).and_then(ServerProcess::spawn);
+        let (process, streams) = started.map_err(|error| {
             if cwd.is_dir() {
                 McpError::Setup(format!("cannot start {name}: {error}"))
             } else {
@@ -141,14 +146,30 @@ impl StdioTransport {
     }
 }
 
-fn to_command(command: ServerCommand) -> Command {
-    let mut process = Command::new(command.program);
+fn to_command(command: ServerCommand) -> io::Result<Command> {
+    let mut process = match &command.sandbox {
+        Some(sandbox) => {
+            let base = command.base.iter().flatten();
+            let variables = base.chain(&command.variables);
+            let mut path = variables.filter(|(name, _)| name == "PATH");
+            let path = match path.next_back() {
+                Some((_, path)) => Some(OsString::from(path)),
+                None => std::env::var_os("PATH"),
+            };
+            sandbox.command(ConfinedProgram {
+                program: command.program.as_os_str(),
+                path: path.as_deref(),
+                cwd: Some(&command.cwd),
+            })?
+        }
+        None => Command::new(&command.program),
+    };
     process.args(command.args).current_dir(command.cwd);
     if let Some(base) = command.base {
         process.env_clear().envs(base);
     }
     process.envs(command.variables);
-    process
+    Ok(process)
 }
 
 impl Transport for StdioTransport {

@@ -86,6 +86,10 @@ impl McpSession for ScriptedSession {
         true
     }
 
+    fn asks_for_text(&self) -> bool {
+        true
+    }
+
     fn has_screen(&self) -> bool {
         true
     }

@@ -9,6 +9,8 @@ use pi_protocol::{Modality, Model, ModelCost, ModelKind};
 use pi_providers::Models;
 use serde::{Deserialize, Serialize};
 
+use crate::definitions;
+
 static IMAGE_MODELS: PackedTexts = PackedTexts::new(include_bytes!(concat!(
     env!("OUT_DIR"),
     "/image-models.deflate"
@@ -81,6 +83,11 @@ pub fn builtin_task_models(kind: ModelKind, provider: &str) -> Vec<TaskModel> {
     let Some(text) = catalog.get(provider) else {
         return Vec::new();
     };
+    tracing::debug!(
+        provider,
+        kind = kind.name(),
+        "catalog of models that do not chat parsed"
+    );
     read(kind, provider, text).unwrap_or_else(|error| {
         tracing::error!(provider, %error, "cannot parse the embedded catalog");
         Vec::new()
@@ -106,6 +113,10 @@ pub fn task_models(models: &Models, kind: ModelKind, provider: Option<&str>) -> 
             known.iter().map(|known| known.id().to_owned()).collect()
         }
     };
+    let mut defined = match kind {
+        ModelKind::Image => image_definitions(models),
+        ModelKind::Chat | ModelKind::Classifier => Vec::new(),
+    };
     let of_provider = |provider: &String| {
         let mut listed = builtin_task_models(kind, provider);
         if let Some(config) = models.file_config(provider) {
@@ -119,9 +130,29 @@ pub fn task_models(models: &Models, kind: ModelKind, provider: Option<&str>) -> 
                 }
             }
         }
+        let (own, others) = std::mem::take(&mut defined)
+            .into_iter()
+            .partition::<Vec<_>, _>(|model| model.provider == *provider);
+        defined = others;
+        listed.retain(|model| own.iter().all(|own| own.id != model.id));
+        listed.extend(own);
         listed
     };
     providers.iter().flat_map(of_provider).collect()
+}
+
+fn image_definitions(models: &Models) -> Vec<TaskModel> {
+    definitions::read(models).unwrap_or_else(|error| {
+        tracing::warn!(%error, "image models are ignored");
+        Vec::new()
+    })
+}
+
+/// Returns what is wrong with the definitions of image models.
+pub fn image_definition_problem(models: &Models) -> Option<String> {
+    definitions::read(models)
+        .err()
+        .map(|error| error.to_string())
 }
 
 /// Finds a model by its kind, provider and ID.

@@ -1,15 +1,25 @@
-//! Image generation with OpenRouter's Chat Completions API.
+//! Image generation. The files of the APIs build the body of a request and read the response.
+
+mod openai;
+mod openrouter;
+mod picture;
 
 use pi_http::HeaderOverrides;
-use pi_protocol::{Modality, ModelKind, ProviderError, StopReason, Usage};
+use pi_protocol::{ModelKind, ProviderError, StopReason, Usage};
 use pi_providers::Models;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::catalog::TaskModel;
 use crate::post::{TaskClient, TaskOptions};
 
+/// OpenRouter's Chat Completions.
 const OPENROUTER_IMAGES: &str = "openrouter-images";
+
+/// `/images/generations` and `/images/edits`, also of many local servers.
+pub(crate) const OPENAI_IMAGES: &str = "openai-images";
+
+/// Bytes of a response, and of all pictures that it refers to.
+const MAX_RESPONSE: usize = 32 * 1024 * 1024;
 
 /// What an image is drawn from.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -91,86 +101,32 @@ async fn draw(
     options: &TaskOptions,
     result: &mut GeneratedImages,
 ) -> Result<(), ProviderError> {
-    if model.kind != ModelKind::Image || model.api != OPENROUTER_IMAGES {
+    let is_openai = model.api == OPENAI_IMAGES;
+    if model.kind != ModelKind::Image || !(is_openai || model.api == OPENROUTER_IMAGES) {
         let message = format!("{}/{} does not generate images", model.provider, model.id);
         return Err(ProviderError::invalid(message));
     }
     let client = TaskClient::new(models, model, options, HeaderOverrides::new()).await?;
-    let client = client.without_default_retries(options);
-    client.require_key()?;
-    let url = format!("{}/chat/completions", client.base_url());
-    let response = client.post(&url, &request_body(model, context)).await?;
-    result.response_id = response["id"].as_str().map(str::to_owned);
-    result.usage = usage(&response["usage"], model);
-    let message = &response["choices"][0]["message"];
-    if let Some(text) = message["content"].as_str().filter(|text| !text.is_empty()) {
-        let text = text.to_owned();
-        result.output.push(ImageInput::Text { text });
-    }
-    let images = message["images"].as_array();
-    let images = images.into_iter().flatten().filter_map(image);
-    result.output.extend(images);
-    Ok(())
-}
-
-fn request_body(model: &TaskModel, context: &ImageContext) -> Value {
-    let parts: Vec<Value> = context
-        .input
-        .iter()
-        .map(|input| match input {
-            ImageInput::Text { text } => json!({"type": "text", "text": text}),
-            ImageInput::Image { mime_type, data } => {
-                let url = format!("data:{mime_type};base64,{data}");
-                json!({"type": "image_url", "image_url": {"url": url}})
-            }
-        })
-        .collect();
-    let output = model.output.iter().flatten();
-    let has_text = output.into_iter().any(|kind| *kind == Modality::Text);
-    let modalities: &[&str] = if has_text {
-        &["image", "text"]
+    let client = client
+        .without_default_retries(options)
+        .with_max_response(MAX_RESPONSE);
+    if is_openai {
+        openai::draw(&client, model, context, result).await
     } else {
-        &["image"]
-    };
-    json!({
-        "model": model.id,
-        "messages": [{"role": "user", "content": parts}],
-        "stream": false,
-        "modalities": modalities,
-    })
+        client.require_key()?;
+        openrouter::draw(&client, model, context, result).await
+    }
 }
 
-/// Reads an image of a response; only data URLs are images.
-fn image(value: &Value) -> Option<ImageInput> {
-    let url = &value["image_url"];
-    let url = url.as_str().or_else(|| url["url"].as_str())?;
-    let (mime_type, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-    (!mime_type.is_empty() && !data.is_empty()).then(|| ImageInput::Image {
-        mime_type: mime_type.to_owned(),
-        data: data.to_owned(),
-    })
-}
-
-fn usage(value: &Value, model: &TaskModel) -> Option<Usage> {
-    value.as_object()?;
-    let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let details = &value["prompt_tokens_details"];
-    let cache_write = count(&details["cache_write_tokens"]);
-    // Writes are part of the cached tokens that the service reports.
-    let cache_read = count(&details["cached_tokens"]).saturating_sub(cache_write);
-    let prompt = count(&value["prompt_tokens"]);
-    let input = prompt.saturating_sub(cache_read + cache_write);
-    let output = count(&value["completion_tokens"]);
-    let mut usage = Usage {
-        input,
-        output,
-        cache_read,
-        cache_write,
-        total_tokens: input + output + cache_read + cache_write,
-        ..Usage::default()
-    };
-    usage.apply_cost(&model.cost);
-    Some(usage)
+impl ImageContext {
+    /// Returns the texts of the input, joined by line breaks.
+    fn prompt(&self) -> String {
+        let texts = self.input.iter().filter_map(|input| match input {
+            ImageInput::Text { text } => Some(text.as_str()),
+            ImageInput::Image { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +136,8 @@ mod tests {
     use pi_test_support::{ScriptedReply, ScriptedServer};
     use pretty_assertions::assert_eq;
 
+    use serde_json::json;
+
     use super::*;
     use crate::find_task_model;
 
@@ -188,7 +146,7 @@ mod tests {
         let body = json!({
             "id": "im1",
             "choices": [{"message": {"content": "Here.", "images": [
-                {"image_url": {"url": "data:image/png;base64,AAAA"}},
+                {"image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
                 {"image_url": {"url": "https://example.com/a.png"}},
             ]}}],
             "usage": {"prompt_tokens": 10, "completion_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 1}},
@@ -218,7 +176,7 @@ mod tests {
         assert_eq!(drawn.error_message, None);
         assert_eq!(
             json!(drawn.output),
-            json!([{"type": "text", "text": "Here."}, {"type": "image", "mimeType": "image/png", "data": "AAAA"}])
+            json!([{"type": "text", "text": "Here."}, {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="}])
         );
         let usage = drawn.usage.unwrap();
         assert_eq!(

@@ -6,11 +6,14 @@
 
 mod catalog;
 mod classification;
+mod definitions;
 mod images;
 mod post;
 mod provider;
 
-pub use catalog::{TaskModel, builtin_task_models, find_task_model, task_models};
+pub use catalog::{
+    TaskModel, builtin_task_models, find_task_model, image_definition_problem, task_models,
+};
 pub use classification::{
     Classification, ClassificationContext, ClassifierAnswer, Question, classify,
 };

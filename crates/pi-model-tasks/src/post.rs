@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use pi_http::{
-    HeaderOverrides, HttpClient, KnownSecrets, ResponseHead, read_body, response_head, retry,
-    send_error, set_header, to_header_map, user_agent,
+    HeaderOverrides, HttpClient, KnownSecrets, ResponseHead, read_body, read_body_within,
+    response_head, retry, send_error, set_header, to_header_map, user_agent,
 };
 use pi_protocol::{ErrorClass, ProviderError};
 use pi_providers::wire::http_error::response_error;
@@ -35,6 +36,30 @@ pub struct TaskOptions {
     pub cancel: CancellationToken,
 }
 
+/// Limit of a download whose options set none.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// The body of a request.
+pub(crate) struct RequestBody {
+    pub(crate) content_type: String,
+    pub(crate) bytes: Bytes,
+}
+
+impl RequestBody {
+    fn json(value: &Value) -> Self {
+        Self {
+            content_type: "application/json".to_owned(),
+            bytes: value.to_string().into(),
+        }
+    }
+}
+
+/// Parses a URL that requests can be sent to.
+pub(crate) fn http_url(url: &str) -> Option<Url> {
+    let url = Url::parse(url).ok()?;
+    matches!(url.scheme(), "http" | "https").then_some(url)
+}
+
 /// A service and the credential for it.
 pub(crate) struct TaskClient {
     request: ModelRequest,
@@ -42,6 +67,8 @@ pub(crate) struct TaskClient {
     max_retries: u32,
     timeout: Option<Duration>,
     no_retry: &'static [u16],
+    /// Bytes of a response, if it may have more than usual.
+    max_response: Option<usize>,
     secrets: KnownSecrets,
 }
 
@@ -73,6 +100,7 @@ impl TaskClient {
             max_retries: options.max_retries.unwrap_or(DEFAULT_RETRIES),
             timeout: options.timeout,
             no_retry: &[],
+            max_response: None,
         })
     }
 
@@ -83,6 +111,11 @@ impl TaskClient {
 
     pub(crate) fn without_default_retries(mut self, options: &TaskOptions) -> Self {
         self.max_retries = options.max_retries.unwrap_or(0);
+        self
+    }
+
+    pub(crate) fn with_max_response(mut self, bytes: usize) -> Self {
+        self.max_response = Some(bytes);
         self
     }
 
@@ -103,10 +136,18 @@ impl TaskClient {
 
     /// Sends a request and returns the response.
     pub(crate) async fn post(&self, url: &str, body: &Value) -> Result<Value, ProviderError> {
-        let target = Url::parse(url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https"))
+        self.post_body(url, RequestBody::json(body)).await
+    }
+
+    /// Sends a request with a body of any type and returns the response.
+    pub(crate) async fn post_body(
+        &self,
+        url: &str,
+        body: RequestBody,
+    ) -> Result<Value, ProviderError> {
+        let target = http_url(url)
             .ok_or_else(|| ProviderError::invalid("the base URL is not an http or https URL"))?;
+        let body = &body;
         let mut retries = 0;
         loop {
             let (error, head) = match self.attempt(&target, body).await {
@@ -131,10 +172,32 @@ impl TaskClient {
         }
     }
 
+    /// Downloads a file that is not part of the service: without credentials.
+    pub(crate) async fn download(&self, url: Url, limit: usize) -> Result<Vec<u8>, ProviderError> {
+        let env = self.request.environment();
+        let (client, route) = self.http.client_and_route(&url, &env)?;
+        let request = client.get(url).header("user-agent", user_agent());
+        let exchange = async {
+            let response = request.send().await;
+            let response = response.map_err(|error| send_error(error, &route))?;
+            let status = response.status();
+            if !status.is_success() {
+                let message = format!("{route} answers with status {status}");
+                return Err(ProviderError::protocol(message));
+            }
+            read_body_within(response, &route, limit).await
+        };
+        let limit = self.timeout.unwrap_or(DOWNLOAD_TIMEOUT);
+        let timed_out = |_| ProviderError::network(format!("no response from {route} in time"));
+        tokio::time::timeout(limit, exchange)
+            .await
+            .map_err(timed_out)?
+    }
+
     async fn attempt(
         &self,
         target: &Url,
-        body: &Value,
+        body: &RequestBody,
     ) -> Result<Value, (ProviderError, Option<ResponseHead>)> {
         let exchange = self.exchange(target, body);
         match self.timeout {
@@ -151,19 +214,23 @@ impl TaskClient {
     async fn exchange(
         &self,
         target: &Url,
-        body: &Value,
+        body: &RequestBody,
     ) -> Result<Value, (ProviderError, Option<ResponseHead>)> {
         let without_head = |error| (error, None);
         let env = self.request.environment();
         let client = self.http.client_and_route(target, &env);
         let (client, route) = client.map_err(without_head)?;
-        let headers = to_header_map(&self.headers()).map_err(without_head)?;
+        let headers = to_header_map(&self.headers(&body.content_type)).map_err(without_head)?;
         let sent = client.post(target.clone()).headers(headers);
-        let sent = sent.body(body.to_string()).send().await;
+        let sent = sent.body(body.bytes.clone()).send().await;
         let response = sent.map_err(|error| without_head(send_error(error, &route)))?;
         let head = response_head(response.status().as_u16(), response.headers());
         let is_success = response.status().is_success();
-        let body = read_body(response, &route).await.map_err(without_head)?;
+        let body = match self.max_response {
+            Some(limit) if is_success => read_body_within(response, &route, limit).await,
+            Some(_) | None => read_body(response, &route).await,
+        };
+        let body = body.map_err(without_head)?;
         if !is_success {
             let text = String::from_utf8_lossy(&body);
             return Err((response_error(&head, &text), Some(head)));
@@ -174,11 +241,10 @@ impl TaskClient {
         })
     }
 
-    fn headers(&self) -> HeaderOverrides {
+    fn headers(&self, content_type: &str) -> HeaderOverrides {
         let mut headers = HeaderOverrides::new();
         set_header(&mut headers, "user-agent", Some(user_agent()));
-        let json = "application/json".to_owned();
-        set_header(&mut headers, "content-type", Some(json));
+        set_header(&mut headers, "content-type", Some(content_type.to_owned()));
         let options = &self.request.options;
         if let Some(key) = &options.api_key {
             let key = format!("Bearer {}", key.expose_secret());

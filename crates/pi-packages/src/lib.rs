@@ -36,6 +36,6 @@ pub use error::PackageError;
 pub use inspection::PackageInspection;
 pub use installer::{ConfiguredPackage, InstallerOptions, PackageInstaller};
 pub use npm::{ScriptPolicy, save_registry};
-pub use pi_ext::ModuleSupport;
+pub use pi_ext::{ModuleSupport, SourceCache, node_need};
 pub use progress::{InstallProgress, ProgressListener};
 pub use release::{ReleaseFeed, ReleaseInfo};

@@ -74,14 +74,15 @@ pub enum AgentEvent {
         tool_name: String,
         /// The arguments as sent by the model.
         args: Value,
-        partial_result: ToolOutput,
+        /// Boxed, like the result, so that the events of every delta stay small.
+        partial_result: Box<ToolOutput>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_tool_call_id: Option<String>,
     },
     ToolExecutionEnd {
         tool_call_id: String,
         tool_name: String,
-        result: ToolOutput,
+        result: Box<ToolOutput>,
         is_error: bool,
         /// How long the tool ran; absent if it did not run.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -85,7 +85,8 @@ pub struct BashExecutionMessage {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessage {
-    /// Extension-defined message type.
+    /// Extension-defined message type; empty if it gave none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub custom_type: String,
     /// Content for the model.
     #[serde(default)]

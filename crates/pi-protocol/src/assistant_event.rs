@@ -81,7 +81,7 @@ pub enum AssistantMessageEvent {
             feature = "schema",
             schemars(with = "tool_call_block::ToolCallBlock<'static>")
         )]
-        tool_call: ToolCall,
+        tool_call: Box<ToolCall>,
     },
     Done {
         reason: StopReason,
@@ -112,16 +112,17 @@ mod tool_call_block {
     }
 
     pub(super) fn serialize<S: Serializer>(
-        call: &ToolCall,
+        call: impl AsRef<ToolCall>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
+        let call = call.as_ref();
         ToolCallBlock { call }.serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<ToolCall, D::Error> {
-        let mut call = ToolCall::deserialize(deserializer)?;
+    ) -> Result<Box<ToolCall>, D::Error> {
+        let mut call = Box::<ToolCall>::deserialize(deserializer)?;
         call.extra.shift_remove("type");
         Ok(call)
     }

@@ -8,6 +8,8 @@ use crate::content::ImageContent;
 use crate::interaction::{Answer, RequestId};
 use crate::mcp::McpAction;
 use crate::queue::{Delivery, QueueMode};
+use crate::screen_event::ScreenRow;
+use crate::session_search::SearchRole;
 
 mod hello;
 mod reply;
@@ -50,6 +52,13 @@ pub enum Command {
     },
     /// Aborts the current activity. The response is sent when the agent is idle.
     Abort,
+    /// Continues a session whose process was killed: runs the open calls of the last response, repeats a failed
+    /// request, or answers the last message.
+    Resume {
+        /// The calls that may have started. They run again only if their tool allows it.
+        #[serde(default)]
+        begun: Vec<String>,
+    },
     /// Empties the queues and returns their texts.
     ClearQueue,
     /// Answers a request of the session. Rejected if the request is no longer open.
@@ -87,7 +96,16 @@ pub enum Command {
         /// Additional instructions for the summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         custom_instructions: Option<String>,
+        /// Only returns what a compaction would do.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        preview: bool,
     },
+    /// Moves back to the entry before the last compaction, if no prompt followed it.
+    UndoCompaction,
+    /// Returns the prompt cache misses of the session with their causes.
+    GetCacheReport,
+    /// Returns what fills the context.
+    GetContextReport,
     SetAutoCompaction {
         enabled: bool,
     },
@@ -137,6 +155,23 @@ pub enum Command {
     GetCommands,
     /// States what the client can do. As the first line, it also selects where the events continue.
     Hello(ClientHello),
+    /// Sends input to a component of an extension, or to the focused one.
+    ScreenInput {
+        /// The `id` of its `screen_mount`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        component: Option<u64>,
+        /// Text and escape sequences, as a terminal sends them.
+        data: String,
+    },
+    /// Draws a row of the transcript, if an extension has a renderer for it.
+    ScreenRender {
+        row: ScreenRow,
+        /// Whether details are shown.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        expanded: bool,
+    },
+    /// Changes the size of the screen that components of extensions are drawn for.
+    ScreenSize(ScreenSize),
     /// Returns the MCP servers. From then on the client receives `mcp_status` events.
     GetMcpServers,
     McpAction {
@@ -147,6 +182,22 @@ pub enum Command {
     ListSessions {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         all: bool,
+    },
+    /// Searches the text of all stored sessions.
+    SearchSessions {
+        /// Words that must all occur, phrases in double quotes, and starts of words with `*`.
+        query: String,
+        /// Only sessions of this directory or of one below it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+        /// Only entries of this time or later, in milliseconds since the epoch.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        since: Option<i64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        role: Option<SearchRole>,
+        /// Maximum number of hits.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
     },
     /// Moves to another entry of the tree.
     NavigateTree {
@@ -171,7 +222,7 @@ pub enum Command {
     },
     /// Returns the requests that wait for an answer.
     GetRequests,
-    /// Returns the slash commands that begin with a text.
+    /// Returns the slash commands that begin with a text, or the files that match what follows `@`.
     Complete {
         text: String,
     },
@@ -194,6 +245,9 @@ impl Command {
                 | Self::GetCommands
                 | Self::GetMcpServers
                 | Self::ListSessions { .. }
+                | Self::SearchSessions { .. }
+                | Self::GetCacheReport
+                | Self::GetContextReport
                 | Self::GetTools
                 | Self::GetRequests
                 | Self::Complete { .. }

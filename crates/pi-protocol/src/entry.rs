@@ -233,7 +233,8 @@ pub struct CustomEntry {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CustomMessageEntry {
-    /// The extension's name for this kind of message.
+    /// The extension's name for this kind of message; empty if it gave none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub custom_type: String,
     #[serde(default)]
     pub content: MessageContent,

@@ -3,11 +3,15 @@
 //! A request has an ID and belongs to a session, and optionally to one of its tool calls. Any client
 //! may answer it; the first answer wins.
 
+mod form;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::json::JsonObject;
+
+pub use form::{FormAnswer, QuestionForm, single_line};
 
 /// Identifies a request within its session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,7 +48,7 @@ pub struct Request {
 )]
 #[non_exhaustive]
 pub enum RequestKind {
-    /// Whether a tool call may run. Answered with [`Answer::Allow`] or [`Answer::Deny`].
+    /// Whether a tool call may run. Answered with [`Answer::Allow`], [`Answer::AllowForSession`] or [`Answer::Deny`].
     Approval {
         tool_name: String,
         /// The validated arguments.
@@ -93,8 +97,11 @@ impl RequestKind {
     pub fn expects_other_than(&self, answer: &Answer) -> Option<&'static str> {
         let (fits, expected) = match self {
             Self::Approval { .. } => (
-                matches!(answer, Answer::Allow | Answer::Deny { .. }),
-                "`allow` or `deny`",
+                matches!(
+                    answer,
+                    Answer::Allow | Answer::AllowForSession | Answer::Deny { .. }
+                ),
+                "`allow`, `allow_for_session` or `deny`",
             ),
             Self::Select { options, .. } => (
                 matches!(answer, Answer::Value { value } if options.contains(value))
@@ -122,6 +129,8 @@ impl RequestKind {
 pub enum Answer {
     /// Run the tool call.
     Allow,
+    /// Run the tool call, and equal ones in this session without asking.
+    AllowForSession,
     /// Do not run the tool call.
     Deny {
         /// The reason for the model.

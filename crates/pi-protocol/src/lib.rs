@@ -23,19 +23,24 @@
 mod agent_event;
 mod app_message;
 mod assistant_event;
+mod barrier;
+mod cache_report;
 mod command;
 mod compaction_decision;
 mod config_diagnostic;
 mod config_scope;
 mod content;
+mod context_report;
 mod entry;
 mod envelope;
 mod error;
 pub mod estimate;
+mod extension_ui_response;
 mod hex;
 mod id;
 mod interaction;
 pub mod json;
+mod json_rpc;
 mod live_message;
 mod llama;
 mod mcp;
@@ -53,16 +58,20 @@ mod request_choice;
 mod resource;
 pub mod retry;
 mod scoped_model;
+mod screen_event;
 mod session_event;
 mod session_header;
 mod session_listing;
+mod session_search;
 mod session_stats;
 mod session_tree;
 pub mod settings;
 mod sign_in;
 mod snapshot;
+mod sort;
 mod stop_reason;
 mod stream_phase;
+mod task;
 mod text_pattern;
 mod thinking;
 pub mod timestamp;
@@ -79,6 +88,11 @@ pub use app_message::{
     CustomMessage,
 };
 pub use assistant_event::AssistantMessageEvent;
+pub use barrier::{
+    BarrierLine, BarrierResponse, BarrierStop, ReplayPolicy, RequestEstimate, SessionUsage,
+    SupervisedCall, SupervisedPoint,
+};
+pub use cache_report::{CacheMissCause, CacheMissReport};
 pub use command::{Ack, ClientHello, ClientRight, Command, Rejected, RejectionCode, ScreenSize};
 pub use compaction_decision::{CompactionDecision, RecoveryFailure, RecoveryState};
 pub use config_diagnostic::{ConfigDiagnostic, DiagnosticLevel};
@@ -87,6 +101,9 @@ pub use content::{
     AssistantBlock, ImageContent, InputBlock, MessageContent, TextContent, ThinkingContent,
     ToolCall, join_text,
 };
+pub use context_report::{
+    CompactionPreview, ContextItem, ContextPart, ContextReport, ContextShare,
+};
 pub use entry::{
     BranchSummaryEntry, CompactionEntry, ContextEditEntry, ContextReplacement, CustomEntry,
     CustomMessageEntry, Entry, EntryBody, EntryKind, LabelEntry, MessageRole, ModelChangeEntry,
@@ -94,9 +111,13 @@ pub use entry::{
 };
 pub use envelope::{Cursor, Envelope, InvalidCursor};
 pub use error::{ErrorClass, ProviderError};
+pub use extension_ui_response::{DialogReply, ExtensionUiResponse};
 pub use hex::hex;
 pub use id::{EntryId, SessionId};
-pub use interaction::{Answer, Request, RequestId, RequestKind};
+pub use interaction::{
+    Answer, FormAnswer, QuestionForm, Request, RequestId, RequestKind, single_line,
+};
+pub use json_rpc::{InvalidJsonRpc, JsonRpcError, JsonRpcMessage, json_object};
 pub use live_message::{LiveMessage, MessageBuilder};
 pub use llama::{LlamaModel, LlamaProgress, LlamaState};
 pub use mcp::{
@@ -105,8 +126,8 @@ pub use mcp::{
     McpTransport, is_mcp_tool, mcp_namespace,
 };
 pub use message::{
-    AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, Message, SystemMessage,
-    ToolResultMessage, UserMessage,
+    AssistantMessage, DeferredHandle, Diagnostic, DiagnosticError, MISSING_RESULT, Message,
+    SystemMessage, ToolResultMessage, UserMessage,
 };
 pub use model::{
     CostTier, ImageLimits, ImageResize, InputLimits, Modality, Model, ModelCost, ModelKind,
@@ -123,12 +144,16 @@ pub use queue::{Delivery, QueueId, QueueMode, QueuedTexts};
 pub use request_choice::{CacheRetention, ToolChoice, TransportPreference};
 pub use resource::{CommandInfo, CommandSource, SourceInfo, SourceOrigin, SourceScope, ThemeFile};
 pub use scoped_model::ScopedModel;
+pub use screen_event::{ScreenCursor, ScreenEvent, ScreenLine, ScreenPlace, ScreenRow};
 pub use session_event::{
     CompactionOutcome, CompactionReason, ReplacementReason, SessionEvent, SummarySource,
     UpdateFormat,
 };
 pub use session_header::SessionHeader;
 pub use session_listing::{ListProgress, SessionInfo, SessionScope};
+pub use session_search::{
+    IndexingProgress, SearchRole, SessionSearchHit, SessionSearchResults, SnippetPart,
+};
 pub use session_stats::{SessionStats, TokenTotals};
 pub use session_tree::{NodeLabel, SessionTree, TreeNode};
 pub use sign_in::{
@@ -136,8 +161,10 @@ pub use sign_in::{
     LoginOption, LoginPrompt,
 };
 pub use snapshot::{ActivityKind, ContextUsage, QueuedMessage, SessionActivity, Snapshot};
+pub use sort::{sort_by, sort_by_key};
 pub use stop_reason::StopReason;
 pub use stream_phase::StreamPhase;
+pub use task::{TaskState, TaskStatus};
 pub use thinking::{ThinkingBudgets, ThinkingLevel};
 pub use tool_output::ToolOutput;
 pub use tool_schema::{ConstrainedSampling, GrammarVariants, Strictness, Tool, ToolReference};

@@ -199,6 +199,10 @@ impl AssistantMessage {
     }
 }
 
+/// Text of the result of a call that was interrupted.
+pub const MISSING_RESULT: &str =
+    "No result: this call was interrupted, and the tool may not have run.";
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

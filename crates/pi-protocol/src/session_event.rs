@@ -16,6 +16,7 @@ use crate::interaction::{Answer, Request, RequestId};
 use crate::json::present;
 use crate::mcp::McpServerStatus;
 use crate::queue::QueueMode;
+use crate::task::TaskStatus;
 use crate::thinking::ThinkingLevel;
 
 mod compaction;
@@ -72,7 +73,7 @@ pub enum SessionEvent {
     CompactionEnd {
         reason: CompactionReason,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        result: Option<CompactionOutcome>,
+        result: Option<Box<CompactionOutcome>>,
         aborted: bool,
         /// Whether the failed request is sent again.
         will_retry: bool,
@@ -205,6 +206,10 @@ pub enum SessionEvent {
     McpStatus {
         /// All servers.
         servers: Vec<McpServerStatus>,
+    },
+    /// The state of a sub-agent changed.
+    TaskUpdate {
+        task: Box<TaskStatus>,
     },
     /// Something that the user should know and that fails nothing, such as changed configuration files.
     SessionWarning {

@@ -9,19 +9,24 @@ mod extension_hosts;
 mod group;
 mod number;
 mod package_source;
+mod permissions;
 mod reference;
+mod sandbox;
 mod values;
 
 pub use accessors::CompactionTokens;
 pub use change::SettingChange;
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
+pub use permissions::{CheckedRule, PermissionRule, PermissionSettings};
 pub use reference::{SETTING_REFERENCE, SettingReference, SettingScope, SettingTopic};
+pub use sandbox::{Checked, OnDenied, SandboxMode, SandboxNetwork, SandboxSettings};
 pub use values::{
-    AutoDetect, BoolOrAuto, CacheWarming, CodeMode, CommandSetting, DotMcpJson, DoubleEscapeAction,
-    FullscreenExitOutput, FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, McpPinning,
-    MermaidMode, ProjectTrustDefault, QuietStartup, QuietStartupPart, ShareDestination,
-    TreeFilterMode, TuiMode, WheelScrollLines,
+    AcpCommands, AutoDetect, BoolOrAuto, CacheWarming, ClientFileAccess, CodeMode, CommandSetting,
+    DotMcpJson, DoubleEscapeAction, FileHistoryMode, FullscreenExitOutput, FullscreenScrollbar,
+    ImageProtocolName, ImageProtocolSetting, McpPinning, MermaidMode, ProjectTrustDefault,
+    QuietStartup, QuietStartupPart, RunNotification, ShareDestination, ToolRows, TreeFilterMode,
+    TuiMode, WheelScrollLines,
 };
 
 use std::collections::BTreeMap;
@@ -69,14 +74,34 @@ pub struct Settings {
     pub default_tools: Option<Vec<String>>,
     #[serde(deserialize_with = "group::group")]
     pub codemode: CodemodeSettings,
+    /// A project's `allow` rules are ignored.
+    #[serde(deserialize_with = "group::group")]
+    pub permissions: PermissionSettings,
+    /// A project may only add restrictions.
+    #[serde(deserialize_with = "group::group")]
+    pub sandbox: SandboxSettings,
     /// User settings only.
     #[serde(deserialize_with = "group::group")]
     pub mcp: McpSettings,
     /// User settings only.
     #[serde(deserialize_with = "group::group")]
     pub serve: ServeSettings,
+    /// User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub acp: AcpSettings,
+    /// User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub task: TaskSettings,
+    /// User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub search: SearchSettings,
 
     pub session_dir: Option<String>,
+    /// Which changes of files can be undone. User settings only.
+    pub file_history: Option<FileHistoryMode>,
+    /// Size of the stored contents of a session. User settings only.
+    #[serde(deserialize_with = "number::truncated")]
+    pub file_history_max_bytes: Option<u64>,
     pub session_share_destination: Option<ShareDestination>,
     #[serde(deserialize_with = "group::group")]
     pub compaction: CompactionSettings,
@@ -218,6 +243,36 @@ pub struct ServeSettings {
     pub idle_minutes: Option<u64>,
 }
 
+/// Full-text search over sessions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SearchSettings {
+    /// Whether sessions are indexed.
+    pub enabled: Option<bool>,
+    /// Working directories whose sessions are left out.
+    pub exclude: Option<Vec<String>>,
+}
+
+/// Limits of the sub-agents that a prompt may start, together.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TaskSettings {
+    /// In US dollars.
+    pub max_cost: Option<f64>,
+    #[serde(deserialize_with = "number::truncated")]
+    pub max_tokens: Option<u64>,
+}
+
+/// `pi acp`: sessions in editors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AcpSettings {
+    /// Which of the editor's file methods are used.
+    pub client_files: Option<ClientFileAccess>,
+    /// Which slash commands the editor offers.
+    pub commands: Option<AcpCommands>,
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CompactionSettings {
@@ -271,6 +326,11 @@ pub struct TerminalSettings {
     pub images: Option<ImageProtocolSetting>,
     /// Whether the terminal supports 24-bit color.
     pub true_color: Option<BoolOrAuto>,
+    pub tool_rows: Option<ToolRows>,
+    pub notify: Option<RunNotification>,
+    /// Columns of prose; 0 for the width of the terminal.
+    #[serde(deserialize_with = "number::truncated")]
+    pub max_text_width: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -280,6 +340,8 @@ pub struct ImageSettings {
     pub auto_resize: Option<bool>,
     /// Whether to send no images to models.
     pub block_images: Option<bool>,
+    /// Model of the tool `image`, as `provider/id`.
+    pub model: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -27,6 +27,7 @@ mod tests;
 mod virtual_models;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pi_auth::{Authenticator, Credential, CredentialStore, InMemoryCredentialStore};
@@ -73,6 +74,8 @@ pub struct ModelsOptions {
     pub wire_apis: Vec<WireApi>,
     /// Whether the provider of a local or self-hosted server exists; on by default.
     pub has_local_server: bool,
+    /// Definitions of image models, read when one is first needed.
+    pub image_models_file: Option<PathBuf>,
 }
 
 impl Default for ModelsOptions {
@@ -86,6 +89,7 @@ impl Default for ModelsOptions {
             catalog_server: remote_catalog::SERVER.to_owned(),
             wire_apis: Vec::new(),
             has_local_server: true,
+            image_models_file: None,
         }
     }
 }
@@ -125,6 +129,7 @@ struct ModelsInner {
     http: HttpClient,
     env: Env,
     telemetry: Telemetry,
+    image_models_file: Option<PathBuf>,
     refreshes: refresh::RefreshLocks,
 }
 
@@ -176,7 +181,7 @@ impl Models {
                 ProviderEntry::builtin(builtin)
             })
             .collect();
-        entries.sort_by(|left, right| left.id.cmp(&right.id));
+        pi_protocol::sort_by(&mut entries, |left, right| left.id.cmp(&right.id));
         if options.has_local_server {
             let local_server = LlamaProvider::new(wire.clone());
             entries.push(ProviderEntry::builtin(Arc::new(local_server)));
@@ -192,6 +197,7 @@ impl Models {
             http: options.http,
             env: options.env,
             telemetry: options.telemetry,
+            image_models_file: options.image_models_file,
             refreshes: refresh::RefreshLocks::default(),
         }))
     }
@@ -199,6 +205,11 @@ impl Models {
     /// Returns the HTTP client for requests to providers.
     pub fn http(&self) -> &HttpClient {
         &self.0.http
+    }
+
+    /// Returns the file with definitions of image models.
+    pub fn image_models_file(&self) -> Option<&Path> {
+        self.0.image_models_file.as_deref()
     }
 
     pub fn env(&self) -> &Env {

@@ -18,25 +18,25 @@
 //! # }
 //! ```
 
-mod client;
+mod barrier;
+mod client_tools;
 mod events;
 mod pending_dialogs;
-mod response;
 mod rpc_extension_ui;
 mod server;
 
-pub use client::{
-    RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcModelCommands, RpcSubscription,
-};
+pub use barrier::RpcBarrier;
+pub use client_tools::ClientTools;
 pub use events::JsonEventWriter;
 pub use pending_dialogs::{PendingDialog, PendingDialogs};
 pub use pi_host::{
     ClientLine, DialogReply, ExtensionUiMethod, ExtensionUiRequest, ExtensionUiResponse, LineSink,
     LineWriter, OutputClosed, RejectedLine, RpcRequest,
 };
-pub use response::{
+pub use pi_rpc_client::{
     BashResponse, CompactResponse, CycleModelResponse, EntriesResponse, ForkResponse,
-    MessagesResponse, ReplaceResponse, RpcForkMessage, RpcResponse, RpcSessionState,
+    MessagesResponse, ReplaceResponse, RpcClient, RpcClientError, RpcClientOptions, RpcEvent,
+    RpcForkMessage, RpcModelCommands, RpcResponse, RpcSessionState, RpcSubscription,
 };
 pub use rpc_extension_ui::RpcExtensionUi;
 pub use server::{ServeOptions, ServeOutcome, serve};

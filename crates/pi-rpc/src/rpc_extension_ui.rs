@@ -3,31 +3,77 @@
 //! It is created before a client is attached, since extensions load before the server starts; lines
 //! are buffered until then.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_host::{
-    DialogReply, DialogResponse, ExtensionDialog, ExtensionErrorLine, ExtensionFailure,
-    ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod, ExtensionUiRequest,
-    ExtensionUiResponse, LineSink,
+    ClientScreen, DialogReply, DialogResponse, ExtensionDialog, ExtensionErrorLine,
+    ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod,
+    ExtensionUiRequest, ExtensionUiResponse, LineSink,
 };
+use pi_protocol::ClientHello;
 use tokio_util::sync::CancellationToken;
 
 use crate::pending_dialogs::PendingDialogs;
 
 /// Sends notices and dialogs of extensions to the client; cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct RpcExtensionUi(Arc<ExtensionUiInner>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct ExtensionUiInner {
+    screen: Option<Box<dyn ClientScreen>>,
+    /// Whether the client has introduced itself. One of the TypeScript pi does not, and knows no screens.
+    is_greeted: AtomicBool,
+    /// Whether the client receives the lines of the screen.
+    is_fed: AtomicBool,
     sink: OnceLock<LineSink>,
     buffered: Mutex<Vec<String>>,
     dialogs: PendingDialogs,
     shutdown: CancellationToken,
 }
 
+impl std::fmt::Debug for RpcExtensionUi {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("RpcExtensionUi")
+    }
+}
+
 impl RpcExtensionUi {
+    /// Creates one whose client may also show components of extensions.
+    pub fn with_screen(screen: Box<dyn ClientScreen>) -> Self {
+        Self(Arc::new(ExtensionUiInner {
+            screen: Some(screen),
+            ..ExtensionUiInner::default()
+        }))
+    }
+
+    /// Applies what the client has introduced itself with.
+    pub(crate) fn greet(&self, hello: &ClientHello) {
+        self.0.is_greeted.store(true, Ordering::Relaxed);
+        let (Some(size), Some(screen), Some(sink)) =
+            (hello.screen, &self.0.screen, self.0.sink.get())
+        else {
+            return;
+        };
+        if self.0.is_fed.swap(true, Ordering::Relaxed) {
+            return screen.resize(size);
+        }
+        let mut lines = screen.open(size);
+        let sink = sink.clone();
+        tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    line = lines.next() => if sink.send(line).await.is_err() {
+                        return;
+                    },
+                    () = sink.closed() => return,
+                }
+            }
+        });
+    }
+
     /// Attaches the client: sends it the buffered lines and all following ones.
     pub(crate) async fn attach(&self, sink: LineSink) {
         let buffered = {
@@ -100,7 +146,18 @@ impl ExtensionUi for RpcExtensionUi {
         ExtensionMode::Rpc
     }
 
+    fn client_screen(&self) -> Option<&dyn ClientScreen> {
+        self.0.screen.as_deref()
+    }
+
+    fn reports_missing_screen(&self) -> bool {
+        self.0.screen.is_some() && self.0.is_greeted.load(Ordering::Relaxed)
+    }
+
     fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+        if let Some(screen) = &self.0.screen {
+            screen.observe(&notice);
+        }
         match ExtensionUiMethod::of_notice(notice) {
             Some(method) => self.request(new_id(), method),
             None => Box::pin(std::future::ready(())),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_host::{
-    AgentSession, COMMAND_LINE_LIMIT, ClientLine, CommandOrigin, InputSource, LineFrame,
+    AgentSession, COMMAND_LINE_LIMIT, ClientLine, CommandOrigin, Handover, InputSource, LineFrame,
     LineReader, LineSink, LineWriter, RpcRequest, SessionRuntime, SessionSubscription,
     failure_line, outcome_line,
 };
@@ -20,6 +20,8 @@ use tokio::io::AsyncRead;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::barrier::RpcBarrier;
+use crate::client_tools::ClientTools;
 use crate::events::{CLIENT_READ_TIME, JsonEventWriter};
 use crate::rpc_extension_ui::RpcExtensionUi;
 
@@ -37,6 +39,10 @@ pub struct ServeOptions {
     pub stop: CancellationToken,
     /// Sends notices and dialogs of extensions; the instance the runtime was started with.
     pub extensions: RpcExtensionUi,
+    /// The tools that the client implements; a source of tools of the runtime.
+    pub tools: ClientTools,
+    /// The client supervises the runs; the instance the runtime was started with.
+    pub barrier: Option<RpcBarrier>,
 }
 
 /// Why serving ended.
@@ -48,6 +54,8 @@ pub enum ServeOutcome {
     OutputClosed,
     /// [`ServeOptions::stop`] was canceled.
     Stopped,
+    /// The client has fenced the session at a barrier.
+    Fenced,
 }
 
 /// Serves a client until it disconnects, then shuts the runtime down.
@@ -68,14 +76,20 @@ pub async fn serve(
         }),
         runtime,
         extensions: options.extensions,
+        tools: options.tools,
+        barrier: options.barrier,
     };
+    if let Some(barrier) = &server.barrier {
+        barrier.attach(writer.sink());
+    }
+    server.tools.attach(writer.sink());
     server.extensions.attach(writer.sink()).await;
     let end = server.run(reader, &options.stop).await;
     let flushed = server.sink.flush();
     match end {
         // If the client stopped reading, there is nothing to flush to it.
         ServeOutcome::InputEnded => flushed.await.unwrap_or_default(),
-        ServeOutcome::Stopped => {
+        ServeOutcome::Stopped | ServeOutcome::Fenced => {
             if tokio::time::timeout(FLUSH_TIMEOUT, flushed).await.is_err() {
                 tracing::info!("client did not read the last lines in time");
             }
@@ -91,6 +105,8 @@ struct Server {
     events: Arc<JsonEventWriter>,
     followed: Mutex<FollowedSession>,
     extensions: RpcExtensionUi,
+    tools: ClientTools,
+    barrier: Option<RpcBarrier>,
 }
 
 /// The session whose events are written.
@@ -112,6 +128,7 @@ impl Server {
                 biased;
                 () = stop.cancelled() => break ServeOutcome::Stopped,
                 () = self.sink.closed() => break ServeOutcome::OutputClosed,
+                () = self.fenced() => break ServeOutcome::Fenced,
                 Ok(()) = sessions.changed() => self.follow_session(),
                 Some(()) = commands.next(), if !commands.is_empty() => {}
                 () = self.shutdown_requested(), if commands.is_empty() => {
@@ -127,6 +144,11 @@ impl Server {
                 },
             }
         };
+        if let Some(barrier) = &self.barrier {
+            // What the client has not seen, it has not recorded: nothing more is stored.
+            Handover::of(&self.runtime.session()).fence();
+            barrier.close();
+        }
         self.events.mute();
         self.unsubscribe();
         // Commands waiting for something that is being shut down may still get a response.
@@ -140,6 +162,14 @@ impl Server {
         }
         while let Some(Some(())) = commands.next().now_or_never() {}
         end
+    }
+
+    /// Waits until the client has fenced the session.
+    async fn fenced(&self) {
+        match &self.barrier {
+            Some(barrier) => barrier.fenced().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Waits until an extension has requested shutdown and the session is idle.
@@ -172,7 +202,20 @@ impl Server {
 
     async fn handle_frame(&self, frame: LineFrame) {
         let line = match frame {
-            LineFrame::Line(line) => ClientLine::parse(&line),
+            LineFrame::Line(line) => {
+                if let Some(barrier) = &self.barrier
+                    && barrier.receive(&line)
+                {
+                    return;
+                }
+                if let Ok(response) = self.tools.receive(&line) {
+                    if let Some(response) = response {
+                        self.send(response).await;
+                    }
+                    return;
+                }
+                ClientLine::parse(&line)
+            }
             LineFrame::TooLong => ClientLine::too_long(COMMAND_LINE_LIMIT),
         };
         match line {
@@ -191,11 +234,18 @@ impl Server {
         if command == Command::GetMcpServers {
             self.events.follow_servers();
         }
+        let hello = match &command {
+            Command::Hello(hello) => Some(hello.clone()),
+            _ => None,
+        };
         let outcome = self.runtime.submit_from(origin, command).await;
         // Subscribe before responding, so that no event of a new session is missed.
         self.follow_session();
         let (line, run) = outcome_line(id, kind, outcome);
         self.send(line).await;
+        if let Some(hello) = hello {
+            self.extensions.greet(&hello);
+        }
         // The run of a prompt begins after its response.
         drop(run);
     }

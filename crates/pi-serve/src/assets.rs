@@ -1,31 +1,15 @@
 //! The page: static files in the binary, without secrets.
 
-use std::io::Read as _;
-
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use pi_web::Asset;
 
 use crate::body::{Reply, empty_reply, reply};
 use crate::problem::Problem;
 
-/// A static file.
-#[derive(Debug, Clone, Copy)]
-pub struct Asset {
-    /// The path with its leading slash; the page is `/`.
-    pub path: &'static str,
-    pub content_type: &'static str,
-    pub gzip: &'static [u8],
-    /// A strong entity tag, with its quotes.
-    pub etag: &'static str,
-}
-
 /// Returns the file with exactly this path.
-pub(crate) fn serve_asset(
-    assets: &[Asset],
-    path: &str,
-    headers: &HeaderMap,
-) -> Result<Reply, Problem> {
-    let asset = assets.iter().find(|asset| asset.path == path);
+pub(crate) fn serve_asset(path: &str, headers: &HeaderMap) -> Result<Reply, Problem> {
+    let asset = Asset::find(path);
     let asset = asset.ok_or_else(|| Problem::not_found("there is no such page"))?;
     let known = headers.get(header::IF_NONE_MATCH);
     let is_known = known.is_some_and(|known| known.as_bytes() == asset.etag.as_bytes());
@@ -44,10 +28,8 @@ pub(crate) fn serve_asset(
 
 fn file(asset: &Asset, gzip: bool) -> Result<Reply, Problem> {
     if !gzip {
-        let mut bytes = Vec::new();
-        flate2::read::GzDecoder::new(asset.gzip)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Problem::internal(&error))?;
+        let bytes = asset.content();
+        let bytes = bytes.map_err(|error| Problem::internal(&error))?;
         return Ok(reply(StatusCode::OK, asset.content_type, bytes.into()));
     }
     let body = Bytes::from_static(asset.gzip);

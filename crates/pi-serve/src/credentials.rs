@@ -196,7 +196,7 @@ impl Credentials {
         };
         let devices = &mut state.file.devices;
         if devices.len() >= MAX_DEVICES {
-            devices.sort_by_key(|device| device.last_used);
+            pi_protocol::sort_by_key(devices, |device| device.last_used);
             devices.remove(0);
         }
         devices.push(device.clone());
@@ -269,7 +269,7 @@ fn is_equal(left: &[u8], right: &[u8]) -> bool {
 }
 
 /// Returns random bytes as text for URLs and cookies.
-fn random_text<const LENGTH: usize>() -> io::Result<String> {
+pub(crate) fn random_text<const LENGTH: usize>() -> io::Result<String> {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))

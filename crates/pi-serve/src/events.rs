@@ -7,20 +7,24 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use pi_host::{EntryRange, FeedLine, FeedOptions, SessionFeed};
-use pi_protocol::Cursor;
+use pi_protocol::{ClientHello, Cursor};
 use tokio::sync::mpsc;
 
 use crate::body::{Reply, ReplyBody};
+use crate::elsewhere;
 use crate::problem::Problem;
 use crate::requests::parameter;
 use crate::server::ServerState;
-use crate::sessions::{attach, number};
+use crate::sessions::{attach_with_screen, number, screen_size};
 
 /// Events on their way to the connection. A client that does not read stops its own feed, not the session.
 const QUEUE: usize = 16;
 
+/// Length of events that are sent together, unless one is longer.
+const PART_BYTES: usize = 64 * 1024;
+
 /// How often an idle stream sends a comment, so that a lost connection is noticed.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Entries of a snapshot, unless the client asks for another number.
 const SNAPSHOT_ENTRIES: usize = 100;
@@ -41,17 +45,33 @@ pub(crate) async fn session_events(
         cursor.parse().unwrap_or(Cursor { epoch: 0, seq: 0 })
     });
     let limit = number(uri, "entries", SNAPSHOT_ENTRIES)?.min(MAX_SNAPSHOT_ENTRIES);
-    let entries = match parameter(uri, "entry") {
+    let entry = parameter(uri, "entry");
+    let screen = parameter(uri, "screen");
+    let screen = screen.as_deref().map(screen_size).transpose()?;
+    if let Some(link) = elsewhere::find(state, id).await {
+        let hello = ClientHello {
+            since: since.map(|since| since.to_string()),
+            entries: entry.is_none().then_some(limit),
+            entry,
+            screen,
+            ..ClientHello::default()
+        };
+        return Ok(stream(state, |output| {
+            Box::pin(link.send_events(hello, output))
+        }));
+    }
+    let entries = match entry {
         Some(entry) => EntryRange::After(entry),
         None => EntryRange::Before { entry: None, limit },
     };
-    let handle = attach(state, id).await?;
+    let handle = attach_with_screen(state, id, screen).await?;
     let feed = SessionFeed::new(
         handle.clone(),
         FeedOptions {
             since,
             entries: Some(entries),
             notices: handle.client_ui(),
+            screen,
             ..FeedOptions::default()
         },
     );
@@ -86,12 +106,18 @@ pub(crate) fn stream(
 async fn send_feed(mut feed: SessionFeed, output: mpsc::Sender<Bytes>) {
     loop {
         let next = tokio::time::timeout(KEEP_ALIVE, feed.next()).await;
-        let event = match next {
-            Ok(Some(FeedLine::Snapshot { cursor, json })) => {
-                event(Some("snapshot"), Some(cursor), &json)
+        let part = match next {
+            Ok(Some(line)) => {
+                let mut text = String::new();
+                push_line(&mut text, &line);
+                // What is there already is sent together.
+                while text.len() < PART_BYTES
+                    && let Some(line) = feed.try_next()
+                {
+                    push_line(&mut text, &line);
+                }
+                Bytes::from(text)
             }
-            Ok(Some(FeedLine::Event { cursor, json })) => event(None, Some(cursor), &json),
-            Ok(Some(FeedLine::Notice { json })) => event(None, None, &json),
             Ok(None) => {
                 // The browser would connect again, and open the session again.
                 let closed = event(Some("closed"), None, "{}");
@@ -100,17 +126,33 @@ async fn send_feed(mut feed: SessionFeed, output: mpsc::Sender<Bytes>) {
             }
             Err(_elapsed) => Bytes::from_static(b": \n\n"),
         };
-        if output.send(event).await.is_err() {
+        if output.send(part).await.is_err() {
             return;
         }
     }
 }
 
+fn push_line(text: &mut String, line: &FeedLine) {
+    match line {
+        FeedLine::Snapshot { cursor, json } => {
+            push_event(text, Some("snapshot"), Some(*cursor), json);
+        }
+        FeedLine::Event { cursor, json } => push_event(text, None, Some(*cursor), json),
+        FeedLine::Notice { json } => push_event(text, None, None, json),
+    }
+}
+
 /// Formats an event; `json` has no line feed.
 pub(crate) fn event(name: Option<&str>, cursor: Option<Cursor>, json: &str) -> Bytes {
+    let mut text = String::new();
+    push_event(&mut text, name, cursor, json);
+    Bytes::from(text)
+}
+
+fn push_event(text: &mut String, name: Option<&str>, cursor: Option<Cursor>, json: &str) {
     use std::fmt::Write as _;
 
-    let mut text = String::with_capacity(json.len() + 64);
+    text.reserve(json.len() + 64);
     // Writing to a string cannot fail.
     if let Some(cursor) = cursor {
         writeln!(text, "id: {cursor}").unwrap_or_default();
@@ -118,6 +160,7 @@ pub(crate) fn event(name: Option<&str>, cursor: Option<Cursor>, json: &str) -> B
     if let Some(name) = name {
         writeln!(text, "event: {name}").unwrap_or_default();
     }
-    writeln!(text, "data: {json}\n").unwrap_or_default();
-    Bytes::from(text)
+    for part in ["data: ", json, "\n\n"] {
+        text.push_str(part);
+    }
 }

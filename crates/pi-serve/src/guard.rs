@@ -12,8 +12,6 @@ use crate::problem::Problem;
 /// Names the header that only code of the page can set without a preflight request.
 const REQUEST_MARK: &str = "x-pi";
 
-const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
@@ -73,6 +71,7 @@ fn has_port(host: &str) -> bool {
 /// Checks the headers of a request.
 pub(crate) fn check_headers(
     method: &Method,
+    path: &str,
     headers: &HeaderMap,
     peer: Peer,
     names: &HostNames,
@@ -88,6 +87,13 @@ pub(crate) fn check_headers(
     if matches!(*method, Method::GET | Method::HEAD) {
         return Ok(());
     }
+    // MCP clients do not know our header. A page cannot set `Authorization` either without a preflight request, nor connect
+    // to a Unix socket; and `DELETE` is always preceded by one.
+    let is_mcp =
+        path == "/mcp" && (peer == Peer::SameUser || headers.contains_key(header::AUTHORIZATION));
+    if is_mcp && *method == Method::DELETE {
+        return Ok(());
+    }
     let content_type = single(headers, header::CONTENT_TYPE.as_str())?.unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
     if !media_type.eq_ignore_ascii_case("application/json") {
@@ -96,7 +102,7 @@ pub(crate) fn check_headers(
             "send `Content-Type: application/json`",
         ));
     }
-    if single(headers, REQUEST_MARK)? != Some("1") {
+    if !is_mcp && single(headers, REQUEST_MARK)? != Some("1") {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "send the header `X-Pi: 1` with requests that change something",
@@ -175,7 +181,7 @@ pub(crate) fn secure(reply: &mut Reply, is_page: bool) {
     set("referrer-policy", "no-referrer");
     set("cross-origin-resource-policy", "same-origin");
     set("cross-origin-opener-policy", "same-origin");
-    set("content-security-policy", CONTENT_SECURITY_POLICY);
+    set("content-security-policy", pi_web::POLICY);
     if !is_page {
         set("cache-control", "no-store");
     }

@@ -7,11 +7,14 @@
 mod assets;
 mod body;
 mod credentials;
+mod elsewhere;
 mod events;
 mod guard;
 mod host_events;
 mod listen;
+mod mcp;
 mod problem;
+mod qr_code;
 mod requests;
 mod routes;
 mod server;
@@ -19,10 +22,11 @@ mod session_list;
 mod sessions;
 mod websocket;
 
-pub use assets::Asset;
 pub use listen::{ListenError, ListenOptions};
+pub use mcp::{McpConnection, McpEndpoint};
+pub use qr_code::terminal_qr_code;
 pub use routes::{ROUTES, RouteId, RouteRow};
 pub use server::{
-    BoxedReader, BoxedWriter, ConnectionHandler, FileSearch, PairingOffer, ServeOptions, Server,
-    SessionOptionsFactory,
+    BoxedReader, BoxedWriter, ConnectionHandler, PageThemeSource, PairingOffer, ServeOptions,
+    Server, SessionOptionsFactory,
 };

@@ -69,7 +69,7 @@ pub(crate) async fn listen_tcp(
 }
 
 #[cfg(unix)]
-pub(crate) use unix::{OwnSocket, is_same_user};
+pub(crate) use unix::OwnSocket;
 
 #[cfg(unix)]
 mod unix {
@@ -98,7 +98,7 @@ mod unix {
             let owner = fs::metadata(directory).map_err(failed)?;
             // A group often has only its user.
             let others_may_write = owner.mode() & 0o002 != 0;
-            if owner.uid() != user() || others_may_write {
+            if owner.uid() != pi_fs::private::effective_user() || others_may_write {
                 return Err(ListenError::UnsafeDirectory(directory.to_owned()));
             }
             match fs::symlink_metadata(path) {
@@ -132,14 +132,5 @@ mod unix {
                 tracing::debug!(%error, "cannot remove the socket");
             }
         }
-    }
-
-    /// Whether the other end is a process of this user.
-    pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
-        stream.peer_cred().is_ok_and(|peer| peer.uid() == user())
-    }
-
-    fn user() -> u32 {
-        rustix::process::geteuid().as_raw()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Request, StatusCode, Uri, header};
 use hyper::body::Incoming;
+use pi_host::{ExportColor, ExportTheme};
 use serde_json::json;
 
 use crate::body::{Reply, empty_reply, json, json_text, read_object, text_field};
@@ -19,7 +20,7 @@ const COOKIE_SECONDS: u32 = 365 * 24 * 60 * 60;
 const MAX_NAME: usize = 64;
 
 /// The description of the API.
-const OPENAPI: &str = include_str!("openapi.json");
+const OPENAPI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.deflate"));
 
 pub(crate) async fn sign_in(
     state: &Arc<ServerState>,
@@ -122,14 +123,7 @@ pub(crate) async fn find_files(state: &Arc<ServerState>, uri: &Uri) -> Result<Re
         let problem = "cwd must be the directory of a live session";
         return Err(Problem::new(StatusCode::FORBIDDEN, problem));
     }
-    // Paths that leave the directory would list files of the whole machine.
-    let leaves =
-        query.starts_with(['/', '~', '\\']) || query.split(['/', '\\']).any(|it| it == "..");
-    let files = if leaves {
-        Vec::new()
-    } else {
-        (state.options.files)(cwd, query).await
-    };
+    let files = state.options.host.find_files(cwd, query).await;
     json(StatusCode::OK, &json!({ "files": files }))
 }
 
@@ -153,6 +147,23 @@ pub(crate) fn working_directory(
     Ok(path)
 }
 
-pub(crate) fn openapi() -> Reply {
-    json_text(StatusCode::OK, OPENAPI.to_owned())
+/// Returns the colors of the user's theme, for the page.
+pub(crate) fn theme(state: &ServerState) -> Result<Reply, Problem> {
+    let source = state.options.page_theme.as_ref();
+    let theme = source.map_or_else(ExportTheme::default, |source| source());
+    let text = |color: Option<ExportColor>| color.map(|color| color.to_string());
+    json(
+        StatusCode::OK,
+        &json!({
+            "scheme": theme.scheme_name(),
+            "page": text(theme.page_background),
+            "card": text(theme.card_background),
+            "note": text(theme.info_background),
+        }),
+    )
+}
+
+pub(crate) fn openapi() -> Result<Reply, Problem> {
+    let document = pi_packed::unpack(OPENAPI).map_err(|error| Problem::internal(&error))?;
+    Ok(json_text(StatusCode::OK, document))
 }

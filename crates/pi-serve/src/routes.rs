@@ -24,9 +24,12 @@ pub enum RouteId {
     AnswerRequest,
     HostEvents,
     FindFiles,
+    Theme,
     OpenApi,
     Health,
     Acp,
+    McpMessage,
+    EndMcpSession,
 }
 
 /// A route: `{name}` stands for one part of the path.
@@ -46,7 +49,7 @@ const fn row(method: Method, path: &'static str, route: RouteId) -> RouteRow {
 }
 
 /// Every route, except for the files of the page.
-pub static ROUTES: [RouteRow; 21] = [
+pub static ROUTES: [RouteRow; 24] = [
     row(Method::POST, "/v1/login", RouteId::SignIn),
     row(Method::DELETE, "/v1/login", RouteId::SignOut),
     row(Method::GET, "/v1/devices", RouteId::ListDevices),
@@ -93,9 +96,12 @@ pub static ROUTES: [RouteRow; 21] = [
     ),
     row(Method::GET, "/v1/events", RouteId::HostEvents),
     row(Method::GET, "/v1/files", RouteId::FindFiles),
+    row(Method::GET, "/v1/theme", RouteId::Theme),
     row(Method::GET, "/v1/openapi.json", RouteId::OpenApi),
     row(Method::GET, "/v1/health", RouteId::Health),
     row(Method::GET, "/acp", RouteId::Acp),
+    row(Method::POST, "/mcp", RouteId::McpMessage),
+    row(Method::DELETE, "/mcp", RouteId::EndMcpSession),
 ];
 
 /// What a path leads to.

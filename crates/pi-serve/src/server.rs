@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use pi_host::{Host, SessionOptions};
+use pi_host::{ExportTheme, Host, SessionOptions};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -21,14 +21,15 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::assets::{Asset, serve_asset};
+use crate::assets::serve_asset;
 use crate::body::{Reply, json};
 use crate::credentials::{Caller, Credentials};
 use crate::guard::{self, HostNames, Peer};
 use crate::listen::{ListenError, ListenOptions, listen_tcp};
+use crate::mcp::{McpClients, McpEndpoint};
 use crate::problem::Problem;
 use crate::routes::{self, Match, RouteId};
-use crate::{events, host_events, requests, session_list, sessions, websocket};
+use crate::{events, host_events, mcp, requests, session_list, sessions, websocket};
 
 /// Connections of one listener; more are closed at once.
 const MAX_CONNECTIONS: usize = 64;
@@ -45,8 +46,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Returns the options of a session in a directory; the error is shown to the user.
 pub type SessionOptionsFactory = Box<dyn Fn(&Path) -> Result<SessionOptions, String> + Send + Sync>;
 
-/// Returns the paths below a directory that match a text, best first.
-pub type FileSearch = Box<dyn Fn(PathBuf, String) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
+/// Returns the theme that the settings select.
+pub type PageThemeSource = Box<dyn Fn() -> ExportTheme + Send + Sync>;
 
 /// A stream of lines in one direction.
 pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
@@ -66,10 +67,12 @@ pub struct ServeOptions {
     pub listen: ListenOptions,
     /// The file with the token and the signed-in browsers.
     pub credentials: PathBuf,
-    pub assets: Vec<Asset>,
-    pub files: FileSearch,
+    /// The theme of the page; without it, the page follows its reader.
+    pub page_theme: Option<PageThemeSource>,
     /// Serves editors on `/acp`.
     pub acp: Option<ConnectionHandler>,
+    /// Serves MCP clients on `/mcp`.
+    pub mcp: Option<McpEndpoint>,
     pub version: String,
     /// How long a session without clients stays open.
     pub idle_limit: Duration,
@@ -89,6 +92,7 @@ pub(crate) struct ServerState {
     pub(crate) options: ServeOptions,
     pub(crate) credentials: Credentials,
     pub(crate) tasks: TaskTracker,
+    pub(crate) mcp: McpClients,
     names: HostNames,
     address: Option<SocketAddr>,
 }
@@ -126,6 +130,7 @@ impl Server {
                 options,
                 credentials,
                 tasks: TaskTracker::new(),
+                mcp: McpClients::default(),
                 names,
                 address,
             }),
@@ -190,7 +195,7 @@ impl Server {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             match socket.listener.accept().await {
-                Ok((stream, _)) if crate::listen::is_same_user(&stream) => {
+                Ok((stream, _)) if pi_host::is_own_user(&stream) => {
                     self.state.serve(Box::new(stream), Peer::SameUser, &slots);
                 }
                 Ok(_) => tracing::warn!("refused a connection of another user"),
@@ -253,7 +258,7 @@ impl ServerState {
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Reply {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let is_page = !path.starts_with("/v1/");
+        let is_page = !path.starts_with("/v1/") && path != "/mcp";
         let answering = Box::pin(self.route(request, peer));
         let mut reply = answering.await.unwrap_or_else(Problem::into_reply);
         guard::secure(&mut reply, is_page);
@@ -267,15 +272,15 @@ impl ServerState {
         peer: Peer,
     ) -> Result<Reply, Problem> {
         let (method, headers) = (request.method(), request.headers());
-        guard::check_headers(method, headers, peer, &self.names)?;
         let path = request.uri().path();
+        guard::check_headers(method, path, headers, peer, &self.names)?;
         let (route, parts) = match routes::find(method, path) {
             Match::Route(RouteId::SignIn, _) => {
                 return requests::sign_in(&self, request).await;
             }
             Match::Route(route, parts) => (route, parts),
             Match::Unknown if *method == http::Method::GET && !path.starts_with("/v1/") => {
-                return serve_asset(&self.options.assets, path, headers);
+                return serve_asset(path, headers);
             }
             Match::Unknown => {
                 self.identify(headers, peer)?;
@@ -337,7 +342,8 @@ impl ServerState {
             }
             RouteId::HostEvents => Ok(host_events::host_events(&self)),
             RouteId::FindFiles => requests::find_files(&self, request.uri()).await,
-            RouteId::OpenApi => Ok(requests::openapi()),
+            RouteId::Theme => requests::theme(&self),
+            RouteId::OpenApi => requests::openapi(),
             RouteId::Health => json(
                 StatusCode::OK,
                 &json!({
@@ -347,6 +353,8 @@ impl ServerState {
                 }),
             ),
             RouteId::Acp => websocket::acp_socket(&self, request),
+            RouteId::McpMessage => mcp::post(&self, request).await,
+            RouteId::EndMcpSession => mcp::delete(&self, request.headers()),
         }
     }
 

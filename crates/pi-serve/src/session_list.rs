@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::{StatusCode, Uri};
-use pi_host::{AgentSession, AttachError};
-use pi_protocol::{SessionInfo, SessionScope};
+use pi_host::{AgentSession, AttachError, LiveSession};
+use pi_protocol::{ClientHello, SessionInfo, SessionScope};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::body::{Reply, json};
+use crate::elsewhere;
 use crate::problem::Problem;
 use crate::requests::{parameter, working_directory};
 use crate::server::ServerState;
@@ -39,14 +40,15 @@ pub(crate) struct ListedSession {
     pub(crate) live: Option<LiveState>,
 }
 
-/// The state of a session that is open in this server.
+/// The state of a session that is open in this server or in another process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LiveState {
     pub(crate) status: Value,
     /// Number of requests that wait for an answer.
     pub(crate) pending: usize,
-    cost: f64,
+    /// Unknown for a session of another process.
+    cost: Option<f64>,
 }
 
 impl ListedSession {
@@ -90,7 +92,15 @@ impl LiveState {
         Self {
             status: json!(snapshot.status),
             pending: snapshot.pending.len(),
-            cost: totals.map_or(0.0, |totals| totals.cost),
+            cost: Some(totals.map_or(0.0, |totals| totals.cost)),
+        }
+    }
+
+    fn elsewhere(session: &LiveSession) -> Self {
+        Self {
+            status: json!(session.activity),
+            pending: session.pending_requests,
+            cost: None,
         }
     }
 }
@@ -160,6 +170,12 @@ async fn all(
             sessions.insert(0, ListedSession::live(&session));
         }
     }
+    for running in elsewhere::running(state).await {
+        let mut listed = sessions.iter_mut();
+        if let Some(listed) = listed.find(|listed| listed.id == running.id) {
+            listed.live = Some(LiveState::elsewhere(&running));
+        }
+    }
     Ok(sessions)
 }
 
@@ -176,7 +192,16 @@ pub(crate) async fn read(state: &Arc<ServerState>, id: &str) -> Result<Reply, Pr
     }
     let sessions = all(state, &state.options.cwd, SessionScope::All).await?;
     match sessions.into_iter().find(|session| session.id == id) {
-        Some(session) => json(StatusCode::OK, &session),
+        Some(session) => {
+            let mut facts = json!(session);
+            if let Some(link) = elsewhere::find(state, id).await
+                && let Value::Object(facts) = &mut facts
+            {
+                let snapshot = link.state(ClientHello::default()).await?;
+                facts.insert("snapshot".to_owned(), snapshot);
+            }
+            json(StatusCode::OK, &facts)
+        }
         None => Err(Problem::not_found(AttachError::NotFound(id.to_owned()))),
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use http::{Request, StatusCode, Uri};
 use hyper::body::Incoming;
 use pi_host::{
-    AttachError, ClientLine, ClientUi, EntryRange, SessionCatalog, SessionHandle, SessionOptions,
-    execute_line,
+    AttachError, ClientLine, EntryRange, ExtensionUi as _, SessionCatalog, SessionHandle,
+    SessionOptions, execute_line,
 };
-use pi_protocol::{Answer, ClientRight, RequestId, SessionScope};
+use pi_protocol::{Answer, ClientHello, ClientRight, Command, RequestId, ScreenSize, SessionScope};
 use serde_json::json;
 
 use crate::body::{Reply, empty_reply, json, json_text, read_body, read_object, text_field};
+use crate::elsewhere;
 use crate::problem::Problem;
 use crate::requests::{parameter, working_directory};
 use crate::server::ServerState;
@@ -21,20 +22,45 @@ const PAGE: usize = 100;
 
 const MAX_PAGE: usize = 1000;
 
-/// Returns the options of a session in a directory.
-fn session_options(state: &ServerState, cwd: &std::path::Path) -> Result<SessionOptions, Problem> {
+/// Returns the options of a session in a directory, which is opened for a client with this screen.
+fn session_options(
+    state: &ServerState,
+    cwd: &std::path::Path,
+    screen: Option<ScreenSize>,
+) -> Result<SessionOptions, Problem> {
     let options = (state.options.sessions)(cwd).map_err(Problem::bad_request)?;
-    Ok(options.with_client_ui(ClientUi::default()))
+    let ui = options.client_ui.clone().unwrap_or_default();
+    if let (Some(size), Some(screen)) = (screen, ui.client_screen()) {
+        screen.prepare(size);
+    }
+    Ok(options.with_client_ui(ui))
 }
 
 /// Attaches to a live session, or opens a stored one.
 pub(crate) async fn attach(state: &ServerState, id: &str) -> Result<SessionHandle, Problem> {
-    let options = session_options(state, &state.options.cwd)?;
+    attach_with_screen(state, id, None).await
+}
+
+pub(crate) async fn attach_with_screen(
+    state: &ServerState,
+    id: &str,
+    screen: Option<ScreenSize>,
+) -> Result<SessionHandle, Problem> {
+    let options = session_options(state, &state.options.cwd, screen)?;
     let attaching = Box::pin(state.options.host.attach(id, options));
     attaching.await.map_err(|error| match error {
         AttachError::NotFound(_) => Problem::not_found(error),
         error => Problem::new(StatusCode::CONFLICT, error),
     })
+}
+
+/// Reads the size of a screen, such as `100x30`.
+pub(crate) fn screen_size(text: &str) -> Result<ScreenSize, Problem> {
+    let size = text.split_once('x').and_then(|(cols, rows)| {
+        let (cols, rows) = (cols.parse().ok()?, rows.parse().ok()?);
+        Some(ScreenSize { cols, rows })
+    });
+    size.ok_or_else(|| Problem::bad_request("`screen` must be COLSxROWS, such as 100x30"))
 }
 
 /// Opens a session: a new one, or the stored one with an ID.
@@ -43,11 +69,17 @@ pub(crate) async fn open(
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
     let body = read_object(request.into_body()).await?;
+    let screen = text_field(&body, "screen")?;
+    let screen = screen.as_deref().map(screen_size).transpose()?;
     let handle = if let Some(id) = text_field(&body, "session")? {
-        attach(state, &id).await?
+        if let Some(link) = elsewhere::find(state, &id).await {
+            let snapshot = link.state(ClientHello::default()).await?;
+            return json(StatusCode::CREATED, &snapshot);
+        }
+        attach_with_screen(state, &id, screen).await?
     } else {
         let cwd = working_directory(state, text_field(&body, "cwd")?)?;
-        let mut options = session_options(state, &cwd)?;
+        let mut options = session_options(state, &cwd, screen)?;
         options.name = text_field(&body, "name")?;
         let opening = Box::pin(state.options.host.open(options));
         opening
@@ -65,6 +97,11 @@ pub(crate) async fn change(
 ) -> Result<Reply, Problem> {
     let body = read_object(request.into_body()).await?;
     let name = text_field(&body, "name")?.ok_or_else(|| Problem::bad_request("send a name"))?;
+    if let Some(link) = elsewhere::find(state, id).await {
+        let name = name.trim().to_owned();
+        link.execute(&Command::SetSessionName { name }).await?;
+        return Ok(empty_reply(StatusCode::NO_CONTENT));
+    }
     let handle = attach(state, id).await?;
     let session = handle.session();
     let named = session.history().set_name(name.trim()).await;
@@ -107,11 +144,17 @@ pub(crate) async fn send_command(
 ) -> Result<Reply, Problem> {
     let body = read_body(request.into_body()).await?;
     let line = std::str::from_utf8(&body)
-        .map(ClientLine::parse)
         .map_err(|_invalid| Problem::bad_request("the body must be UTF-8"))?;
-    let handle = attach(state, id).await?;
-    let (response, run) = Box::pin(execute_line(&handle, ClientRight::Control, line)).await;
-    drop(run);
+    let response = if let Some(link) = elsewhere::find(state, id).await {
+        link.command(line).await?
+    } else {
+        let handle = attach(state, id).await?;
+        let line = ClientLine::parse(line);
+        let executing = Box::pin(execute_line(&handle, ClientRight::Control, line));
+        let (response, run) = executing.await;
+        drop(run);
+        response
+    };
     match response {
         Some(line) => Ok(json_text(StatusCode::OK, line)),
         None => Ok(empty_reply(StatusCode::NO_CONTENT)),
@@ -124,6 +167,21 @@ pub(crate) async fn read_entries(
     uri: &Uri,
 ) -> Result<Reply, Problem> {
     let limit = number(uri, "limit", PAGE)?.min(MAX_PAGE);
+    if let Some(link) = elsewhere::find(state, id).await {
+        let since = parameter(uri, "since");
+        let hello = ClientHello {
+            entries: since.is_none().then_some(limit),
+            before: parameter(uri, "before"),
+            entry: since,
+            ..ClientHello::default()
+        };
+        let state = link.state(hello).await?;
+        let (Some(entries), Some(has_more)) = (state.get("entries"), state.get("hasMore")) else {
+            return Err(Problem::not_found("there is no such entry"));
+        };
+        let page = json!({"entries": entries, "hasMore": has_more});
+        return json(StatusCode::OK, &page);
+    }
     let range = match parameter(uri, "since") {
         Some(since) => EntryRange::After(since),
         None => EntryRange::Before {
@@ -146,6 +204,11 @@ pub(crate) fn number(uri: &Uri, name: &str, default: usize) -> Result<usize, Pro
 }
 
 pub(crate) async fn list_requests(state: &Arc<ServerState>, id: &str) -> Result<Reply, Problem> {
+    if let Some(link) = elsewhere::find(state, id).await {
+        let state = link.state(ClientHello::default()).await?;
+        let pending = state.get("pending");
+        return json(StatusCode::OK, &json!({ "requests": pending }));
+    }
     let handle = attach(state, id).await?;
     let pending = handle.session().requests().pending();
     json(StatusCode::OK, &json!({ "requests": pending }))
@@ -160,11 +223,18 @@ pub(crate) async fn answer_request(
     let body = read_object(request.into_body()).await?;
     let answer: Answer = serde_json::from_value(body)
         .map_err(|error| Problem::bad_request(format!("invalid answer: {error}")))?;
+    let question = RequestId(question.to_owned());
+    if let Some(link) = elsewhere::find(state, id).await {
+        let answer = Command::Answer {
+            request: question,
+            answer,
+        };
+        link.execute(&answer).await?;
+        return Ok(empty_reply(StatusCode::NO_CONTENT));
+    }
     let handle = attach(state, id).await?;
     let session = handle.session();
-    let answering = session
-        .requests()
-        .answer(RequestId(question.to_owned()), answer);
+    let answering = session.requests().answer(question, answer);
     answering
         .await
         .map_err(|error| Problem::new(StatusCode::CONFLICT, error))?;

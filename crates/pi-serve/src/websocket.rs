@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -13,6 +13,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 
 use crate::body::{MAX_BODY_BYTES, Reply, empty_reply};
+use crate::elsewhere;
 use crate::problem::Problem;
 use crate::server::ServerState;
 use crate::sessions::attach;
@@ -30,6 +31,14 @@ pub(crate) async fn session_socket(
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
     let key = accept_key(&request)?;
+    if let Some(link) = elsewhere::find(state, id).await {
+        let (ours, theirs) = tokio::io::duplex(PIPE);
+        let stop = state.options.stop.clone();
+        let serving = async move {
+            stop.run_until_cancelled(link.forward(theirs)).await;
+        };
+        return Ok(upgrade(state, request, &key, ours, Box::pin(serving)));
+    }
     let handle = attach(state, id).await?;
     let options = ConnectionOptions {
         start: FeedStart::Immediate,
@@ -140,12 +149,21 @@ async fn forward(socket: WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>, pip
         writer.shutdown().await.unwrap_or_default();
     };
     let sending = async {
-        while let Ok(Some(frame)) = lines.next().await {
-            let LineFrame::Line(line) = frame else {
-                continue;
+        loop {
+            // Lines that are there already are sent together.
+            let frame = match lines.next().now_or_never() {
+                Some(frame) => frame,
+                None if sink.flush().await.is_err() => return,
+                None => lines.next().await,
             };
-            if sink.send(Message::text(line)).await.is_err() {
-                return;
+            match frame {
+                Ok(Some(LineFrame::Line(line))) => {
+                    if sink.feed(Message::text(line)).await.is_err() {
+                        return;
+                    }
+                }
+                Ok(Some(LineFrame::TooLong)) => {}
+                Ok(None) | Err(_) => break,
             }
         }
         sink.close().await.unwrap_or_default();

@@ -56,7 +56,7 @@ pub enum SessionError {
         /// The session that uses the ID.
         path: PathBuf,
     },
-    #[error("no entry `{id}` in this session")]
+    #[error("Entry {id} not found")]
     UnknownEntry { id: EntryId },
     #[error("cannot read entry `{id}` from the session file")]
     UnreadableEntry {

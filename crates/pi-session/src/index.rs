@@ -11,6 +11,7 @@ use slots_by_id::SlotsById;
 use crate::reader::RawLine;
 use crate::scan::LineFields;
 
+mod packed;
 mod slots_by_id;
 
 /// Position of an entry in file order.
@@ -157,7 +158,7 @@ impl Index {
     /// Returns the current labels, oldest first.
     pub(crate) fn labels(&self) -> Vec<(&EntryId, &ActiveLabel)> {
         let mut labels: Vec<_> = self.labels.iter().collect();
-        labels.sort_by_key(|(_, label)| label.order);
+        pi_protocol::sort_by_key(&mut labels, |(_, label)| label.order);
         labels
     }
 

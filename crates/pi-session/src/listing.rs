@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pi_fs::file_lock::LockState;
 use pi_protocol::SessionHeader;
 
 use crate::directory::EXTENSION;
@@ -16,11 +17,15 @@ use crate::scan::{ScannedLine, Scanner};
 use crate::session_store::SessionStore;
 use crate::storage::{AccessMode, DiskStorage, LogStorage};
 
+mod cache;
 mod info;
 mod progress;
+mod texts;
 
+pub use cache::TitleCache;
 pub use info::{MessageText, read_info};
-pub use progress::{IsCanceled, ListingCanceled, list_all};
+pub use progress::{IsCanceled, ListingCanceled, list_all, list_all_titles};
+pub use texts::{EntryText, TextFlow, TextRole, each_text, read_text_at};
 
 /// How far into a file the header is searched. A session with a longer header can still be opened
 /// by path.
@@ -90,6 +95,17 @@ pub fn read_header(path: &Path) -> Option<SessionHeader> {
     header
 }
 
+/// Returns whether another process has the session with this ID, or whose ID starts with it, open for writing.
+pub fn is_open_elsewhere(scope: SearchScope<'_>, prefix: &str) -> bool {
+    let mut found = headers(scope.files()).filter(|(_, header)| header.id.starts_with(prefix));
+    found.any(|(path, _)| is_locked(&path))
+}
+
+fn is_locked(path: &Path) -> bool {
+    let file = DiskStorage.open(path, AccessMode::Read);
+    file.is_ok_and(|file| file.try_lock() == LockState::HeldElsewhere)
+}
+
 impl SessionStore {
     /// Finds the session with exactly this ID.
     pub fn find_by_id(&self, id: &str) -> Option<PathBuf> {
@@ -157,7 +173,7 @@ impl SessionStore {
 
 fn newest_first(files: Vec<PathBuf>) -> impl Iterator<Item = PathBuf> {
     let mut files = with_modified_time(files);
-    files.sort_by(|(_, one), (_, other)| other.cmp(one));
+    pi_protocol::sort_by(&mut files, |(_, one), (_, other)| other.cmp(one));
     files.into_iter().map(|(path, _)| path)
 }
 

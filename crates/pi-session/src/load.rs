@@ -80,6 +80,18 @@ fn index_entries(index: &mut Index, entries: Vec<ScannedEntry>) {
     }
 }
 
+/// Reads the header of a file; `None` if its first readable line is not one.
+pub(crate) fn read_header(file: &dyn LogFile, end: u64) -> io::Result<Option<SessionHeader>> {
+    let mut loaded = LoadResult {
+        header: None,
+        skipped: 0,
+        tail: TailState::Clean,
+        scanned_to: end,
+    };
+    find_header(file, 0, end, &mut loaded)?;
+    Ok(loaded.header)
+}
+
 /// Finds the header and returns the offset of the line after it.
 fn find_header(
     file: &dyn LogFile,

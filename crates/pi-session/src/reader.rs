@@ -38,6 +38,17 @@ pub(crate) fn each_line(
     file: &dyn LogFile,
     start: u64,
     end: u64,
+    visit: impl FnMut(RawLine<'_>) -> LineFlow,
+) -> io::Result<()> {
+    each_bounded_line(file, start, end, usize::MAX, visit)
+}
+
+/// Like [`each_line`], but skips lines that are longer than `limit` bytes without keeping them in memory.
+pub(crate) fn each_bounded_line(
+    file: &dyn LogFile,
+    start: u64,
+    end: u64,
+    limit: usize,
     mut visit: impl FnMut(RawLine<'_>) -> LineFlow,
 ) -> io::Result<()> {
     let mut buffer: Vec<u8> = Vec::new();
@@ -47,6 +58,8 @@ pub(crate) fn each_line(
     let mut base = start;
     let mut searched = 0;
     let mut read_size = FIRST_READ_BYTES;
+    // Whether the buffer starts inside of a line that is too long.
+    let mut is_skipping = false;
     loop {
         let position = base + filled as u64;
         let requested = usize::try_from(end.saturating_sub(position))
@@ -68,7 +81,8 @@ pub(crate) fn each_line(
             let line_end = searched + found;
             let offset = base + line_start as u64;
             let bytes = content.get(line_start..line_end).unwrap_or_default();
-            if visit(line(offset, bytes, true)) == LineFlow::Stop {
+            let is_skipped = std::mem::take(&mut is_skipping) || bytes.len() > limit;
+            if !is_skipped && visit(line(offset, bytes, true)) == LineFlow::Stop {
                 return Ok(());
             }
             line_start = line_end + 1;
@@ -76,10 +90,14 @@ pub(crate) fn each_line(
         }
         if count == 0 {
             let bytes = content.get(line_start..).unwrap_or_default();
-            if !bytes.is_empty() {
+            if !bytes.is_empty() && !is_skipping && bytes.len() <= limit {
                 visit(line(base + line_start as u64, bytes, false));
             }
             return Ok(());
+        }
+        if filled - line_start > limit {
+            is_skipping = true;
+            line_start = filled;
         }
         buffer.copy_within(line_start..filled, 0);
         filled -= line_start;
@@ -138,6 +156,23 @@ mod tests {
         );
         assert_eq!(lines(b"ab\ncd\n", 3), [(3, 2, true)]);
         assert_eq!(lines(b"\xEF\xBB\xBFab\n", 0), [(3, 2, true)]);
+    }
+
+    #[test]
+    fn lines_above_a_limit_are_skipped() {
+        let mut content = b"ab\n".to_vec();
+        content.extend(vec![b'x'; MAX_READ_BYTES * 3]);
+        content.extend(b"\ncd\n");
+        content.extend(vec![b'y'; 100]);
+        let file = MemoryFile::new(content.clone());
+        let mut lines = Vec::new();
+        each_bounded_line(&file, 0, content.len() as u64, 99, |line| {
+            lines.push((line.offset, line.bytes.to_vec()));
+            LineFlow::Continue
+        })
+        .unwrap();
+        let after = (MAX_READ_BYTES * 3 + 4) as u64;
+        assert_eq!(lines, [(0, b"ab".to_vec()), (after, b"cd".to_vec())]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use thiserror::Error;
 
 use crate::checksums::remove_checksums;
+use crate::file_history::remove_file_history;
 use crate::pending::remove_journal;
 
 /// Command that moves files to the trash.
@@ -42,6 +43,7 @@ pub fn delete_session(path: &Path) -> Result<Removal, RemovalError> {
     let removal = delete_with(OsStr::new(TRASH), path)?;
     remove_journal(path);
     remove_checksums(path);
+    remove_file_history(path);
     Ok(removal)
 }
 

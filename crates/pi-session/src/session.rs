@@ -1,6 +1,7 @@
 //! [`Session`]: creation and identity. A session without a file keeps its log in memory. Its entries
 //! are in [`entries`], the path to its leaf in [`branch`]; appending is in [`append`], opening in
-//! [`open`], what is not stored yet in [`pending`], moving the leaf in [`navigation`], copying in [`fork`].
+//! [`open`] and [`packed_index`], what is not stored yet in [`pending`], moving the leaf in
+//! [`navigation`], copying in [`fork`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,11 +24,13 @@ pub(crate) mod entries;
 pub(crate) mod fork;
 pub(crate) mod navigation;
 pub(crate) mod open;
+pub(crate) mod packed_index;
 mod pending;
 mod validation;
 
 use branch::SessionBranch;
 use entries::SessionEntries;
+use packed_index::PackedIndex;
 pub use pending::Pending;
 use pending::PendingState;
 pub(crate) use pending::session_from_journal;
@@ -125,6 +128,8 @@ pub struct OpenSession {
     pub directory: Option<PathBuf>,
     /// Overrides the working directory in the header.
     pub cwd: Option<PathBuf>,
+    /// The index of the process that writes the file, which saves scanning it. For [`AccessMode::Read`].
+    pub index: Option<PackedIndex>,
     pub env: Env,
 }
 

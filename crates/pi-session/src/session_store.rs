@@ -131,7 +131,7 @@ impl SessionStore {
                     directory: Some(self.path.clone()),
                     cwd: Some(self.cwd.clone()),
                     env: env.clone(),
-                    access: AccessMode::Write,
+                    ..OpenSession::default()
                 },
             ),
             None => self.create(NewSession {

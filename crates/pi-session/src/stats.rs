@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pi_protocol::{Entry, EntryKind, MessageRole, TokenTotals};
+use serde::{Deserialize, Serialize};
 
 use crate::error::SessionError;
 use crate::index::EntrySlot;
@@ -19,7 +20,8 @@ const OTHER_USAGE: &str = "Tools/summaries";
 
 /// Totals over all entries of a session, including compacted entries and other branches, since they
 /// were paid for.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionTotals {
     pub entries: usize,
     pub user_messages: u64,
@@ -36,7 +38,8 @@ pub struct SessionTotals {
     by_model: HashMap<String, ModelUsage>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
     /// `provider/id`, or a generic name for tools and summaries.
     pub name: String,
@@ -128,7 +131,7 @@ impl SessionTotals {
         let mut used: Vec<_> = used
             .filter(|model| model.cost > 0.0 || model.tokens > 0)
             .collect();
-        used.sort_by(|left, right| {
+        pi_protocol::sort_by(&mut used, |left, right| {
             let by_cost = right.cost.total_cmp(&left.cost);
             by_cost.then(left.order.cmp(&right.order))
         });

@@ -244,7 +244,8 @@ impl Drop for Browser {
     }
 }
 
-fn find_browser() -> Option<PathBuf> {
+/// Returns the browser that tests use, if one is installed.
+pub fn find_browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let files = std::env::split_paths(&path)
         .flat_map(|directory| BROWSERS.map(|name| directory.join(name)));

@@ -31,6 +31,14 @@ impl RecordedRequest {
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("request body is not valid JSON")
     }
+
+    /// Returns the content of the first user message, for a request to a model.
+    pub fn first_user_message(&self) -> Option<String> {
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        let messages = body["messages"].as_array()?;
+        let first = messages.iter().find(|message| message["role"] == "user")?;
+        Some(first["content"].to_string())
+    }
 }
 
 /// Reads the next request, or `None` if the client has closed the connection.

@@ -32,7 +32,7 @@ mod scripted_reply;
 mod scripted_server;
 mod temp_home;
 
-pub use browser::Browser;
+pub use browser::{Browser, find_browser};
 pub use certificate::TestCertAuthority;
 pub use fake_npm_registry::{FakeNpmRegistry, npm_archive};
 pub use hostile_texts::HOSTILE_TEXTS;

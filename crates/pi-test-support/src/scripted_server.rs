@@ -29,6 +29,7 @@ pub struct ScriptedServer {
 #[derive(Debug, Default)]
 struct ServerScript {
     replies: Mutex<VecDeque<ScriptedReply>>,
+    conversations: Mutex<Vec<(String, VecDeque<ScriptedReply>)>>,
     gates: Gates,
     requests: watch::Sender<Vec<RecordedRequest>>,
     /// Indexes of the connections that the client has closed.
@@ -77,6 +78,14 @@ impl ScriptedServer {
     /// Returns the URL of the server, without a path.
     pub fn url(&self) -> String {
         format!("{}://{}", self.scheme, self.address)
+    }
+
+    /// Sends these replies, in order, to requests of a model whose first user message contains a text, instead of the
+    /// other replies. For conversations that run at the same time.
+    pub fn reply_to(&self, text: &str, replies: impl IntoIterator<Item = ScriptedReply>) {
+        let conversations = &self.script.conversations;
+        let mut conversations = conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        conversations.push((text.to_owned(), replies.into_iter().collect()));
     }
 
     /// Opens a gate permanently.
@@ -169,12 +178,8 @@ impl ServerScript {
     ) -> io::Result<ClosedBy> {
         socket.tcp().set_nodelay(true)?;
         while let Some(request) = read_request(&mut socket, connection).await? {
+            let next = self.next_reply(&request);
             self.requests.send_modify(|requests| requests.push(request));
-            let next = self
-                .replies
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front();
             let reply =
                 next.unwrap_or_else(|| ScriptedReply::full(500, &[], "no scripted reply left"));
             if let Some(closed_by) = self.play(&mut socket, reply).await? {
@@ -182,6 +187,22 @@ impl ServerScript {
             }
         }
         Ok(ClosedBy::Client)
+    }
+
+    fn next_reply(&self, request: &RecordedRequest) -> Option<ScriptedReply> {
+        let conversations = &self.conversations;
+        let mut conversations = conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        if !conversations.is_empty() {
+            let first = request.first_user_message().unwrap_or_default();
+            let conversation = conversations
+                .iter_mut()
+                .find(|(text, _)| first.contains(text.as_str()));
+            if let Some((_, replies)) = conversation {
+                return replies.pop_front();
+            }
+        }
+        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        replies.pop_front()
     }
 
     /// Performs the steps of a reply. Returns `None` if the connection can serve another request.

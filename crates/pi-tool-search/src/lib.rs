@@ -9,3 +9,4 @@ mod words;
 
 pub use ranking::{DEFAULT_LIMIT, rank_tools};
 pub use tool::tool_search;
+pub use words::{TextPart, text_parts, words};

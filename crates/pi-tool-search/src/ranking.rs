@@ -54,7 +54,7 @@ pub fn rank_tools(query: &str, tools: &[RegisteredTool], limit: usize) -> Vec<us
             })
         })
         .collect();
-    matches.sort_by(RankedTool::compare);
+    pi_protocol::sort_by(&mut matches, RankedTool::compare);
     matches.truncate(limit);
     matches.into_iter().map(|it| it.position).collect()
 }

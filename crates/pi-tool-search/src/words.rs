@@ -9,12 +9,33 @@ const STOP_WORDS: [&str; 21] = [
     "or", "that", "the", "this", "to", "with",
 ];
 
+/// A stretch of letters and digits, which may contain several words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextPart<'text> {
+    /// Position in the text, in bytes.
+    pub offset: usize,
+    pub text: &'text str,
+}
+
+/// Splits a text at everything that is not part of a word.
+pub fn text_parts(text: &str) -> impl Iterator<Item = TextPart<'_>> {
+    let mut parts = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        let (offset, first) = parts.find(|(_, character)| is_inner(*character))?;
+        let mut end = offset + first.len_utf8();
+        while let Some((position, character)) = parts.next_if(|(_, it)| is_inner(*it)) {
+            end = position + character.len_utf8();
+        }
+        let text = text.get(offset..end)?;
+        Some(TextPart { offset, text })
+    })
+}
+
 /// Returns the words of a text: lowercase, without stop words, English plurals as singulars. Identifiers are split at
 /// their inner capitals.
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub fn words(text: &str) -> Vec<String> {
     let text = ComposingNormalizerBorrowed::new_nfc().normalize(text);
     let text = split_capitals(&text).to_lowercase();
-    let is_inner = |character: char| character.is_alphanumeric() || is_mark(character);
     let mut words = Vec::new();
     for part in text.split(|character: char| !is_inner(character)) {
         if part.is_ascii() {
@@ -28,6 +49,10 @@ pub(crate) fn words(text: &str) -> Vec<String> {
         .filter(|word| !word.is_empty() && !STOP_WORDS.contains(word))
         .map(singular)
         .collect()
+}
+
+fn is_inner(character: char) -> bool {
+    character.is_alphanumeric() || is_mark(character)
 }
 
 /// Whether a character only modifies the one before it.
@@ -85,6 +110,25 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+
+    #[test]
+    fn parts_have_positions_and_the_words_of_the_text() {
+        let text = "fn retry_budget(x: HTTPServer) → Bücher, 図書";
+        let found: Vec<_> = text_parts(text).collect();
+        assert_eq!(
+            found[1],
+            TextPart {
+                offset: 3,
+                text: "retry"
+            }
+        );
+        for part in &found {
+            let rest = text.get(part.offset..).unwrap();
+            assert!(rest.starts_with(part.text));
+        }
+        let of_parts: Vec<String> = found.iter().flat_map(|part| words(part.text)).collect();
+        assert_eq!(of_parts, words(text));
+    }
 
     #[test]
     fn texts_are_split_into_comparable_words() {

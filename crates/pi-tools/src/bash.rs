@@ -213,6 +213,7 @@ impl ShellTool {
             spool: &spool,
             wall_time: started.elapsed(),
             shell: self.kind.shell,
+            processes,
         };
         finished.result(outcome).await
     }

@@ -7,7 +7,7 @@ use pi_core::{
     FileKind, FoundPath, FoundPaths, PathQuery, SearchError, Tool, ToolContext, ToolError,
 };
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -103,6 +103,10 @@ fn failure(error: SearchError) -> ToolError {
 impl Tool for FindTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn replay(&self) -> ReplayPolicy {
+        ReplayPolicy::Safe
     }
 
     fn call(

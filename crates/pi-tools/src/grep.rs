@@ -5,7 +5,7 @@
 use futures_util::future::BoxFuture;
 use pi_core::{FileKind, FoundLines, LineQuery, SearchError, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -144,6 +144,10 @@ fn failure(error: SearchError, is_literal: bool) -> ToolError {
 impl Tool for GrepTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn replay(&self) -> ReplayPolicy {
+        ReplayPolicy::Safe
     }
 
     fn call(

@@ -20,8 +20,10 @@
 //! # }
 //! ```
 
+mod attachments;
 mod bash;
 mod builtin;
+mod confined;
 mod context;
 mod edit;
 mod fallback_commands;
@@ -33,10 +35,12 @@ mod local_environment;
 mod local_files;
 mod ls;
 mod memory;
+mod model_images;
 mod mutation_queue;
 mod output_spool;
 mod paths;
 mod plain_text;
+mod process;
 mod process_tree;
 mod read;
 mod search;
@@ -51,8 +55,10 @@ mod user_shell;
 mod utf8_stream;
 mod write;
 
+pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
 pub use builtin::BuiltinTools;
+pub use confined::confine_files;
 pub use context::{SharedImagePolicy, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool, TextChange};
 pub use fallback_commands::FallbackCommands;
@@ -66,8 +72,13 @@ pub use local_environment::{local_environment, put_on_path};
 pub use local_files::LocalFiles;
 pub use ls::{LS_PROMPT, LsTool};
 pub use memory::{MemoryFiles, MemoryProcesses};
+pub use model_images::{block_images, fit_prompt_images, fit_tool_result_images, has_images};
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use paths::{PathError, PathResolver};
+pub use process::{
+    BackgroundProcessError, BackgroundProcesses, ProcessExit, ProcessState, ProcessStatus,
+    ProcessTool, ProcessToolOptions,
+};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use process_tree::{
     ChildPurpose, SupervisedChild, end_commands_with_process, release_children, supervise_commands,

@@ -40,20 +40,12 @@ impl FileOperations for LocalFiles {
     }
 
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
-        run_blocking(path, |path| {
-            let (mut file, metadata) = open_regular(&path)?;
-            let start = read_start(&mut file, metadata.len())?;
-            let is_complete = start.len() < START_BYTES;
-            let start = io::Cursor::new(start);
-            Ok(OpenFile {
-                size: metadata.len(),
-                reader: if is_complete {
-                    Box::new(start)
-                } else {
-                    Box::new(AsyncReadExt::chain(start, tokio::fs::File::from_std(file)))
-                },
-            })
-        })
+        run_blocking(path, |path| start_reading(open_regular(&path)?))
+    }
+
+    #[cfg(unix)]
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        run_blocking(path, |path| start_reading(replace::open_regular(&path)?))
     }
 
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
@@ -78,6 +70,20 @@ impl FileOperations for LocalFiles {
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
         run_blocking(path, move |path| replace::replace(&path, &contents))
     }
+}
+
+fn start_reading((mut file, metadata): (File, Metadata)) -> Result<OpenFile, FileError> {
+    let start = read_start(&mut file, metadata.len())?;
+    let is_complete = start.len() < START_BYTES;
+    let start = io::Cursor::new(start);
+    Ok(OpenFile {
+        size: metadata.len(),
+        reader: if is_complete {
+            Box::new(start)
+        } else {
+            Box::new(AsyncReadExt::chain(start, tokio::fs::File::from_std(file)))
+        },
+    })
 }
 
 /// Bytes that are read when a file is opened. Most files are complete then, without another switch of threads.

@@ -5,7 +5,7 @@ mod order;
 use futures_util::future::BoxFuture;
 use pi_core::{DirectoryEntry, FileError, FileKind, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -90,6 +90,10 @@ async fn list(cx: &ToolContext, arguments: LsArguments) -> Result<ToolOutput, To
 impl Tool for LsTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn replay(&self) -> ReplayPolicy {
+        ReplayPolicy::Safe
     }
 
     fn call(

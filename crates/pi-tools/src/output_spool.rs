@@ -5,7 +5,7 @@ mod full_output;
 mod spill;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) use spill::{MAX_FILE_BYTES, SpillTarget};
 
@@ -119,10 +119,15 @@ impl OutputSpool {
     pub(crate) fn snapshot(&self) -> OutputSnapshot {
         OutputSnapshot {
             truncation: truncate_tail_suffix(&self.tail, self.size(), self.limits),
-            full_output_path: match &self.spill {
-                Spill::File(file) => Some(file.path().to_owned()),
-                Spill::Memory(_) | Spill::Failed(_) => None,
-            },
+            full_output_path: self.full_output_path().map(Path::to_owned),
+        }
+    }
+
+    /// Returns the file with the full output, if that exceeds the limits.
+    pub(crate) fn full_output_path(&self) -> Option<&Path> {
+        match &self.spill {
+            Spill::File(file) => Some(file.path()),
+            Spill::Memory(_) | Spill::Failed(_) => None,
         }
     }
 

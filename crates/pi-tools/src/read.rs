@@ -8,7 +8,7 @@ mod window;
 use futures_util::future::BoxFuture;
 use pi_core::{FileError, OpenFile, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{ImageContent, InputBlock, Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ImageContent, InputBlock, ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
@@ -207,6 +207,10 @@ impl ReadTool {
 impl Tool for ReadTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn replay(&self) -> ReplayPolicy {
+        ReplayPolicy::Safe
     }
 
     fn call(

@@ -5,6 +5,7 @@
 
 mod program;
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,7 +15,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand, ShellLanguage};
+use pi_sandbox::{ConfinedProgram, Sandbox};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,6 +41,7 @@ pub struct LocalShell {
     bash: Option<PathBuf>,
     /// Commands for machines that do not have them.
     fallbacks: Option<Arc<FallbackCommands>>,
+    sandbox: Option<Arc<Sandbox>>,
     /// Pipes that daemons still write to after their command has completed.
     drained_pipes: TaskTracker,
 }
@@ -56,9 +62,17 @@ impl LocalShell {
         self
     }
 
+    /// Confines commands.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Option<Arc<Sandbox>>) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
     async fn run(
         &self,
         mut command: ShellCommand,
+        input: Option<mpsc::Receiver<Bytes>>,
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ExitCode, ProcessError> {
@@ -73,15 +87,17 @@ impl LocalShell {
         if let Some(fallbacks) = &self.fallbacks {
             fallbacks.provide(&mut command.environment);
         }
-        let mut running = match RunningCommand::start(&program, &command, output) {
-            Ok(running) => running,
-            Err(error) => {
-                // The directory may have been deleted; the start error does not say which path is
-                // missing.
-                check_directory(&command.cwd).await?;
-                return Err(ProcessError::Start(error));
-            }
-        };
+        let mut running =
+            match RunningCommand::start(&program, &command, self.sandbox.as_deref(), input, output)
+            {
+                Ok(running) => running,
+                Err(error) => {
+                    // The directory may have been deleted; the start error does not say which path is
+                    // missing.
+                    check_directory(&command.cwd).await?;
+                    return Err(ProcessError::Start(error));
+                }
+            };
         let stopped = tokio::select! {
             biased;
             reason = stop_reason(command.timeout, &cancel) => Some(reason),
@@ -120,7 +136,21 @@ impl ProcessOperations for LocalShell {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
-        Box::pin(self.run(command, output, cancel))
+        Box::pin(self.run(command, None, output, cancel))
+    }
+
+    fn execute_with_input(
+        &self,
+        command: ShellCommand,
+        input: mpsc::Receiver<Bytes>,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
+        Box::pin(self.run(command, Some(input), output, cancel))
+    }
+
+    fn failure_hint(&self, output: &str) -> Option<String> {
+        self.sandbox.as_ref()?.hint(output)
     }
 }
 
@@ -163,6 +193,15 @@ fn exit_code(status: ExitStatus) -> Option<i32> {
     status.code()
 }
 
+/// Writes input to a command until either of them ends.
+async fn feed(mut input: mpsc::Receiver<Bytes>, mut stdin: ChildStdin) {
+    while let Some(chunk) = input.recv().await {
+        if stdin.write_all(&chunk).await.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
 /// A running command and its output pipe.
 struct RunningCommand {
     tree: ProcessTree,
@@ -170,28 +209,50 @@ struct RunningCommand {
     pipe_is_open: bool,
     buffer: BytesMut,
     output: mpsc::Sender<Bytes>,
+    /// Sends input to the command; ends with it.
+    _feeding: JoinSet<()>,
 }
 
 impl RunningCommand {
     fn start(
         program: &ShellProgram,
         command: &ShellCommand,
+        sandbox: Option<&Sandbox>,
+        input: Option<mpsc::Receiver<Bytes>>,
         output: mpsc::Sender<Bytes>,
     ) -> io::Result<Self> {
-        let mut process = Command::new(&program.path);
+        let mut process = match sandbox {
+            Some(sandbox) => sandbox.command(ConfinedProgram {
+                program: program.path.as_os_str(),
+                path: command
+                    .environment
+                    .get(OsStr::new("PATH"))
+                    .map(OsString::as_os_str),
+                cwd: Some(&command.cwd),
+            })?,
+            None => Command::new(&program.path),
+        };
         process
             .args(&program.arguments)
             .current_dir(&command.cwd)
             .env_clear()
             .envs(&command.environment)
-            .stdin(Stdio::null());
-        let (tree, pipe) = program.start(process, &command.command)?;
+            .stdin(match input {
+                Some(_) => Stdio::piped(),
+                None => Stdio::null(),
+            });
+        let (mut tree, pipe) = program.start(process, &command.command)?;
+        let mut feeding = JoinSet::new();
+        if let (Some(input), Some(stdin)) = (input, tree.take_input()) {
+            feeding.spawn(feed(input, stdin));
+        }
         Ok(Self {
             tree,
             pipe,
             pipe_is_open: true,
             buffer: BytesMut::with_capacity(READ_BYTES),
             output,
+            _feeding: feeding,
         })
     }
 

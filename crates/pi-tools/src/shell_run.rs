@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -36,12 +38,34 @@ pub(crate) async fn run(
     processes: &dyn ProcessOperations,
     command: ShellCommand,
     spool: &mut OutputSpool,
-    mut progress: impl FnMut(OutputProgress<'_>),
+    progress: impl FnMut(OutputProgress<'_>),
     cancel: CancellationToken,
 ) -> Result<ExitCode, ProcessError> {
-    let (sender, mut chunks) = mpsc::channel(CHANNEL_CAPACITY);
+    let (sender, chunks) = mpsc::channel(CHANNEL_CAPACITY);
     let execution = processes.execute(command, sender, cancel);
-    tokio::pin!(execution);
+    collect(execution, chunks, spool, progress).await
+}
+
+/// Runs a command that has input, like [`run`].
+pub(crate) async fn run_with_input(
+    processes: &dyn ProcessOperations,
+    command: ShellCommand,
+    input: mpsc::Receiver<Bytes>,
+    spool: &mut OutputSpool,
+    progress: impl FnMut(OutputProgress<'_>),
+    cancel: CancellationToken,
+) -> Result<ExitCode, ProcessError> {
+    let (sender, chunks) = mpsc::channel(CHANNEL_CAPACITY);
+    let execution = processes.execute_with_input(command, input, sender, cancel);
+    collect(execution, chunks, spool, progress).await
+}
+
+async fn collect(
+    mut execution: BoxFuture<'_, Result<ExitCode, ProcessError>>,
+    mut chunks: mpsc::Receiver<Bytes>,
+    spool: &mut OutputSpool,
+    mut progress: impl FnMut(OutputProgress<'_>),
+) -> Result<ExitCode, ProcessError> {
     let mut outcome = None;
     let mut pending = false;
     let next_update = tokio::time::sleep(Duration::ZERO);

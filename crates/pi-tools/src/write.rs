@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_core::{FileError, FileOperations, Tool, ToolContext, ToolError};
 use pi_protocol::json::JsonObject;
-use pi_protocol::{Tool as ToolDeclaration, ToolOutput};
+use pi_protocol::{ReplayPolicy, Tool as ToolDeclaration, ToolOutput};
 use serde::Deserialize;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -85,6 +85,11 @@ impl WriteTool {
 impl Tool for WriteTool {
     fn declaration(&self) -> &ToolDeclaration {
         &self.declaration
+    }
+
+    fn replay(&self) -> ReplayPolicy {
+        // A second write writes the same bytes.
+        ReplayPolicy::Safe
     }
 
     fn call(

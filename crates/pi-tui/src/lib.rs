@@ -69,11 +69,11 @@ pub use terminal::{
     BlockedKind, CapabilityOverrides, CellSize, ColorScheme, DISABLE_COLOR_SCHEME_REPORTS,
     ENABLE_COLOR_SCHEME_REPORTS, ImageCells, ImageDimensions, ImageProtocol, ImageSpan,
     KITTY_DELETE_ALL, KITTY_HIDE_ALL, KeyboardNegotiation, PendingReplies, ProcessTerminal,
-    ProgramState, ProgramStatus, ProgramStatusSupport, ProtocolImagePainter, QUERY_CELL_SIZE, Size,
-    TerminalCapabilities, TerminalColors, TerminalEnvironment, TerminalEvent, TerminalModes,
-    TerminalProgress, TerminationSignals, clipboard_sequence, image_dimensions, image_fallback,
-    image_lines, iterm2_image, kitty_delete, kitty_image, log_terminal_writes, next_image_id,
-    probe_tmux_hyperlinks, title_sequence,
+    ProgramState, ProgramStatus, ProgramStatusSupport, ProtocolImagePainter, QUERY_CELL_SIZE,
+    RawModeGuard, Size, TerminalCapabilities, TerminalColors, TerminalEnvironment, TerminalEvent,
+    TerminalModes, TerminalProgress, TerminationSignals, clipboard_sequence, image_dimensions,
+    image_fallback, image_lines, iterm2_image, kitty_delete, kitty_image, log_terminal_writes,
+    next_image_id, probe_tmux_hyperlinks, title_sequence,
 };
 pub use text::{
     AnsiToken, AnsiTokens, Graphemes, LineSlice, Sanitizer, StyleState, TAB_WIDTH, TruncateOptions,

@@ -33,6 +33,7 @@ pub use process::{ProcessTerminal, TerminalEvent, TerminationSignals, log_termin
 pub(crate) use program_status::ProgramStatusReport;
 pub use program_status::{BlockedKind, ProgramState, ProgramStatus, ProgramStatusSupport};
 pub use progress::TerminalProgress;
+pub use raw_mode::RawModeGuard;
 pub use replies::{KeyboardNegotiation, PendingReplies};
 pub use restore::TerminalModes;
 pub use title::title_sequence;

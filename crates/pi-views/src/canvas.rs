@@ -9,7 +9,7 @@ use crate::theme::ui_theme::RenderContext;
 use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme};
 use pi_tui::{
     ColorToken, Component, Line, Lines, MouseButton, MouseEvent, MouseEventKind, PaddedBox, Style,
-    TAB_WIDTH, sanitize, wrap_text,
+    TAB_WIDTH, TruncateOptions, sanitize, truncate_to_width, wrap_text,
 };
 
 /// Marks the first line of a message, for jumping between messages; not written to the terminal (OSC 133).
@@ -156,6 +156,48 @@ impl<'ctx> BlockCanvas<'ctx> {
             self.more(&format!("{hidden} earlier lines"));
         }
         self.rows(rows.into_iter().rev());
+    }
+
+    /// Adds the last lines of a sanitized text, each cut to one row.
+    pub fn last_rows(&mut self, token: ColorToken, text: &str, shown: usize) {
+        let lines: Vec<&str> = text.rsplit('\n').take(shown).collect();
+        for line in lines.into_iter().rev() {
+            self.cut_row(token, line);
+        }
+    }
+
+    /// Adds the first lines of a sanitized text, each cut to one row.
+    pub fn first_rows(&mut self, token: ColorToken, text: &str, shown: usize) {
+        for line in text.split('\n').take(shown) {
+            self.cut_row(token, line);
+        }
+    }
+
+    fn cut_row(&mut self, token: ColorToken, line: &str) {
+        let line = truncate_to_width(line, self.width(), TruncateOptions { ellipsis: "…" });
+        if !line.is_empty() || !self.rows.is_empty() {
+            self.rows.push(Line::from(self.ctx.paint(token, &line)));
+        }
+    }
+
+    /// Returns an empty canvas for rows that are indented by `columns`.
+    #[must_use]
+    pub fn indented(&self, columns: usize) -> Self {
+        Self {
+            ctx: self.ctx,
+            expanded: self.expanded,
+            full_width: self.width().saturating_sub(columns).max(1),
+            padding: 0,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds the rows of such a canvas.
+    pub fn append_indented(&mut self, below: Self, columns: usize) {
+        let margin = " ".repeat(columns.min(self.width().saturating_sub(1)));
+        let rows = below.rows.into_iter();
+        self.rows
+            .extend(rows.map(|row| Line::from(format!("{margin}{row}"))));
     }
 
     /// Adds a line that says what is hidden, with the key that shows it.

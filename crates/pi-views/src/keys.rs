@@ -19,6 +19,9 @@ pub const EDITOR_EXTERNAL: &str = "app.editor.external";
 pub const MESSAGE_COPY: &str = "app.message.copy";
 pub const MESSAGE_FOLLOW_UP: &str = "app.message.followUp";
 pub const MESSAGE_DEQUEUE: &str = "app.message.dequeue";
+pub const PROMPT_HISTORY: &str = "app.prompt.history";
+pub const PROMPT_STASH: &str = "app.prompt.stash";
+pub const PALETTE: &str = "app.palette";
 pub const CLIPBOARD_PASTE_IMAGE: &str = "app.clipboard.pasteImage";
 pub const SESSION_NEW: &str = "app.session.new";
 pub const SESSION_TREE: &str = "app.session.tree";
@@ -108,6 +111,14 @@ pub const APP_ACTIONS: &[ActionDefinition] = &[
         &["alt+up"],
         &[(Platform::Windows, &["alt+q"]), (Platform::Wsl, &["alt+q"])],
     ),
+    define(PROMPT_HISTORY, "Search earlier prompts", &["ctrl+r"], &[]),
+    define(
+        PROMPT_STASH,
+        "Stash the draft, or restore it",
+        &["alt+s"],
+        &[],
+    ),
+    define(PALETTE, "Open the command palette", &["alt+x"], &[]),
     define(
         CLIPBOARD_PASTE_IMAGE,
         "Paste an image from the clipboard",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pi_acp::{AcpOptions, AcpTrustPrompt, serve};
 use pi_env::{Env, VERSION};
-use pi_host::{Host, SessionOptions, StartNotification};
+use pi_host::{Host, SessionOptions, StartNotification, settings_before_trust};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
@@ -77,6 +77,7 @@ pub(crate) fn options(
     let (mut host, _) = split_options(args.clone(), &cwd, &env)?;
     host.trust_prompt = Some(Arc::new(trust.clone()));
     host.live = true;
+    let settings = settings_before_trust(&host.agent_dir, &cwd, &host.run_settings);
     let flags = extension_flags(&args);
     let sessions = move |cwd: &Path| -> Result<SessionOptions, String> {
         let options = split_options(args.clone(), cwd, &env);
@@ -91,6 +92,7 @@ pub(crate) fn options(
         sessions: Box::new(sessions),
         trust,
         session_dir,
+        settings: settings.acp,
         cwd,
         version: VERSION.to_owned(),
         stop,

@@ -12,7 +12,9 @@ use std::ffi::OsString;
 use pi_config::{ResourceFlags, SettingsOverrides};
 use pi_host::{DefaultTools, SessionFlags, ToolSelection};
 use pi_protocol::ThinkingLevel;
-use pi_protocol::settings::{ExtensionEngine, Settings, TuiMode};
+use pi_protocol::settings::{
+    ExtensionEngine, SandboxMode, SandboxNetwork, SandboxSettings, Settings, TuiMode,
+};
 
 pub(crate) use flag::{Flag, FlagGroup, Takes};
 use scan::{Word, scan};
@@ -25,12 +27,14 @@ pub(crate) struct Args {
     pub(crate) demo: bool,
     pub(crate) mode: Option<OutputMode>,
     pub(crate) print: bool,
-    pub(crate) full_updates: bool,
+    pub(crate) wire: WireArgs,
     pub(crate) list_models: Option<ListModels>,
     pub(crate) export: Option<String>,
     pub(crate) session: SessionArgs,
     pub(crate) model: ModelArgs,
     pub(crate) tools: ToolSelection,
+    /// `--sandbox` and `--no-network`.
+    pub(crate) sandbox: SandboxSettings,
     pub(crate) resources: ResourceFlags,
     pub(crate) extension_host: Option<ExtensionEngine>,
     /// `--approve` or `--no-approve`; the last one wins.
@@ -57,6 +61,14 @@ pub(crate) enum OutputMode {
 pub(crate) enum ListModels {
     All,
     Matching(String),
+}
+
+/// Flags of the json and rpc modes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct WireArgs {
+    pub(crate) full_updates: bool,
+    /// Whether the RPC client supervises the runs.
+    pub(crate) barrier: bool,
 }
 
 /// Flags that select, store and name the session.
@@ -131,6 +143,7 @@ impl UnknownFlag {
                 | Takes::Required(value)
                 | Takes::RequiredWord(value)
                 | Takes::Optional(value)
+                | Takes::OptionalWord(value, _)
                 | Takes::Message(value),
                 Some(_),
             ) => format!("{name} takes its value as the next argument: {name} {value}"),
@@ -164,6 +177,9 @@ impl Args {
                 Word::Message(text) => args.prompt.messages.push(text),
             }
         }
+        if args.sandbox.network.is_some() && args.sandbox.mode.is_none() {
+            args.error("--no-network needs --sandbox");
+        }
         args
     }
 
@@ -172,6 +188,7 @@ impl Args {
         SettingsOverrides::new(&Settings {
             tui_mode: self.screen.tui_mode,
             theme: self.screen.theme.clone(),
+            sandbox: self.sandbox.clone(),
             ..Settings::default()
         })
     }
@@ -206,7 +223,8 @@ impl Args {
             Flag::Help => self.help = true,
             Flag::Version => self.version = true,
             Flag::Demo => self.demo = true,
-            Flag::FullUpdates => self.full_updates = true,
+            Flag::FullUpdates => self.wire.full_updates = true,
+            Flag::Barrier => self.wire.barrier = true,
             Flag::Mode => match text().as_str() {
                 "text" => self.mode = Some(OutputMode::Text),
                 "json" => self.mode = Some(OutputMode::Json),
@@ -275,6 +293,12 @@ impl Args {
                 }
             }
             Flag::ExcludeTools => self.tools.exclude = tools(),
+            Flag::Sandbox => {
+                let mode = value.as_deref().and_then(SandboxMode::from_name);
+                self.sandbox.mode = Some(mode.unwrap_or(SandboxMode::Workspace).into());
+            }
+            Flag::NoNetwork => self.sandbox.network = Some(SandboxNetwork::Off.into()),
+            Flag::Keep => self.sandbox.keep_tried = Some(true),
             _ => {}
         }
     }

@@ -68,7 +68,14 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
 /// Returns the ID of the session to attach to; `None` if the user picks none.
 async fn choose(request: &AttachRequest, env: &Env) -> Result<Option<String>, Failure> {
     let agent_dir = AgentDir::from_env(env);
-    let sessions = LiveDirectory::new(agent_dir.path(), env).list().await;
+    let live = LiveDirectory::new(agent_dir.path(), env);
+    let sessions = match &request.wanted {
+        Some(wanted) => {
+            live.list_with(wanted, |found| is_match(found, wanted))
+                .await
+        }
+        None => live.list().await,
+    };
     let is_interactive = Terminals::of_process().are_interactive();
     match &request.wanted {
         Some(wanted) => {
@@ -88,6 +95,11 @@ async fn choose(request: &AttachRequest, env: &Env) -> Result<Option<String>, Fa
                 .hint("run pi attach ID in a terminal to open one of these sessions"))
         }
     }
+}
+
+/// Whether a session has this name, this ID, or an ID that starts with it.
+fn is_match(session: &LiveSession, wanted: &str) -> bool {
+    session.id.starts_with(wanted) || session.name.as_deref() == Some(wanted)
 }
 
 fn find<'a>(sessions: &'a [LiveSession], wanted: &str) -> Result<&'a LiveSession, Failure> {
@@ -141,7 +153,7 @@ fn row(session: &LiveSession, env: &Env) -> String {
     if let Some(name) = &session.name {
         write!(row, "  {name}").unwrap_or_default();
     }
-    let status = match (session.pending_requests, session.is_busy) {
+    let status = match (session.pending_requests, session.is_busy()) {
         (0, false) => "idle",
         (0, true) => "working",
         _ => "waiting for an answer",
@@ -162,6 +174,7 @@ fn listing(sessions: &[LiveSession]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pi_protocol::{ActivityKind, SessionActivity};
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -172,7 +185,10 @@ mod tests {
             name: name.map(str::to_owned),
             cwd: "/w".to_owned(),
             pid: Some(7),
-            is_busy: true,
+            activity: SessionActivity {
+                kind: ActivityKind::Running,
+                ..SessionActivity::default()
+            },
             pending_requests: 0,
             observers: 0,
         }

@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_env::Env;
+use pi_fs::NewFileMode;
 use pi_host::{
     AgentSession, InputSource, NoExpansion, Participants, Prompt, SessionParts, Toolset,
     ToolsetOptions, no_model_hints,
@@ -22,7 +23,9 @@ use pi_protocol::settings::Settings;
 use pi_providers::{Models, ModelsOptions, Registration};
 use pi_session::{NewSession, Session};
 
-use crate::output::{Exit, Failure, StyledText, print_styled};
+use crate::args::Args;
+use crate::interactive_mode;
+use crate::output::{Exit, Failure, StyledText, notice, print_styled};
 use narrator::{Ink, Narrator, Tone};
 
 mod narrator;
@@ -31,6 +34,13 @@ mod script;
 /// Output speed on a terminal in tokens per second; a pipe gets everything at once.
 const TOKENS_PER_SECOND: f64 = 90.0;
 
+/// Output speed in the terminal application: that of a model that a reader can follow.
+const SCREEN_TOKENS_PER_SECOND: f64 = 40.0;
+
+/// Prompts of the user that are answered after the script has ended.
+const FURTHER_PROMPTS: usize = 100;
+
+/// Prints the run as plain text.
 pub(crate) async fn run(env: &Env) -> Exit {
     let is_terminal = io::stdout().is_terminal();
     let may_color = env.var("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -61,6 +71,52 @@ pub(crate) async fn run(env: &Env) -> Exit {
         Err(error) => Failure::new(format!("the demo did not finish: {error:#}")).report(),
     }
 }
+
+/// Runs the script in the terminal application.
+pub(crate) async fn run_on_screen(env: &Env) -> Exit {
+    let prepared = create_directory(&std::env::temp_dir()).and_then(|directory| {
+        let (agent, project) = (directory.join("agent"), directory.join("project"));
+        pi_fs::private::create_directory(&agent)?;
+        fs::create_dir(&project)?;
+        let settings = agent.join("settings.json");
+        pi_fs::atomic_file::write(&settings, SETTINGS.as_bytes(), NewFileMode::Private)?;
+        std::env::set_current_dir(&project)?;
+        Ok((directory, agent))
+    });
+    let (directory, agent) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            return Failure::new(format!("cannot start the demo: {error:#}")).report();
+        }
+    };
+    let overrides = [
+        (pi_config::env_vars::AGENT_DIR, agent.display().to_string()),
+        ("PI_OFFLINE", "1".to_owned()),
+    ];
+    let overrides = overrides.map(|(name, value)| (name.to_owned(), value));
+    let env = env.with_overrides(&overrides.into_iter().collect());
+    let args = Args::parse(script::PROMPTS.map(Into::into).to_vec());
+    let provider = script::model();
+    provider.extend(std::iter::repeat_with(script::end).take(FURTHER_PROMPTS));
+    let provider = provider
+        .with_tokens_per_second(SCREEN_TOKENS_PER_SECOND)
+        .with_chunk_size(2..=5);
+    let model = Arc::new(provider.model());
+    let registration = Registration::Provider(Arc::new(provider));
+    let exit = interactive_mode::run_scripted(args, env, registration, model).await;
+    if exit == Exit::Success {
+        let [key, server, _demo] = no_model_hints();
+        notice(&format!(
+            "The model was scripted; the tools, the files and the session are real: {}\n\
+             To use your own model:\n  {key}\n  {server}",
+            directory.display()
+        ));
+    }
+    exit
+}
+
+/// Settings of the demo: no header with resources, no news.
+const SETTINGS: &str = r#"{"quietStartup": "header", "enableInstallTelemetry": false}"#;
 
 /// Creates a new directory with a unique name.
 fn create_directory(parent: &Path) -> anyhow::Result<PathBuf> {
@@ -150,6 +206,7 @@ fn session(directory: &Path, env: &Env, speed: Option<f64>) -> anyhow::Result<Ag
         cwd: project,
         env: env.clone(),
         participants: Participants::default(),
+        barrier: None,
     };
     Ok(AgentSession::new(parts)?)
 }

@@ -34,7 +34,15 @@ pub(crate) fn run(words: &[String], env: &Env) -> Exit {
     match words.as_slice() {
         [] => print(&list()),
         ["-h" | "--help"] => print(HELP),
-        ["--all"] => show(&TOPICS.map(Topic::text).join("\n"), env),
+        ["--all"] => show(
+            &TOPICS
+                .iter()
+                .copied()
+                .map(Topic::text)
+                .collect::<Vec<_>>()
+                .join("\n"),
+            env,
+        ),
         [option, ..] if option.starts_with('-') => {
             let cause = format!("unknown option {option}");
             Failure::new(cause)
@@ -57,7 +65,7 @@ fn list() -> String {
     let width = TOPICS.iter().map(|topic| topic.name.len()).max();
     let width = width.unwrap_or_default();
     let mut text = "Run `pi docs TOPIC` to open a page.\n\n".to_owned();
-    for topic in &TOPICS {
+    for topic in TOPICS {
         // Writing to a string cannot fail.
         writeln!(text, "  {:width$}  {}", topic.name, topic.about).ok();
     }
@@ -94,7 +102,7 @@ mod tests {
     #[test]
     fn the_list_has_a_line_for_every_page() {
         let list = list();
-        for topic in &TOPICS {
+        for topic in TOPICS {
             let line = list
                 .lines()
                 .find(|line| line.trim().starts_with(topic.name));

@@ -62,6 +62,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     common(Files, "PI_CODING_AGENT_DIR", "Directory for settings, credentials and sessions (default ~/.pi/agent)"),
     common(Files, "PI_CODING_AGENT_SESSION_DIR", "Directory for sessions; overridden by --session-dir"),
     rare(Files, "PI_PACKAGE_DIR", "Installation directory; the system prompt refers to its docs/"),
+    rare(Files, "PI_SETTINGS", "Settings as JSON that override the files for this run"),
     common(Files, "VISUAL", "External editor"),
     rare(Files, "EDITOR", "External editor if VISUAL is not set"),
 
@@ -115,6 +116,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     common(Diagnosis, "PI_LOG_LEVEL", "Log level (error, warn, info, debug, trace), or a filter by crate and span: `info,pi_providers=trace`, `[session{id=ID}]=debug`"),
     rare(Diagnosis, "PI_EXTENSION_TIMEOUT_MS", "Milliseconds that handlers of extensions have to respond (default 30000)"),
     rare(Diagnosis, "PI_TIMING", "1 writes how long the parts of the start took to stderr"),
+    rare(Diagnosis, "PI_STARTUP_BENCHMARK", "1 ends the terminal application after its first frame, to measure the start"),
     rare(Diagnosis, "PI_TUI_WRITE_LOG", "File, or directory for a file per run, that receives everything written to the terminal"),
     rare(Diagnosis, "PI_ALLOW_DEBUGGER", "Allow debuggers and core files (Linux)"),
 
@@ -134,10 +136,14 @@ mod tests {
 
     use super::*;
 
-    /// Used when pi is built or tested, not at run time.
-    const NO_VARIABLES: [&str; 5] = [
+    /// Used when pi is built or tested, not at run time; and those of `pi-pods`, which its page explains.
+    const NO_VARIABLES: [&str; 8] = [
         // A prefix.
         "PI_",
+        "PI_API_KEY",
+        "PI_CONFIG_DIR",
+        // Marks the processes of a run, so that those of a killed fleet are found.
+        "PI_FLEET_RUN",
         "PI_NPM_REGISTRY",
         "PI_RELEASE_FEED",
         "PI_RELEASE_KEY",

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_env::Env;
 use pi_host::{
-    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi,
-    ThemeData,
+    ClientScreen, ClientUi, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode,
+    ExtensionNotice, ExtensionUi, ThemeData,
 };
 use pi_interactive::theme_without_terminal;
 use pi_protocol::settings::Settings;
+use pi_screen::{MirroredUi, OffScreen, ThemeSource};
 
 use crate::output::{notice, warn};
 
@@ -30,6 +31,25 @@ impl ExtensionUi for PrintedFailures {
         });
         Box::pin(std::future::ready(()))
     }
+}
+
+/// Returns a screen for clients without a terminal, with the colors of the configured theme.
+pub(crate) fn client_screen(env: &Env) -> Box<dyn ClientScreen> {
+    Box::new(OffScreen::new(theme_source(env)))
+}
+
+/// Shows the extensions of a terminal to the clients of its session as well.
+pub(crate) fn mirrored_ui(
+    terminal: Arc<dyn ExtensionUi>,
+    clients: ClientUi,
+    env: &Env,
+) -> MirroredUi {
+    MirroredUi::new(terminal, clients, theme_source(env))
+}
+
+fn theme_source(env: &Env) -> ThemeSource {
+    let env = env.clone();
+    Box::new(move |settings, agent_dir| theme_without_terminal(settings, agent_dir, &env))
 }
 
 /// Adds the colors of the configured theme to a front end without a terminal.
@@ -65,6 +85,14 @@ impl ExtensionUi for ThemedUi {
 
     fn console(&self, text: &str) {
         notice(text.strip_suffix('\n').unwrap_or(text));
+    }
+
+    fn client_screen(&self) -> Option<&dyn ClientScreen> {
+        self.ui.client_screen()
+    }
+
+    fn reports_missing_screen(&self) -> bool {
+        self.ui.reports_missing_screen()
     }
 
     fn theme(&self, settings: &Settings, agent_dir: &Path) -> Option<ThemeData> {

@@ -9,15 +9,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pi_config::{AgentDir, SettingsStore, session_directory};
+use pi_checkpoint::HistoryCheck;
 use pi_env::Env;
-use pi_protocol::ProjectAccess;
-use pi_session::listing::{self, FoundSession, SearchScope};
-use pi_session::{SessionCheck, SessionRepair, SessionStore, sessions_root};
+use pi_session::listing::{self, SearchScope};
+use pi_session::{SessionCheck, SessionRepair, file_history_directory};
 
 use crate::output::{Exit, Failure, print};
-use crate::startup::working_directory;
-use report::{FsckOutcome, FsckSummary};
+use crate::session_locations::SessionLocations;
+use report::{FsckOutcome, FsckSummary, HistoryOutcome};
 use request::{FsckRequest, FsckTarget, parse};
 
 const HELP: &str = "\
@@ -34,7 +33,7 @@ project.
   --session-dir DIR  Use this session directory
 
 A repair keeps every readable record byte for byte. The original file stays as .jsonl.bak, and unreadable
-parts are moved to .jsonl.lost. A session that is open in another pi is skipped. The exit code is 0 if all
+parts are moved to .jsonl.lost. Of a file history (NAME.files), damaged and unused contents are removed. A session that is open in another pi is skipped. The exit code is 0 if all
 files are intact or repaired, 1 if not, 2 for invalid arguments.
 ";
 
@@ -48,7 +47,8 @@ pub(crate) fn run(words: Vec<OsString>, env: &Env) -> Exit {
             return Exit::Code(2);
         }
     };
-    match SessionLocations::of(&request, env).and_then(|places| places.files(&request)) {
+    let locations = SessionLocations::of(request.session_dir.as_deref(), env);
+    match locations.and_then(|locations| requested_files(&locations, &request)) {
         Ok(files) => serve(&request, &files, env),
         Err(failure) => failure.report(),
     }
@@ -58,14 +58,15 @@ fn serve(request: &FsckRequest, files: &BTreeSet<PathBuf>, env: &Env) -> Exit {
     let mut tally = FsckSummary::default();
     for file in files {
         let outcome = check_file(file, request.repair, env);
-        tally.count(&outcome);
+        let history = check_history(file, request.repair);
+        tally.count(&outcome, &history);
         let text = if request.json {
-            match outcome.json(file) {
+            match outcome.json(file, &history) {
                 Ok(line) => line,
                 Err(error) => return Failure::from_chain(&error).report(),
             }
         } else {
-            outcome.text(file, request.subject.is_named())
+            outcome.text(file, &history, request.subject.is_named())
         };
         if !text.is_empty() && print(&text) != Exit::Success {
             return Exit::Failure;
@@ -97,81 +98,39 @@ fn check_file(file: &Path, repair: bool, env: &Env) -> FsckOutcome {
     }
 }
 
-/// The directories to search.
-struct SessionLocations {
-    store: SessionStore,
-    /// The directory that contains the sessions of all projects.
-    root: PathBuf,
-    /// The directory the user chose.
-    chosen: Option<PathBuf>,
-    cwd: PathBuf,
-}
-
-impl SessionLocations {
-    fn of(request: &FsckRequest, env: &Env) -> Result<Self, Failure> {
-        let cwd = working_directory()?;
-        let agent_dir = AgentDir::from_env(env);
-        // Ignore project settings, since trust was not decided.
-        let settings = SettingsStore::open(&agent_dir, &cwd, ProjectAccess::Denied);
-        let flag = request.session_dir.as_deref();
-        let chosen = session_directory(flag, env, &settings.settings(), &cwd);
-        let store = match &chosen {
-            Some(chosen) => SessionStore::custom(chosen, agent_dir.path(), &cwd),
-            None => SessionStore::default_for(agent_dir.path(), &cwd),
-        };
-        Ok(Self {
-            store,
-            root: sessions_root(agent_dir.path()),
-            chosen,
-            cwd,
-        })
-    }
-
-    /// Returns the requested files.
-    fn files(&self, request: &FsckRequest) -> Result<BTreeSet<PathBuf>, Failure> {
-        Ok(match &request.subject {
-            FsckTarget::Project => {
-                let here = SearchScope::Directory(self.store.path());
-                listing::files(here).into_iter().collect()
-            }
-            FsckTarget::All => self.scopes().flat_map(listing::files).collect(),
-            FsckTarget::Named(names) => {
-                let found = names.iter().map(|name| self.find(name));
-                found.collect::<Result<_, Failure>>()?
-            }
-        })
-    }
-
-    fn scopes(&self) -> impl Iterator<Item = SearchScope<'_>> {
-        let chosen = self.chosen.as_deref().map(SearchScope::Directory);
-        chosen
-            .into_iter()
-            .chain(std::iter::once(SearchScope::AllProjects(&self.root)))
-    }
-
-    /// Finds a session by file, ID or ID prefix.
-    fn find(&self, name: &str) -> Result<PathBuf, Failure> {
-        let path = Path::new(name);
-        let is_file = path.extension().is_some_and(|it| it == "jsonl");
-        if is_file || name.contains(['/', '\\']) {
-            return Ok(self.cwd.join(path));
+/// Checks the file history of a session. A repair removes contents that cannot be used.
+fn check_history(file: &Path, repair: bool) -> HistoryOutcome {
+    let directory = file_history_directory(file);
+    let checked = HistoryCheck::read(&directory).and_then(|check| {
+        if let Some(check) = &check
+            && repair
+        {
+            check.remove_unusable(&directory)?;
         }
-        let found = self.scopes().find_map(|scope| self.store.find(scope, name));
-        if let Some(FoundSession::Local(path) | FoundSession::OtherProject { path, .. }) = found {
-            return Ok(path);
-        }
-        // A session without a header still has its ID in the file name.
-        let mut files = self.scopes().flat_map(listing::files);
-        files.find(|file| has_id_prefix(file, name)).ok_or_else(|| {
-            Failure::new(format!("no session matches \"{name}\""))
-                .hint("pi fsck --all checks the sessions of every project")
-        })
+        Ok(check)
+    });
+    match checked {
+        Ok(None) => HistoryOutcome::None,
+        Ok(Some(check)) if repair && !check.is_sound() => HistoryOutcome::Repaired(check),
+        Ok(Some(check)) => HistoryOutcome::Checked(check),
+        Err(error) => HistoryOutcome::Failed(error.to_string()),
     }
 }
 
-/// Returns whether the ID in the name of a session file starts with `name`.
-fn has_id_prefix(file: &Path, name: &str) -> bool {
-    let stem = file.file_stem().and_then(|stem| stem.to_str());
-    stem.and_then(|stem| stem.split_once('_'))
-        .is_some_and(|(_, id)| id.starts_with(name))
+/// Returns the requested files.
+fn requested_files(
+    locations: &SessionLocations,
+    request: &FsckRequest,
+) -> Result<BTreeSet<PathBuf>, Failure> {
+    Ok(match &request.subject {
+        FsckTarget::Project => {
+            let here = SearchScope::Directory(locations.store.path());
+            listing::files(here).into_iter().collect()
+        }
+        FsckTarget::All => locations.scopes().flat_map(listing::files).collect(),
+        FsckTarget::Named(names) => {
+            let found = names.iter().map(|name| locations.find(name));
+            found.collect::<Result<_, Failure>>()?
+        }
+    })
 }

@@ -32,6 +32,11 @@ Commands (run `pi COMMAND --help` for details):
   mcp                               Manage MCP servers
   install, remove, update, list     Manage packages of extensions, skills, prompts and themes
   config                            Enable and disable package resources
+  permissions                       List and test permission rules
+  files                             List and restore what a session changed
+  doctor                            Check configuration and terminal
+  cache                             Explain prompt cache misses
+  search                            Search the text of all sessions
   replay                            Replay a recorded session offline
   fsck                              Check and repair session files
 ";
@@ -144,7 +149,9 @@ fn push_flag(text: &mut String, flag: Flag) {
         Takes::Value(name) | Takes::Required(name) | Takes::RequiredWord(name) => {
             format!(" {name}")
         }
-        Takes::Optional(name) | Takes::Message(name) => format!(" [{name}]"),
+        Takes::Optional(name) | Takes::OptionalWord(name, _) | Takes::Message(name) => {
+            format!(" [{name}]")
+        }
     };
     let short = flag.short().map(|short| format!(", {short}"));
     let names = format!("  {}{}{value}", flag.long(), short.unwrap_or_default());

@@ -4,8 +4,9 @@
 //! while: the file has everything.
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pi_config::AgentDir;
@@ -16,6 +17,7 @@ use pi_host::{
 };
 
 use crate::args::{Args, PromptArgs, SessionArgs};
+use crate::extension_failures::client_screen;
 use crate::output::{Exit, Failure};
 use crate::signals::{Signal, Signals};
 use crate::startup::{extension_flags, split_options, working_directory};
@@ -30,6 +32,9 @@ const RELEASE_TIME: Duration = Duration::from_secs(20);
 
 /// How long the new process may take until it listens.
 const START_TIME: Duration = Duration::from_secs(20);
+
+/// Ends an argument on stdin.
+const WORD_END: u8 = 0;
 
 const POLL_PAUSE: Duration = Duration::from_millis(50);
 
@@ -52,12 +57,14 @@ pub(crate) async fn start(
     if resumes_run {
         command.arg("--resume-run");
     }
-    command.arg("--").args(words);
-    command.stdin(Stdio::null());
+    // Arguments may have an API key, and other users can see the command line of a process.
+    command.stdin(Stdio::piped());
     command.stdout(Stdio::null());
     command.stderr(Stdio::null());
     let mut child = command
         .spawn()
+        .map_err(|error| failed(format!("cannot start a background process: {error}")))?;
+    send_words(&mut child, words)
         .map_err(|error| failed(format!("cannot start a background process: {error}")))?;
     let live = LiveDirectory::new(AgentDir::from_env(env).path(), env);
     let deadline = Instant::now() + START_TIME;
@@ -74,10 +81,47 @@ pub(crate) async fn start(
     Err(failed("the background process does not respond".to_owned()))
 }
 
+/// Sends arguments to the process that continues the session.
+fn send_words(child: &mut Child, words: &[OsString]) -> io::Result<()> {
+    let mut input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    for word in words {
+        input.write_all(word.as_encoded_bytes())?;
+        input.write_all(&[WORD_END])?;
+    }
+    Ok(())
+}
+
+/// Reads the arguments that the session was started with; none from a terminal.
+fn receive_words() -> io::Result<Vec<OsString>> {
+    let mut input = io::stdin();
+    let mut bytes = Vec::new();
+    if !input.is_terminal() {
+        input.read_to_end(&mut bytes)?;
+    }
+    Ok(parse_words(&bytes))
+}
+
+fn parse_words(bytes: &[u8]) -> Vec<OsString> {
+    let Some(words) = bytes.strip_suffix(&[WORD_END]) else {
+        return Vec::new();
+    };
+    words.split(|byte| *byte == WORD_END).map(word).collect()
+}
+
+/// Returns an argument as it was given, which need not be UTF-8.
+#[cfg(unix)]
+fn word(bytes: &[u8]) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes.to_vec())
+}
+
+#[cfg(not(unix))]
+fn word(bytes: &[u8]) -> OsString {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
 struct HostRequest {
     file: PathBuf,
     resumes_run: bool,
-    words: Vec<OsString>,
 }
 
 fn parse(words: Vec<OsString>) -> Option<HostRequest> {
@@ -88,14 +132,12 @@ fn parse(words: Vec<OsString>) -> Option<HostRequest> {
         match word.to_str() {
             Some("--session") => file = words.next(),
             Some("--resume-run") => resumes_run = true,
-            Some("--") => break,
             _ => return None,
         }
     }
     Some(HostRequest {
         file: file?.into(),
         resumes_run,
-        words: words.collect(),
     })
 }
 
@@ -140,7 +182,7 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
 /// Opens the session once the process that ran it has released it.
 async fn open(request: HostRequest, env: Env) -> Result<SessionRuntime, Failure> {
     let cwd = working_directory()?;
-    let mut args = Args::parse(request.words);
+    let mut args = Args::parse(receive_words()?);
     args.prompt = PromptArgs::default();
     args.session = SessionArgs {
         directory: args.session.directory,
@@ -156,7 +198,7 @@ async fn open(request: HostRequest, env: Env) -> Result<SessionRuntime, Failure>
         session_start: StartNotification::Immediate,
         ..options
     };
-    let options = options.with_client_ui(ClientUi::default());
+    let options = options.with_client_ui(ClientUi::with_screen(client_screen(&env)));
     let started = Host::new(host).start(options).await;
     started.map_err(|error| Failure::from_chain(&error))
 }
@@ -189,5 +231,22 @@ async fn idle_too_long(runtime: &SessionRuntime) {
         if is_used {
             last_used = Instant::now();
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn arguments_arrive_as_they_were_given() {
+        assert_eq!(parse_words(b""), [] as [OsString; 0]);
+        assert_eq!(parse_words(b"\0"), [OsString::new()]);
+        let words = ["--name".into(), OsString::from_vec(vec![b'a', 0xff])];
+        assert_eq!(parse_words(b"--name\0a\xff\0"), words);
     }
 }

@@ -6,13 +6,16 @@ use std::sync::Arc;
 
 use pi_config::{AgentDir, PackageChangelog, PackageLocations};
 use pi_env::Env;
-use pi_host::{AgentSession, Handover, Host, Prompt, RemoteSession, StartNotification, Workspace};
+use pi_host::{
+    AgentSession, Handover, Host, Persist, Prompt, RemoteSession, StartNotification, Workspace,
+};
 use pi_interactive::{
     ExitReason, ExtensionUiBridge, InteractiveOptions, StartupNotices, TrustPrompter,
 };
 
 use pi_packages::ConfiguredPackage;
-use pi_protocol::ConfigScope;
+use pi_protocol::{ConfigScope, Model};
+use pi_providers::Registration;
 use serde_json::json;
 
 use crate::args::Args;
@@ -23,7 +26,7 @@ use crate::output::{Exit, Failure, notice};
 use crate::package_command::{installer, newer_release, used_packages};
 use crate::prompt_input::Prompts;
 use crate::signals::Signals;
-use crate::start_timings::StartTimings;
+use crate::start_timings::{self, StartTimings};
 use crate::startup::{prepare_interactive, split_options, working_directory};
 
 /// Exit code after SIGTERM.
@@ -131,7 +134,10 @@ async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
         Err(signal) => return Next::Exit(signal.exit()),
     };
     timings.end("session");
-    timings.report();
+    let is_benchmark = start_timings::is_benchmark(&env);
+    if !is_benchmark {
+        timings.report();
+    }
     let runtime = prepared.runtime;
     let options = InteractiveOptions {
         prompts: prompts(prepared.prompts),
@@ -144,28 +150,79 @@ async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
         first_start,
         startup_notices: Some(StartupNotices::new(startup_news(runtime.workspace()))),
     };
-    Next::Exit(
-        match Box::pin(pi_interactive::run(runtime.clone(), options)).await {
-            Ok(ExitReason::Quit | ExitReason::TakeOver) => {
-                print_resume_command(&runtime.session());
-                Exit::Success
-            }
-            Ok(ExitReason::Attach) => {
-                return Next::Attach {
-                    id: runtime.session().session_id(),
-                    is_read_only: false,
-                };
-            }
-            Ok(ExitReason::Detach { was_running }) => {
-                Box::pin(detach(&runtime.session(), was_running, words, &env)).await
-            }
-            Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
-            Err(error) => {
-                runtime.shutdown().await;
-                Failure::from_chain(&error).report()
-            }
-        },
-    )
+    let running = Box::pin(pi_interactive::run(runtime.clone(), options));
+    if is_benchmark {
+        // Dropping the application restores the terminal.
+        tokio::time::timeout(start_timings::BENCHMARK_TIME, running)
+            .await
+            .ok();
+        timings.end("terminal");
+        runtime.shutdown().await;
+        timings.report();
+        return Next::Exit(Exit::Success);
+    }
+    Next::Exit(match running.await {
+        Ok(ExitReason::Quit | ExitReason::TakeOver) => {
+            print_resume_command(&runtime.session());
+            Exit::Success
+        }
+        Ok(ExitReason::Attach) => {
+            return Next::Attach {
+                id: runtime.session().session_id(),
+                is_read_only: false,
+            };
+        }
+        Ok(ExitReason::Detach { was_running }) => {
+            Box::pin(detach(&runtime.session(), was_running, words, &env)).await
+        }
+        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
+        Err(error) => {
+            runtime.shutdown().await;
+            Failure::from_chain(&error).report()
+        }
+    })
+}
+
+/// Runs the application with a model of the program itself.
+pub(crate) async fn run_scripted(
+    args: Args,
+    env: Env,
+    registration: Registration,
+    model: Arc<Model>,
+) -> Exit {
+    let agent_dir = AgentDir::from_env(&env);
+    let run_settings = args.run_settings();
+    let trust = TrustPrompter::new(agent_dir.clone(), env.clone(), run_settings.clone());
+    let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), run_settings);
+    let preparing = prepare_interactive(args, env, trust.clone(), extensions.clone());
+    let prepared = match Box::pin(preparing).await {
+        Ok(prepared) => prepared,
+        Err(failure) => return failure.report(),
+    };
+    let runtime = prepared.runtime;
+    let registered = runtime
+        .workspace()
+        .models
+        .register(&model.provider, registration);
+    if let Err(error) = registered {
+        return Failure::from_chain(&error).report();
+    }
+    let session = runtime.session();
+    if let Err(error) = session.selection().set_model(model, Persist::Session).await {
+        return Failure::from_chain(&error).report();
+    }
+    let options = InteractiveOptions {
+        prompts: prompts(prepared.prompts),
+        changelog: Some(changelog),
+        trust: Some(trust),
+        extensions,
+        ..InteractiveOptions::default()
+    };
+    match Box::pin(pi_interactive::run(runtime, options)).await {
+        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
+        Ok(_) => Exit::Success,
+        Err(error) => Failure::from_chain(&error).report(),
+    }
 }
 
 /// Starts a background process that continues the session.

@@ -51,7 +51,7 @@ pub(crate) fn table(mut models: Vec<Arc<Model>>, filter: &ListModels) -> String 
             return format!("No models matching \"{search}\"\n");
         }
     }
-    models.sort_by(|left, right| {
+    pi_protocol::sort_by(&mut models, |left, right| {
         pi_host::compare_ids(&left.provider, &right.provider)
             .then_with(|| pi_host::compare_ids(&left.id, &right.id))
     });

@@ -7,13 +7,17 @@ mod acp_mode;
 mod args;
 mod attach_command;
 mod auth_command;
+mod cache_command;
 mod confirm;
 mod conversation;
 mod demo;
 mod docs_command;
+mod doctor_command;
 mod environment;
 mod export_command;
 mod extension_failures;
+mod files_command;
+mod fleet_command;
 mod fsck_command;
 mod hardening;
 mod help;
@@ -31,12 +35,16 @@ mod own_stdio;
 mod package_command;
 mod panics;
 #[cfg(unix)]
+mod permissions_command;
 mod pipe_writer;
 mod print_mode;
+mod project_trust;
 mod prompt_input;
 mod replay_command;
 mod rpc_mode;
+mod search_command;
 mod serve_command;
+mod session_locations;
 mod signals;
 mod start_timings;
 mod startup;
@@ -51,11 +59,11 @@ use std::sync::Arc;
 use pi_env::{Env, VERSION};
 use pi_host::{ExtensionMode, ExtensionUi};
 use pi_protocol::UpdateFormat;
-use pi_rpc::RpcExtensionUi;
+use pi_rpc::{ClientTools, RpcBarrier, RpcExtensionUi, ServeOptions};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Args, Problem};
-use crate::extension_failures::{PrintedFailures, ThemedUi};
+use crate::extension_failures::{PrintedFailures, ThemedUi, client_screen};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
@@ -67,6 +75,14 @@ use crate::startup::{Prepared, prepare, working_directory};
 const SUPERVISE_COMMANDS: &str = "__supervise-commands";
 
 fn main() -> ExitCode {
+    // First: a process that hides its memory cannot map its user.
+    #[cfg(target_os = "linux")]
+    {
+        let mut words = std::env::args_os().skip(1);
+        if words.next().is_some_and(|word| word == pi_sandbox::CONFINE) {
+            return pi_sandbox::run_confined(words);
+        }
+    }
     hardening::disable_ptrace_and_core_dumps();
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_default();
@@ -131,6 +147,7 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             let words = words.into_iter().skip(1).collect();
             return run_sessions(host_command::run(words, Env::process()));
         }
+        Some("fleet") => return fleet_command::run(words.into_iter().skip(1).collect()),
         Some("replay") => {
             log::start();
             let words = words.into_iter().skip(1).collect();
@@ -140,6 +157,30 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             log::start();
             let words = words.into_iter().skip(1).collect();
             return fsck_command::run(words, &Env::process());
+        }
+        Some("cache") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return cache_command::run(words, &Env::process());
+        }
+        Some("doctor") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_command(doctor_command::run(words, Env::process()));
+        }
+        Some("search") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return search_command::run(words, &Env::process());
+        }
+        Some("files") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return files_command::run(words, &Env::process());
+        }
+        Some("permissions") => {
+            let words: Vec<OsString> = words.into_iter().skip(1).collect();
+            return permissions_command::run(&words, &Env::process());
         }
         Some("docs") => {
             let words = words.iter().skip(1);
@@ -163,7 +204,15 @@ fn dispatch(words: Vec<OsString>) -> Exit {
     }
     log::start();
     if args.demo {
-        return run_sessions(async { demo::run(&Env::process()).await });
+        let env = Env::process();
+        let on_screen = !args.print && Terminals::of_process().are_interactive();
+        return run_sessions(async move {
+            if on_screen {
+                demo::run_on_screen(&env).await
+            } else {
+                demo::run(&env).await
+            }
+        });
     }
     if let Some(input) = &args.export {
         let output = args.prompt.messages.first().map(String::as_str);
@@ -238,6 +287,9 @@ fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
         return Err(Failure::new("@file arguments cannot be used in rpc mode")
             .hint("send images with the prompt command"));
     }
+    if args.wire.barrier && mode != Mode::Rpc {
+        return Err(Failure::new("--barrier needs --mode rpc"));
+    }
     Ok(args.session.selection.check()?)
 }
 
@@ -246,6 +298,10 @@ async fn serve(args: Args, mode: Mode) -> Exit {
     let mut timings = StartTimings::begin(&env);
     if mode == Mode::Interactive {
         return interactive_mode::run(args, env).await;
+    }
+    if start_timings::is_benchmark(&env) {
+        let problem = "PI_STARTUP_BENCHMARK applies to the terminal application only";
+        return Failure::new(problem).report();
     }
     own_stdio::reserve_stdout();
     if mode == Mode::Rpc {
@@ -257,13 +313,15 @@ async fn serve(args: Args, mode: Mode) -> Exit {
             return Failure::new(format!("cannot install signal handlers: {error}")).report();
         }
     };
-    let form = if args.full_updates {
+    let form = if args.wire.full_updates {
         UpdateFormat::Full
     } else {
         UpdateFormat::Delta
     };
     // Boxed: the future is large and used once.
-    let lines = RpcExtensionUi::default();
+    let lines = RpcExtensionUi::with_screen(client_screen(&env));
+    let tools = ClientTools::default();
+    let barrier = args.wire.barrier.then(RpcBarrier::default);
     let ui: Arc<dyn ExtensionUi> = match mode {
         Mode::Rpc => Arc::new(lines.clone()),
         Mode::Json => Arc::new(PrintedFailures(ExtensionMode::Json)),
@@ -276,7 +334,13 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         env: env.clone(),
     });
     timings.end("front end");
-    let preparing = Box::pin(prepare(args, mode, env, extension_ui));
+    let preparing = Box::pin(prepare(
+        args,
+        mode,
+        env,
+        extension_ui,
+        (Arc::new(tools.clone()), barrier.clone()),
+    ));
     let prepared = signals.guard(preparing, async {}).await;
     let Prepared { runtime, prompts } = match prepared {
         Ok(Ok(prepared)) => prepared,
@@ -296,7 +360,14 @@ async fn serve(args: Args, mode: Mode) -> Exit {
         exit
     };
     if mode == Mode::Rpc {
-        return rpc_mode::run(runtime.clone(), form, lines, signals).await;
+        let options = ServeOptions {
+            updates: form,
+            extensions: lines,
+            tools,
+            barrier,
+            ..ServeOptions::default()
+        };
+        return rpc_mode::run(runtime.clone(), options, signals).await;
     }
     match signals.guard(work, runtime.shutdown()).await {
         Ok(exit) => exit,

@@ -1,20 +1,27 @@
-//! `pi mcp serve`: offers pi as an MCP server on stdin and stdout.
+//! `pi mcp serve`: offers pi as an MCP server on stdin and stdout. `pi serve` offers the same on `/mcp`.
 //!
 //! A client starts sessions and continues them with tools. Requests are handled at the same time; the sessions stay open
-//! until the client disconnects.
+//! until the client disconnects, or as long as those of `pi serve`.
 
-mod messages;
+mod client_connection;
+mod prompts;
+mod questions;
+mod session_questions;
 mod sessions;
+mod suspended_calls;
 mod tools;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_env::Env;
-use pi_mcp::JsonRpcMessage;
-use serde_json::{Value, json};
+use pi_host::Host;
+use pi_protocol::JsonRpcMessage;
+use pi_serve::McpEndpoint;
+use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -24,7 +31,7 @@ use crate::output::{Exit, Failure};
 use crate::own_stdio;
 use crate::signals::Signals;
 use crate::startup::working_directory;
-use messages::{Fault, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
+use client_connection::ClientConnection;
 use sessions::ServedSessions;
 
 /// Limit for a message.
@@ -35,8 +42,6 @@ const OUTPUT_QUEUE: usize = 64;
 
 /// The version without a handshake: every request states it.
 const MODERN_VERSION: &str = "2026-07-28";
-
-const INSTRUCTIONS: &str = "The tool `pi` lets a coding agent work on a task in a directory. It returns a session ID; `pi-reply` continues that session.";
 
 /// Versions of the protocol with a handshake, newest first.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -85,8 +90,8 @@ async fn serve(sessions: Arc<ServedSessions>) -> io::Result<()> {
             }
         }
     });
-    let server = Arc::new(Server {
-        sessions,
+    let server = Arc::new(StdioServer {
+        client: Arc::new(ClientConnection::new(sessions)),
         output,
         running: Mutex::default(),
         tasks: TaskTracker::new(),
@@ -130,15 +135,15 @@ async fn read_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option
     }
 }
 
-struct Server {
-    sessions: Arc<ServedSessions>,
+struct StdioServer {
+    client: Arc<ClientConnection>,
     output: mpsc::Sender<Value>,
     /// Requests in progress, by the JSON of their IDs.
     running: Mutex<HashMap<String, CancellationToken>>,
     tasks: TaskTracker,
 }
 
-impl Server {
+impl StdioServer {
     fn running(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,12 +157,11 @@ impl Server {
         if line.trim_ascii().is_empty() {
             return;
         }
-        let message = serde_json::from_slice(line).ok();
-        match message.and_then(JsonRpcMessage::parse) {
-            Some(JsonRpcMessage::Request { id, method, params }) => {
+        match JsonRpcMessage::read(line) {
+            Ok(JsonRpcMessage::Request { id, method, params }) => {
                 self.start(id, method, params);
             }
-            Some(JsonRpcMessage::Notification { method, params }) => {
+            Ok(JsonRpcMessage::Notification { method, params }) => {
                 if method == "notifications/cancelled"
                     && let Some(id) = params.get("requestId")
                     && let Some(running) = self.running().get(&id.to_string())
@@ -165,12 +169,8 @@ impl Server {
                     running.cancel();
                 }
             }
-            // The server asks nothing.
-            Some(JsonRpcMessage::Response { .. }) => {}
-            None => {
-                let fault = Fault::new(PARSE_ERROR, "not a message of JSON-RPC 2.0");
-                self.send(fault.message(&Value::Null)).await;
-            }
+            Ok(JsonRpcMessage::Response { id, outcome }) => self.client.receive(&id, outcome),
+            Err(invalid) => self.send(invalid.into_response()).await,
         }
     }
 
@@ -178,58 +178,12 @@ impl Server {
         let cancel = CancellationToken::new();
         self.running().insert(id.to_string(), cancel.clone());
         let server = Arc::clone(self);
+        let (client, output) = (Arc::clone(&self.client), self.output.clone());
         self.tasks.spawn(async move {
-            let answer = match stated_version(&params) {
-                None => Box::pin(server.answer(&method, &params, &cancel)).await,
-                Some(MODERN_VERSION) => {
-                    let answer = Box::pin(server.answer(&method, &params, &cancel)).await;
-                    answer.map(completed)
-                }
-                Some(version) => Err(unsupported(version)),
-            };
-            server.running().remove(&id.to_string());
-            // A client does not expect an answer to what it canceled.
-            if !cancel.is_cancelled() {
-                server.send(messages::answer(&id, answer)).await;
-            }
+            let key = id.to_string();
+            client.respond(id, method, params, output, cancel).await;
+            server.running().remove(&key);
         });
-    }
-
-    async fn answer(
-        &self,
-        method: &str,
-        params: &Value,
-        cancel: &CancellationToken,
-    ) -> Result<Value, Fault> {
-        match method {
-            "initialize" => Ok(initialized(params)),
-            "server/discover" => Ok(discovered()),
-            "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({"tools": tools::declarations()})),
-            "tools/call" => {
-                let progress = self.progress(params);
-                let called = tools::call(&self.sessions, params, progress, cancel);
-                Box::pin(called).await
-            }
-            "resources/list" => Ok(self.sessions.resources()),
-            "resources/templates/list" => Ok(json!({"resourceTemplates": [{
-                "uriTemplate": "pi://session/{id}",
-                "name": "session",
-                "description": "The entries of a session, one JSON object per line",
-                "mimeType": "application/jsonl",
-            }]})),
-            "resources/read" => self.sessions.read_resource(params).await,
-            other => Err(Fault::new(
-                METHOD_NOT_FOUND,
-                format!("unknown method: {other}"),
-            )),
-        }
-    }
-
-    /// Returns what reports the steps of a call, if the client wants to know them.
-    fn progress(&self, params: &Value) -> Option<tools::Progress> {
-        let token = params.get("_meta")?.get("progressToken")?.clone();
-        Some(tools::Progress::new(token, self.output.clone()))
     }
 
     async fn end(&self) {
@@ -241,51 +195,12 @@ impl Server {
     }
 }
 
-fn initialized(params: &Value) -> Value {
-    let requested = params.get("protocolVersion").and_then(Value::as_str);
-    let mut versions = VERSIONS.into_iter();
-    let version = versions.find(|version| Some(*version) == requested);
-    let [latest, ..] = VERSIONS;
-    json!({
-        "protocolVersion": version.unwrap_or(latest),
-        "capabilities": {"tools": {}, "resources": {}},
-        "serverInfo": {"name": "pi", "title": "pi", "version": pi_env::VERSION},
-        "instructions": INSTRUCTIONS,
-    })
-}
-
-fn discovered() -> Value {
-    json!({
-        "supportedVersions": [MODERN_VERSION],
-        "capabilities": {"tools": {}, "resources": {}},
-        "instructions": INSTRUCTIONS,
-    })
-}
-
-/// Returns the version that a request states, if there was no handshake.
-fn stated_version(params: &Value) -> Option<&str> {
-    let version = params
-        .get("_meta")?
-        .get("io.modelcontextprotocol/protocolVersion");
-    version?.as_str()
-}
-
-fn unsupported(version: &str) -> Fault {
-    let versions: Vec<_> = std::iter::once(MODERN_VERSION).chain(VERSIONS).collect();
-    let data = json!({"supported": versions, "requested": version});
-    let message = format!("version {version} of the protocol is not supported");
-    Fault::new(UNSUPPORTED_VERSION, message).with_data(data)
-}
-
-/// Adds what results without a handshake state.
-fn completed(mut result: Value) -> Value {
-    if let Value::Object(result) = &mut result {
-        let server = json!({"name": "pi", "version": pi_env::VERSION});
-        result.insert("resultType".to_owned(), "complete".into());
-        result.insert("ttlMs".to_owned(), 0.into());
-        result.insert("cacheScope".to_owned(), "private".into());
-        let meta = json!({"io.modelcontextprotocol/serverInfo": server});
-        result.insert("_meta".to_owned(), meta);
+/// Returns the endpoint of `pi serve` for MCP clients. `words` are the options of all sessions.
+pub(crate) fn endpoint(host: Host, cwd: PathBuf, env: Env, words: Vec<OsString>) -> McpEndpoint {
+    let sessions = Arc::new(ServedSessions::with_host(host, cwd, env, words));
+    McpEndpoint {
+        modern_version: MODERN_VERSION,
+        versions: &VERSIONS,
+        connect: Box::new(move || Arc::new(ClientConnection::new(Arc::clone(&sessions)))),
     }
-    result
 }

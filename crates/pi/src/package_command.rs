@@ -4,6 +4,7 @@
 
 mod check_report;
 mod help;
+mod node_extensions;
 mod progress_bar;
 mod relative_path;
 mod request;
@@ -13,11 +14,10 @@ mod used;
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use pi_config::{
     AgentDir, PackageAddress, PackageLocations, ProjectChanges, ResourceFlags, ResourceRequest,
-    SettingsStore, TrustDecision, TrustInputs, decide_trust, load_resources,
+    SettingsStore, load_resources,
 };
 use pi_env::Env;
 use pi_host::MissingPackageInstaller as _;
@@ -31,6 +31,7 @@ use pi_protocol::{ConfigScope, ProjectAccess, SourceScope};
 use crate::confirm::ask;
 use crate::mode::Terminals;
 use crate::output::{Exit, Failure, notice, print, warn};
+use crate::project_trust::{project_access, saved_access};
 use crate::signals::{Signal, Signals};
 use relative_path::relative;
 use request::{CommandName, PackageRequest, PackageTask, ParsedCommand, parse};
@@ -115,7 +116,7 @@ async fn serve(request: &PackageRequest, cwd: &Path, env: &Env) -> Result<String
         PackageTask::Install { source, scripts } => packages.install(source, scripts).await,
         PackageTask::Check(source) => check_report::check(&packages, source).await,
         PackageTask::Remove(source) => packages.remove(source).await,
-        PackageTask::List => Ok(packages.list()),
+        PackageTask::List => Ok(packages.list(access)),
         PackageTask::Update(target) => update::update(&packages, target).await,
         PackageTask::Config => packages.configure(access).await,
     };
@@ -137,42 +138,6 @@ fn remember_project(agent_dir: &AgentDir, cwd: &Path) {
     if let Err(error) = remembered {
         tracing::debug!(%error, "cannot remember the state of the project");
     }
-}
-
-/// Decides trust without asking the user.
-fn project_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
-    decision(cli, agent_dir, cwd, env).map_or(ProjectAccess::Denied, |decision| {
-        decision.access_without_prompt()
-    })
-}
-
-/// Includes the project only if the user has trusted it, now or before.
-fn saved_access(cli: Option<bool>, agent_dir: &AgentDir, cwd: &Path, env: &Env) -> ProjectAccess {
-    match decision(cli, agent_dir, cwd, env) {
-        Some(TrustDecision::Prompt { .. }) | None => ProjectAccess::Denied,
-        Some(decision) => decision.access_without_prompt(),
-    }
-}
-
-fn decision(
-    cli: Option<bool>,
-    agent_dir: &AgentDir,
-    cwd: &Path,
-    env: &Env,
-) -> Option<TrustDecision> {
-    let user = SettingsStore::open(agent_dir, cwd, ProjectAccess::Denied);
-    let home = env.home_dir();
-    let inputs = TrustInputs {
-        cwd,
-        home: home.as_deref(),
-        agent_dir,
-        cli,
-        default: user.settings().default_project_trust(),
-        state: &OnceLock::new(),
-    };
-    decide_trust(&inputs)
-        .inspect_err(|error| warn(&error.to_string()))
-        .ok()
 }
 
 /// Converts an error, with its hints.
@@ -328,7 +293,7 @@ impl Packages<'_> {
         }
     }
 
-    fn list(&self) -> String {
+    fn list(&self, access: ProjectAccess) -> String {
         let mut sections = Vec::new();
         for (title, scope, source_scope) in [
             ("User packages:\n", ConfigScope::User, SourceScope::User),
@@ -348,10 +313,11 @@ impl Packages<'_> {
             }
         }
         if sections.is_empty() {
-            "No packages installed.\n".to_owned()
-        } else {
-            sections.join("\n")
+            sections.push("No packages installed.\n".to_owned());
         }
+        sections.push(node_extensions::section(self, access));
+        sections.retain(|section| !section.is_empty());
+        sections.join("\n")
     }
 
     fn describe(&self, package: &PackageSource, scope: SourceScope) -> String {

@@ -1,28 +1,23 @@
 //! RPC mode: commands on stdin, responses and events on stdout.
 
 use pi_host::SessionRuntime;
-use pi_protocol::UpdateFormat;
-use pi_rpc::{LineWriter, RpcExtensionUi, ServeOptions, serve};
-use tokio_util::sync::CancellationToken;
+use pi_rpc::{LineWriter, ServeOptions, ServeOutcome, serve};
 
 use crate::output::{Exit, warn};
 use crate::own_stdio;
 use crate::signals::Signals;
 
+/// Exit code of a process whose session belongs to another one.
+const FENCED: u8 = 75;
+
 /// Serves the client until it disconnects or a signal arrives.
 pub(crate) async fn run(
     runtime: SessionRuntime,
-    form: UpdateFormat,
-    extensions: RpcExtensionUi,
+    options: ServeOptions,
     mut signals: Signals,
 ) -> Exit {
     runtime.refresh_catalogs();
-    let stop = CancellationToken::new();
-    let options = ServeOptions {
-        updates: form,
-        stop: stop.clone(),
-        extensions,
-    };
+    let stop = options.stop.clone();
     // Responses do not wait for this, the exit does: reported changes are recorded as seen.
     let looking = report_project_changes(runtime.clone());
     let output = LineWriter::start(own_stdio::async_stdout());
@@ -30,7 +25,12 @@ pub(crate) async fn run(
     let serving = async { tokio::join!(looking, serving) };
     let mut serving = std::pin::pin!(serving);
     let signal = tokio::select! {
-        _end = &mut serving => return Exit::Success,
+        ((), outcome) = &mut serving => {
+            return match outcome {
+                ServeOutcome::Fenced => Exit::Code(FENCED),
+                _ => Exit::Success,
+            };
+        }
         signal = signals.next() => signal,
     };
     stop.cancel();

@@ -4,24 +4,24 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_acp::AcpOptions;
 use pi_config::AgentDir;
 use pi_env::{Env, VERSION};
-use pi_host::{Host, SessionOptions, settings_before_trust};
+use pi_host::{ClientUi, ExportTheme, Host, SessionOptions, settings_before_trust};
 use pi_serve::{
-    Asset, BoxedReader, BoxedWriter, ListenOptions, PairingOffer, ServeOptions, Server,
-};
-use pi_tui::{
-    CombinedCompletionProvider, CompletionRequest, CompletionTrigger, request_suggestions,
+    BoxedReader, BoxedWriter, ListenOptions, PageThemeSource, PairingOffer, ServeOptions, Server,
+    terminal_qr_code,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::acp_mode;
 use crate::args::Args;
-use crate::output::{Exit, Failure, print};
+use crate::extension_failures::client_screen;
+use crate::mcp_serve;
+use crate::output::{Exit, Failure, StyledText, print, print_styled};
+use crate::own_stdio;
 use crate::report_problems;
 use crate::signals::Signals;
 use crate::startup::{extension_flags, split_options, working_directory};
@@ -142,7 +142,9 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
     if let Some(address) = server.address() {
         writeln!(text, "Listening on http://{address}").unwrap_or_default();
         let offer = server.pair().map_err(|error| random_failure(&error))?;
-        text.push_str(&offer_text(&offer));
+        print(&text);
+        text.clear();
+        print_offer(&offer);
         if let Some(url) = offer.url.filter(|_| open) {
             pi_mcp::open_url(&url);
         }
@@ -164,6 +166,17 @@ async fn serve(words: ServeWords, socket: PathBuf, env: Env) -> Result<Exit, Fai
 
 fn random_failure(error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot create a code: {error}"))
+}
+
+/// Prints how to sign in; in a terminal also as a QR code, for the camera of a phone.
+fn print_offer(offer: &PairingOffer) {
+    print(&offer_text(offer));
+    let url = offer.remote_url.as_deref().or(offer.url.as_deref());
+    if let Some(code) = url.and_then(terminal_qr_code)
+        && own_stdio::stdout_is_terminal()
+    {
+        print_styled(StyledText(&code));
+    }
 }
 
 /// Returns the text that shows how to sign in.
@@ -188,12 +201,13 @@ fn options(
     env: &Env,
     stop: CancellationToken,
 ) -> Result<ServeOptions, Failure> {
-    let args = Args::parse(words.rest);
+    let args = Args::parse(words.rest.clone());
     report_problems(&args)?;
     check(&args)?;
     let cwd = working_directory()?;
     let session_dir = args.session.directory.clone();
-    let (host, _) = split_options(args.clone(), &cwd, env)?;
+    let (mut host, _) = split_options(args.clone(), &cwd, env)?;
+    host.live = true;
     let agent_dir = host.agent_dir.path().to_owned();
     let overrides = host.run_settings.clone();
     let settings = settings_before_trust(&host.agent_dir, &cwd, &overrides);
@@ -215,13 +229,16 @@ fn options(
         let options = acp_mode::options(acp_args.clone(), acp_env.clone(), acp_stop.child_token());
         Box::pin(serve_editor(options, reader, writer))
     };
+    let mcp = mcp_serve::endpoint(host.clone(), cwd.clone(), env.clone(), words.rest);
     let session_env = env.clone();
     let sessions = move |cwd: &Path| -> Result<SessionOptions, String> {
         let options = split_options(args.clone(), cwd, &session_env);
         let (_, mut options) = options.map_err(|failure| failure.cause)?;
         options.extensions.flags.clone_from(&flags);
+        options.client_ui = Some(ClientUi::with_screen(client_screen(&session_env)));
         Ok(options)
     };
+    let page_theme = page_theme(&host, &cwd);
     Ok(ServeOptions {
         host,
         sessions: Box::new(sessions),
@@ -229,12 +246,35 @@ fn options(
         cwd,
         listen,
         credentials: agent_dir.join("serve.json"),
-        assets: assets(),
-        files: Box::new(|cwd, query| Box::pin(find_files(cwd, query))),
+        page_theme: Some(page_theme),
         acp: Some(Box::new(acp)),
+        mcp: Some(mcp),
         version: VERSION.to_owned(),
         idle_limit: settings.serve_idle_limit(),
         stop,
+    })
+}
+
+/// Returns the theme that the settings of the user select, also after a change.
+fn page_theme(host: &Host, cwd: &Path) -> PageThemeSource {
+    let (agent_dir, overrides) = {
+        let options = host.options();
+        (options.agent_dir.clone(), options.run_settings.clone())
+    };
+    let cwd = cwd.to_owned();
+    Box::new(move || {
+        let settings = settings_before_trust(&agent_dir, &cwd, &overrides);
+        let name = settings.theme.as_deref();
+        let file = name
+            .filter(|name| !name.contains(['/', '\\']))
+            .and_then(|name| {
+                let file = agent_dir.path().join("themes").join(format!("{name}.json"));
+                std::fs::read_to_string(file).ok()
+            });
+        match file {
+            Some(file) => ExportTheme::from_theme_json(&file),
+            None => ExportTheme::from_setting(name, &[]),
+        }
     })
 }
 
@@ -250,18 +290,6 @@ async fn serve_editor(
         }
         Err(failure) => tracing::warn!(cause = failure.cause, "cannot serve an editor"),
     }
-}
-
-/// Returns the files of the page.
-fn assets() -> Vec<Asset> {
-    let files = pi_web::ASSETS.iter();
-    let files = files.map(|file| Asset {
-        path: file.path,
-        content_type: file.content_type,
-        gzip: file.gzip,
-        etag: file.etag,
-    });
-    files.collect()
 }
 
 /// Rejects what clients choose.
@@ -283,29 +311,6 @@ fn check(args: &Args) -> Result<(), Failure> {
         .hint("clients select sessions and send messages; see pi serve --help")),
         None => Ok(()),
     }
-}
-
-/// Finds files like the editor of the terminal does after `@`.
-async fn find_files(cwd: PathBuf, query: String) -> Vec<String> {
-    let provider = CombinedCompletionProvider::new(Vec::new(), cwd, None);
-    let line: Arc<str> = format!("@{query}").into();
-    let request = CompletionRequest {
-        offset: line.len(),
-        lines: vec![line],
-        line: 0,
-        trigger: CompletionTrigger::Typing,
-    };
-    let suggestions = request_suggestions(&provider, request).await;
-    suggestions
-        .items
-        .into_iter()
-        .map(|item| {
-            item.value
-                .trim_start_matches('@')
-                .trim_matches('"')
-                .to_owned()
-        })
-        .collect()
 }
 
 /// Asks the running server for a code.
@@ -332,11 +337,11 @@ async fn pair(socket: &Path) -> Result<(), Failure> {
     let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
     let text = |name: &str| body.get(name).and_then(|it| it.as_str()).map(str::to_owned);
     let code = text("code").ok_or_else(|| Failure::new("pi serve did not answer with a code"))?;
-    print(&offer_text(&PairingOffer {
+    print_offer(&PairingOffer {
         code,
         url: text("url"),
         remote_url: text("remoteUrl"),
-    }));
+    });
     Ok(())
 }
 

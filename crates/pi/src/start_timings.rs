@@ -10,6 +10,18 @@ use crate::output::notice;
 /// Enables the report.
 const TIMING: &str = "PI_TIMING";
 
+/// Ends the terminal application after its start.
+const BENCHMARK: &str = "PI_STARTUP_BENCHMARK";
+
+/// How long the application runs in a benchmark: terminals reply to its queries in this time.
+pub(crate) const BENCHMARK_TIME: Duration = Duration::from_millis(150);
+
+/// Whether the terminal application ends after its start.
+pub(crate) fn is_benchmark(env: &Env) -> bool {
+    let value = env.var(BENCHMARK).unwrap_or_default();
+    matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes")
+}
+
 /// Measures the parts of the start; does nothing unless enabled.
 #[derive(Debug)]
 pub(crate) struct StartTimings {

@@ -3,20 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::AgentDir;
+use pi_config::{AgentDir, SettingsOverrides};
 use pi_env::Env;
 use pi_host::{
-    ExtensionFlag, ExtensionMode, ExtensionOptions, ExtensionUi, Host, HostOptions, ModelFlags,
-    SessionChoice, SessionChoiceError, SessionOptions, SessionRuntime, StartError,
-    StartNotification, TrustFlag, no_model_hints, read_attachments,
+    ClientUi, ExtensionFlag, ExtensionMode, ExtensionOptions, ExtensionUi, Host, HostOptions,
+    ModelFlags, SessionChoice, SessionChoiceError, SessionOptions, SessionRuntime, StartError,
+    StartNotification, ToolSource, TrustFlag, no_model_hints, read_attachments,
 };
 use pi_interactive::{ExtensionUiBridge, PiTuiToolkit, TrustPrompter};
+use pi_protocol::settings::{SandboxSettings, Settings};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
+use pi_rpc::RpcBarrier;
 use pi_tools::FallbackCommands;
+use pi_tui::{
+    CombinedCompletionProvider, CompletionRequest, CompletionTrigger, request_suggestions,
+};
 
 use crate::args::{Args, ModelArgs, SessionArgs};
 use crate::confirm::{Confirmation, confirm};
-use crate::extension_failures::PrintedFailures;
+use crate::extension_failures::{PrintedFailures, mirrored_ui};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
 use crate::package_command::StartupInstaller;
@@ -34,6 +39,7 @@ pub(crate) async fn prepare(
     mode: Mode,
     env: Env,
     extension_ui: Arc<dyn ExtensionUi>,
+    (tools, barrier): (Arc<dyn ToolSource>, Option<RpcBarrier>),
 ) -> Result<Prepared, Failure> {
     let cwd = working_directory()?;
     let (files, messages) = (args.prompt.files.clone(), args.prompt.messages.clone());
@@ -43,6 +49,8 @@ pub(crate) async fn prepare(
     // One broken extension ends the program, before the others start.
     options.session_start = StartNotification::Deferred;
     options.extensions.ui = extension_ui;
+    options.tool_sources.push(tools);
+    options.barrier = barrier.map(|barrier| Arc::new(barrier) as _);
     options.extensions.flags = flags;
     let runtime = start(&Host::new(host), options).await?;
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
@@ -78,7 +86,9 @@ pub(crate) async fn prepare_interactive(
     host.live = true;
     // Extensions may open dialogs at session start, which needs a screen.
     options.session_start = StartNotification::Deferred;
-    options.extensions.ui = Arc::new(extensions);
+    let clients = ClientUi::mirror();
+    options.client_ui = Some(clients.clone());
+    options.extensions.ui = Arc::new(mirrored_ui(Arc::new(extensions), clients, &env));
     options.extensions.flags = flags;
     let runtime = start(&Host::new(host), options).await?;
     installer.silence();
@@ -211,7 +221,7 @@ pub(crate) fn split_options(
     cwd: &Path,
     env: &Env,
 ) -> Result<(HostOptions, SessionOptions), Failure> {
-    let run_settings = args.run_settings();
+    let run_settings = run_settings(&args, env)?;
     let session = args.session.selection.choice()?.ok_or_else(|| {
         Failure::new("--resume is only available in interactive mode")
             .hint("use --continue for the latest session, or --session ID")
@@ -232,6 +242,8 @@ pub(crate) fn split_options(
         packages: Some(Arc::new(installer)),
         offline: args.offline,
         fallback_commands: fallback_commands(&agent_dir),
+        native_extensions: pi_builtins::EXTENSIONS,
+        files: Some(Arc::new(|cwd, text| Box::pin(find_files(cwd, text)))),
         ..HostOptions::new(agent_dir, env.clone())
     };
     let options = SessionOptions {
@@ -245,6 +257,55 @@ pub(crate) fn split_options(
         ..SessionOptions::new(cwd)
     };
     Ok((host, options))
+}
+
+/// Finds files like the editor of the terminal does after `@`.
+async fn find_files(cwd: PathBuf, query: String) -> Vec<String> {
+    let provider = CombinedCompletionProvider::new(Vec::new(), cwd, None);
+    let line: Arc<str> = format!("@{query}").into();
+    let request = CompletionRequest {
+        offset: line.len(),
+        lines: vec![line],
+        line: 0,
+        trigger: CompletionTrigger::Typing,
+    };
+    let suggestions = request_suggestions(&provider, request).await;
+    suggestions
+        .items
+        .into_iter()
+        .map(|item| {
+            item.value
+                .trim_start_matches('@')
+                .trim_matches('"')
+                .to_owned()
+        })
+        .collect()
+}
+
+/// JSON with settings that override the files for this run; programs that embed pi set it.
+const RUN_SETTINGS: &str = "PI_SETTINGS";
+
+/// Returns the settings that flags and the environment override for this run.
+fn run_settings(args: &Args, env: &Env) -> Result<SettingsOverrides, Failure> {
+    let Some(text) = env.var(RUN_SETTINGS).filter(|text| !text.is_empty()) else {
+        return Ok(args.run_settings());
+    };
+    let settings: Settings = serde_json::from_str(&text).map_err(|error| {
+        Failure::new(format!("{RUN_SETTINGS} does not contain settings: {error}"))
+            .hint("set it to a JSON object like settings.json, or unset it")
+    })?;
+    let flags = args.screen.clone();
+    Ok(SettingsOverrides::new(&Settings {
+        tui_mode: flags.tui_mode.or(settings.tui_mode),
+        theme: flags.theme.or_else(|| settings.theme.clone()),
+        sandbox: SandboxSettings {
+            mode: args.sandbox.mode.clone().or(settings.sandbox.mode),
+            network: args.sandbox.network.clone().or(settings.sandbox.network),
+            keep_tried: args.sandbox.keep_tried.or(settings.sandbox.keep_tried),
+            ..settings.sandbox
+        },
+        ..settings
+    }))
 }
 
 fn model_flags(args: ModelArgs) -> Result<ModelFlags, Failure> {

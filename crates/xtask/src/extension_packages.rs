@@ -1,10 +1,13 @@
 //! Compares what third-party packages do in pi and in the TypeScript pi.
 //!
 //! Installs each package with npm, calls its tools and commands in both programs with a scripted model, and writes
-//! `docs/extension-packages.md`. Never part of the tests: it needs npm and takes about half an hour.
+//! `docs/extension-packages.md`. It needs npm and takes about half an hour. The scripts of the most used packages are
+//! also tests of pi alone, which run on request (`deep_scenarios`).
 
 mod arguments;
 mod compare;
+#[cfg(test)]
+mod deep_scenarios;
 mod fixture;
 mod normalize;
 mod report;
@@ -17,15 +20,19 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use normalize::Normalizer;
 use report::PackageRow;
 use scenario::{PackageRun, Program};
 
 /// Popular packages, with the version to install.
 const PACKAGES: &str = include_str!("extension_packages/packages.txt");
 const PAGE: &str = "docs/extension-packages.md";
+const INSTALL_TIMEOUT: Duration = Duration::from_mins(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Packages that run at the same time.
 const PARALLEL: usize = 2;
 
@@ -37,11 +44,13 @@ pub(crate) struct PackageCheckOptions {
     only: Option<String>,
     /// Whether to write the page from the results of earlier runs.
     report: bool,
+    /// Whether to compare with what earlier runs of the reference have stored.
+    keep_reference: bool,
 }
 
 impl PackageCheckOptions {
     pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
-        let mut report = false;
+        let (mut report, mut keep_reference) = (false, false);
         let (mut ours, mut reference, mut only) = (PathBuf::from("target/debug/pi"), None, None);
         let mut work = std::env::temp_dir().join("pi-extension-packages");
         let mut arguments = arguments.iter();
@@ -57,6 +66,7 @@ impl PackageCheckOptions {
                 "--work" => work = value()?.into(),
                 "--only" => only = Some((*value()?).to_owned()),
                 "--report" => report = true,
+                "--keep-reference" => keep_reference = true,
                 other => bail!("`extension-packages` has no option `{other}`"),
             }
         }
@@ -69,6 +79,7 @@ impl PackageCheckOptions {
             work,
             only,
             report,
+            keep_reference,
         })
     }
 }
@@ -137,6 +148,7 @@ struct Suite {
     /// Tools and commands that one of the programs has without packages.
     builtin: Vec<String>,
     work: PathBuf,
+    keep_reference: bool,
 }
 
 impl Suite {
@@ -168,6 +180,7 @@ impl Suite {
             node,
             builtin,
             work,
+            keep_reference: options.keep_reference,
         })
     }
 
@@ -180,13 +193,31 @@ impl Suite {
     }
 
     fn compare(&self, name: &str, version: &str, directory: &Path) -> Result<PackageRow> {
-        let ours = self.run(name, directory, &self.ours, "ours")?;
-        let reference = self.run(name, directory, &self.reference, "reference")?;
-        let differs = |it: &compare::ComparedCall| it.verdict != compare::Verdict::Same;
-        let again = if compare::compare(&ours, &reference).iter().any(differs) {
-            Some(self.run(name, directory, &self.reference, "reference-2")?)
-        } else {
+        let kept = |label: &str| {
+            let stored = self
+                .keep_reference
+                .then(|| stored_run(&self.work, name, label));
+            stored.flatten()
+        };
+        let reference = match kept("reference") {
+            Some(stored) => stored,
+            None => self.run(name, directory, &self.reference, "reference", None)?,
+        };
+        let ours = self.run(name, directory, &self.ours, "ours", Some(&reference))?;
+        let differs =
+            |it: &compare::ComparedCall| matches!(it.verdict, compare::Verdict::Differs(_));
+        let again = if !compare::compare(&ours, &reference).iter().any(differs) {
             None
+        } else if let Some(stored) = kept("reference-2") {
+            Some(stored)
+        } else {
+            Some(self.run(
+                name,
+                directory,
+                &self.reference,
+                "reference-2",
+                Some(&reference),
+            )?)
         };
         Ok(row(name, version, &ours, &reference, again.as_ref()))
     }
@@ -198,11 +229,19 @@ impl Suite {
         directory: &Path,
         program: &Program,
         label: &str,
+        reference: Option<&PackageRun>,
     ) -> Result<PackageRun> {
         let folder = package.replace(['/', '@'], "_");
         let root = self.work.join("runs").join(&folder).join(label);
         let package = (package, directory);
-        let run = scenario::run_package(program, &self.node, package, &root, &self.builtin)?;
+        let run = scenario::run_package(
+            program,
+            &self.node,
+            package,
+            &root,
+            &self.builtin,
+            reference,
+        )?;
         let text = serde_json::to_string_pretty(&run)?;
         let file = self
             .work
@@ -241,23 +280,21 @@ fn row(
     } else if let Some(again) = again {
         compare::mark_varying(&mut calls, reference, again);
     }
-    PackageRow {
+    let mut row = PackageRow {
         package: name.to_owned(),
         version: version.to_owned(),
         tools: reference.tools,
         commands: reference.commands,
         calls,
         note,
-    }
+    };
+    row.mark_not_compared();
+    row
 }
 
 /// Compares what earlier runs of a package have stored.
 fn stored_row(work: &Path, name: &str, version: &str) -> PackageRow {
-    let load = |label: &str| -> Option<PackageRun> {
-        let folder = work.join("runs").join(name.replace(['/', '@'], "_"));
-        let text = std::fs::read(folder.join(format!("{label}.json"))).ok()?;
-        serde_json::from_slice(&text).ok()
-    };
+    let load = |label: &str| stored_run(work, name, label);
     match (load("ours"), load("reference")) {
         (Some(ours), Some(reference)) => row(
             name,
@@ -268,6 +305,18 @@ fn stored_row(work: &Path, name: &str, version: &str) -> PackageRow {
         ),
         _ => PackageRow::failed(name, version, "not run".into()),
     }
+}
+
+/// Returns what an earlier run of a package has stored.
+fn stored_run(work: &Path, name: &str, label: &str) -> Option<PackageRun> {
+    let folder = work.join("runs").join(name.replace(['/', '@'], "_"));
+    let text = std::fs::read(folder.join(format!("{label}.json"))).ok()?;
+    let mut run: PackageRun = serde_json::from_slice(&text).ok()?;
+    let normalizer = Normalizer::for_stored();
+    for (_, observed) in &mut run.calls {
+        *observed = normalizer.value(observed);
+    }
+    Some(run)
 }
 
 /// Returns the program of this name on `PATH`.
@@ -289,21 +338,37 @@ fn install(work: &Path, package: &str, version: &str) -> Result<PathBuf> {
     }
     std::fs::create_dir_all(&home)?;
     File::create(home.join("package.json"))?.write_all(b"{\"private\":true}")?;
-    let output = Command::new("npm")
+    let errors = home.join("npm-errors");
+    let mut npm = Command::new("npm")
         .args([
             "install",
             "--ignore-scripts",
             "--legacy-peer-deps",
             "--no-audit",
             "--no-fund",
+            "--fetch-retries=1",
         ])
         .args(["--loglevel=error", &format!("{package}@{version}")])
         .current_dir(&home)
         .stdin(Stdio::null())
-        .output()
+        .stdout(Stdio::null())
+        .stderr(File::create(&errors)?)
+        .spawn()
         .context("cannot run npm")?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
+    let limit = Instant::now() + INSTALL_TIMEOUT;
+    let status = loop {
+        if let Some(status) = npm.try_wait()? {
+            break status;
+        }
+        if Instant::now() > limit {
+            npm.kill()?;
+            npm.wait()?;
+            bail!("not installed: npm does not finish");
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    };
+    if !status.success() {
+        let stderr = std::fs::read_to_string(&errors).unwrap_or_default();
         let lines = stderr
             .lines()
             .map(|line| line.trim_start_matches("npm error "));

@@ -13,7 +13,7 @@ use regex::Regex;
 const BANNED: &str = include_str!("../../../.config/banned-words.txt");
 
 /// Directories and files to scan, relative to the repository.
-const ROOTS: [&str; 9] = [
+const ROOTS: [&str; 11] = [
     ".ci",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -22,7 +22,9 @@ const ROOTS: [&str; 9] = [
     "README.md",
     "crates",
     "docs",
+    "editors",
     "fuzz/fuzz_targets",
+    "packages",
 ];
 
 /// Data and third-party text.

@@ -7,7 +7,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKi
 use crate::limits::{self, CrateSource};
 
 /// Our crates, each with the workspace crates it may depend on.
-const LAYERS: [(&str, &[&str]); 36] = [
+const LAYERS: &[(&str, &[&str])] = &[
     // Also used by build scripts.
     ("pi-packed", &[]),
     // Data only: the files of pages.
@@ -49,6 +49,13 @@ const LAYERS: [(&str, &[&str]); 36] = [
             "pi-protocol",
         ],
     ),
+    ("pi-model-patterns", &["pi-providers", "pi-protocol"]),
+    // Decides about calls as data.
+    ("pi-permissions", &["pi-protocol"]),
+    // Files on disk and the entries they belong to; knows no session.
+    ("pi-checkpoint", &["pi-fs", "pi-protocol"]),
+    // Confines processes; knows no tool and no session.
+    ("pi-sandbox", &["pi-env", "pi-protocol"]),
     // Other commands, which know nothing of pi.
     ("pi-search-commands", &[]),
     ("pi-tui", &[]),
@@ -66,14 +73,41 @@ const LAYERS: [(&str, &[&str]); 36] = [
             "pi-protocol",
         ],
     ),
+    // A separate program: models on rented machines, registered in the files of pi.
+    (
+        "pi-pods",
+        &[
+            "pi-config",
+            "pi-tui",
+            "pi-auth",
+            "pi-env",
+            "pi-fs",
+            "pi-protocol",
+        ],
+    ),
     ("pi-ext", &["pi-fs", "pi-packed"]),
     // No HTTP: reading a session file links few packages.
     ("pi-session", &["pi-env", "pi-fs", "pi-protocol"]),
     // Above pi-session: plans for what a projection contains.
     ("pi-context", &["pi-session", "pi-protocol"]),
     ("pi-core", &["pi-stream", "pi-protocol"]),
-    ("pi-tools", &["pi-core", "pi-fs", "pi-protocol"]),
+    (
+        "pi-tools",
+        &["pi-sandbox", "pi-core", "pi-fs", "pi-env", "pi-protocol"],
+    ),
     ("pi-tool-search", &["pi-core", "pi-protocol"]),
+    // Session files and their words; knows no tool.
+    (
+        "pi-search",
+        &[
+            "pi-tool-search",
+            "pi-session",
+            "pi-config",
+            "pi-fs",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
     // Scripts of a model; the engine stays in pi-ext.
     (
         "pi-codemode",
@@ -91,6 +125,7 @@ const LAYERS: [(&str, &[&str]); 36] = [
     (
         "pi-mcp",
         &[
+            "pi-sandbox",
             "pi-tools",
             "pi-core",
             "pi-config",
@@ -132,6 +167,7 @@ const LAYERS: [(&str, &[&str]); 36] = [
         "pi-extensions",
         &[
             "pi-ext",
+            "pi-sandbox",
             "pi-tools",
             "pi-core",
             "pi-config",
@@ -146,16 +182,79 @@ const LAYERS: [(&str, &[&str]); 36] = [
             "pi-protocol",
         ],
     ),
+    // Framing only: used by sessions and by programs that link none.
+    ("pi-lines", &[]),
     ("pi-host", RUNTIME_AND_BELOW),
     // Front ends see the protocol and the host, and no crate below the host.
-    ("pi-rpc", &["pi-host", "pi-protocol"]),
+    // Links no session, so that programs that start pi stay small.
+    ("pi-rpc-client", &["pi-lines", "pi-protocol"]),
+    ("pi-rpc", &["pi-host", "pi-rpc-client", "pi-protocol"]),
+    // A separate program; no other crate depends on it.
+    (
+        "pi-fleet",
+        &[
+            "pi-rpc-client",
+            "pi-lines",
+            "pi-fs",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
     ("pi-acp", &["pi-host", "pi-protocol"]),
+    // Writes long answers to files.
+    (
+        "pi-subagents",
+        &["pi-host", "pi-config", "pi-protocol", "pi-fs"],
+    ),
+    // Participants and tools of sessions, for those who turn them on.
+    (
+        "pi-builtins",
+        &[
+            "pi-subagents",
+            "pi-host",
+            "pi-checkpoint",
+            "pi-session",
+            "pi-model-tasks",
+            "pi-providers",
+            "pi-tools",
+            "pi-core",
+            "pi-config",
+            "pi-protocol",
+        ],
+    ),
     // Keeps its credentials in a private file.
-    ("pi-serve", &["pi-host", "pi-fs", "pi-protocol"]),
+    (
+        "pi-serve",
+        &["pi-host", "pi-fs", "pi-packed", "pi-protocol", "pi-web"],
+    ),
+    // A separate program: its chat services use HTTP, and its sessions the environments of tools.
+    (
+        "pi-mom",
+        &[
+            "pi-host",
+            "pi-session",
+            "pi-tools",
+            "pi-core",
+            "pi-context",
+            "pi-config",
+            "pi-sandbox",
+            "pi-auth",
+            "pi-http",
+            "pi-fs",
+            "pi-env",
+            "pi-protocol",
+        ],
+    ),
     ("pi-views", &["pi-markdown", "pi-tui", "pi-protocol"]),
+    // Components of extensions, drawn off-screen.
+    (
+        "pi-screen",
+        &["pi-host", "pi-views", "pi-tui", "pi-protocol"],
+    ),
     (
         "pi-interactive",
         &[
+            "pi-screen",
             "pi-host",
             "pi-views",
             "pi-markdown",
@@ -173,10 +272,16 @@ const LAYERS: [(&str, &[&str]); 36] = [
             "pi-packed",
             "pi-rpc",
             "pi-acp",
+            "pi-builtins",
             "pi-serve",
-            // The page that pi-serve serves.
-            "pi-web",
+            "pi-screen",
             "pi-host",
+            // For `pi files` and `pi fsck`.
+            "pi-checkpoint",
+            // For `pi permissions`.
+            "pi-permissions",
+            // What a confined command starts as.
+            "pi-sandbox",
             // The other commands that the program is.
             "pi-search-commands",
             // Ends commands with the process.
@@ -218,7 +323,9 @@ const LAYERS: [(&str, &[&str]); 36] = [
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
+    "pi-lines",
     "pi-codemode",
+    "pi-search",
     "pi-tool-search",
     "pi-mcp",
     "pi-core",
@@ -229,7 +336,10 @@ const RUNTIME_AND_BELOW: &[&str] = &[
     "pi-extensions",
     "pi-session",
     "pi-tools",
+    "pi-model-patterns",
     "pi-model-tasks",
+    "pi-permissions",
+    "pi-sandbox",
     "pi-providers",
     "pi-stream",
     "pi-auth",
@@ -243,10 +353,11 @@ const RUNTIME_AND_BELOW: &[&str] = &[
 const TEST_SUPPORT: &str = "pi-test-support";
 
 /// Third-party crates that only some of our crates may use.
-const OWNERS: [(&str, &[&str]); 7] = [
+const OWNERS: [(&str, &[&str]); 9] = [
     ("anyhow", &["pi", "xtask"]),
     ("crossterm", &["pi-tui"]),
     ("hyper", &["pi-serve"]),
+    ("landlock", &["pi-sandbox"]),
     ("pulldown-cmark", &["pi-markdown"]),
     (
         "reqwest",
@@ -258,9 +369,11 @@ const OWNERS: [(&str, &[&str]); 7] = [
             "pi-model-tasks",
             "pi-mcp",
             "pi-ext",
+            "pi-mom",
         ],
     ),
     ("rquickjs", &["pi-ext"]),
+    ("seccompiler", &["pi-sandbox", "pi-test-support"]),
     ("syntect", &["pi-markdown"]),
 ];
 
@@ -463,11 +576,11 @@ mod tests {
             [
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
-                "pi-tools depends on pi-session, but may use only pi-core, pi-fs and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-host and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-host and pi-protocol",
+                "pi-tools depends on pi-session, but may use only pi-sandbox, pi-core, pi-fs, pi-env and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-host, pi-rpc-client and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-host, pi-rpc-client and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, \
-                 pi-model-tasks, pi-mcp and pi-ext may",
+                 pi-model-tasks, pi-mcp, pi-ext and pi-mom may",
                 "pi-core uses anyhow, which only pi and xtask may",
                 "pi-session uses pi-test-support outside of tests",
                 "pi-clipboard is not in the table of layers: add it with its allowed dependencies",
@@ -489,9 +602,9 @@ mod tests {
         assert_eq!(
             check(&members),
             [
-                "pi-interactive depends on pi-session, but may use only pi-host, pi-views, \
+                "pi-interactive depends on pi-session, but may use only pi-screen, pi-host, pi-views, \
                  pi-markdown, pi-tui, pi-fs, pi-env and pi-protocol",
-                "pi-interactive depends on pi-rpc, but may use only pi-host, pi-views, \
+                "pi-interactive depends on pi-rpc, but may use only pi-screen, pi-host, pi-views, \
                  pi-markdown, pi-tui, pi-fs, pi-env and pi-protocol",
                 "pi-views depends on pi-host, but may use only pi-markdown, pi-tui and pi-protocol",
                 "pi-views depends on pi-session, but may use only pi-markdown, pi-tui and pi-protocol",

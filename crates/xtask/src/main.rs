@@ -4,6 +4,7 @@ mod dist;
 mod docs;
 mod extension_packages;
 mod fake_model;
+mod fleet_chaos;
 mod language;
 mod layers;
 mod limits;
@@ -43,6 +44,12 @@ Tasks:
           With --check, only report whether they are up to date.
   screenshots [--binary BINARY] [--chromium BROWSER]
           Capture the pictures in docs/images from BINARY (target/release/pi).
+  screenshots render FILE... [--size COLUMNSxROWS] [--light] [--png] [--out DIR]
+          Draw screens captured with `tmux capture-pane -e`, or by the reference harness
+          (screens --out), as SVG, and as PNG with rsvg-convert.
+  fleet-chaos [--tasks N] [--workers N] [--fleet-kills N] [--agent-kills N] [--seed N]
+          Run a batch of pi fleet while its processes are killed at random, and compare the results
+          with those of an undisturbed batch.
   soak [--binary BINARY] [--turns N] [--entries N] [--reloads N]
           Run a day of use through BINARY (target/release/pi) in a few minutes and sample its
           memory, file descriptors and threads. Fails if one of them grows.
@@ -82,9 +89,13 @@ fn run(arguments: &[String]) -> Result<String> {
         ["models", options @ ..] => models::run(&models::ModelsOptions::parse(options)?),
         ["schema"] => schema::run(schema::SchemaMode::Write),
         ["schema", "--check"] => schema::run(schema::SchemaMode::Check),
+        ["screenshots", "render", options @ ..] => {
+            screenshots::render_captures(&screenshots::RenderOptions::parse(options)?)
+        }
         ["screenshots", options @ ..] => {
             screenshots::run(&screenshots::ScreenshotOptions::parse(options)?)
         }
+        ["fleet-chaos", options @ ..] => fleet_chaos::run(options),
         ["soak", options @ ..] => soak::run(&soak::SoakOptions::parse(options)?),
         [task @ ("docs" | "schema"), extra, ..] => {
             bail!("`{task}` takes only `--check`, got `{extra}`")

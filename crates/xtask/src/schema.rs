@@ -1,10 +1,13 @@
-//! Generates `docs/schema`: the JSON Schemas of the protocol, and TypeScript types made from them.
+//! Generates `docs/schema`: the JSON Schemas of the protocol, and TypeScript types made from them. The description of the
+//! routes of `pi serve` contains them, too.
 //!
 //! A test (`schema/files.rs`) does the work, because only tests build `pi-protocol` with schemas: release builds of the
 //! workspace must not contain them. The test checks the files, or writes them if the environment says so.
 
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod typescript;
 

@@ -3,6 +3,7 @@
 //! pi runs in a pseudo-terminal against a scripted model; the emulated screen is written as SVG, once with the
 //! dark and once with the light theme. The screenshot of an exported session is taken with headless Chromium.
 
+mod captures;
 mod scenario;
 mod svg;
 
@@ -17,6 +18,8 @@ use tempfile::TempDir;
 
 use crate::fake_model::FakeModel;
 use svg::ColorScheme;
+
+pub(crate) use captures::{RenderOptions, run as render_captures};
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 48;

@@ -43,11 +43,27 @@ fn result(id: &str, tool: &str, text: &str, is_error: bool) -> AgentEvent {
     AgentEvent::ToolExecutionEnd {
         tool_call_id: id.to_owned(),
         tool_name: tool.to_owned(),
-        result: ToolOutput::text(text),
+        result: Box::new(ToolOutput::text(text)),
         is_error,
         duration_ms: None,
         parent_tool_call_id: None,
     }
+}
+
+#[test]
+fn a_list_in_a_result_becomes_a_plan() {
+    let mut mapper = mapper(Path::new("/p"));
+    mapper.agent_event(&call("c", "todo", json!({})));
+    let mut ended = result("c", "todo", "added", false);
+    if let AgentEvent::ToolExecutionEnd { result, .. } = &mut ended {
+        result.details = Some(json!({"todos": [{"text": "Read", "done": true}]}));
+    }
+    let updates = mapper.agent_event(&ended);
+    assert_eq!(updates[0]["status"], "completed");
+    assert_eq!(
+        updates[1],
+        json!({"sessionUpdate": "plan", "entries": [{"content": "Read", "priority": "medium", "status": "completed"}]})
+    );
 }
 
 #[test]
@@ -76,12 +92,12 @@ fn arguments_that_arrive_update_the_title() {
     assert_eq!(titles, [json!("Writing src/x.rs…")]);
     let ended = mapper.agent_event(&streamed(AssistantMessageEvent::ToolCallEnd {
         content_index: 0,
-        tool_call: ToolCall {
+        tool_call: Box::new(ToolCall {
             id: "c".to_owned(),
             name: "write".to_owned(),
             arguments: json!({"path": "src/x.rs"}).as_object().unwrap().clone(),
             ..ToolCall::default()
-        },
+        }),
     }));
     assert_eq!(ended[0]["title"], json!("Write src/x.rs"));
     assert_eq!(ended[0]["locations"], json!([{"path": "/p/src/x.rs"}]));
@@ -103,7 +119,7 @@ fn calls_that_never_run_end_as_failed() {
     }
     mapper.agent_event(&streamed(AssistantMessageEvent::ToolCallEnd {
         content_index: 0,
-        tool_call: ToolCall::default(),
+        tool_call: Box::default(),
     }));
     let failed = mapper.agent_event(&response(StopReason::Aborted));
     assert_eq!(failed, [failed_call("b")]);
@@ -125,7 +141,7 @@ fn output_of_a_command_is_a_terminal_where_the_client_shows_one() {
             tool_call_id: "c".to_owned(),
             tool_name: "bash".to_owned(),
             args: Value::Null,
-            partial_result: ToolOutput::text(text),
+            partial_result: Box::new(ToolOutput::text(text)),
             parent_tool_call_id: None,
         });
         data.push(updates[0]["_meta"]["terminal_output"]["data"].clone());

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use pi_env::Env;
 use pi_http::{HeaderOverrides, HttpClient, set_header};
 use pi_protocol::{AuthKind, AuthSource, AuthStatus};
@@ -92,39 +93,41 @@ impl Authenticator {
     /// Resolves the authentication for a request to the provider; `None` if nothing is configured.
     ///
     /// Refreshes an OAuth token that is about to expire. May run value-template commands.
-    pub async fn resolve(
-        &self,
-        provider: &ProviderAuth,
-        env: &Env,
-        overrides: &AuthOverrides,
-    ) -> Result<Option<ResolvedAuth>, AuthError> {
-        let env = with_variables(env, &overrides.env);
-        if let Some(key) = &overrides.api_key {
-            let key = Some((key.clone(), AuthSource::Explicit));
-            let found = provider.find_key(key, &overrides.env, &env).await;
-            return finish_key(provider, found, &env).await;
-        }
-        match self.store.read(&provider.provider).await? {
-            Some(Credential::OAuth(stored)) => {
-                self.resolve_oauth(provider, stored, &env, overrides).await
-            }
-            Some(Credential::ApiKey(stored)) if provider.accepts_keys() => {
-                self.resolve_stored_key(provider, stored, &env, overrides)
-                    .await
-            }
-            Some(Credential::ApiKey(_)) => Err(unsupported(provider, AuthKind::ApiKey)),
-            None => {
-                let key = match &provider.configured.api_key {
-                    Some(template) => Some((
-                        configured_key(provider, template, &env).await?,
-                        AuthSource::Configured,
-                    )),
-                    None => None,
-                };
+    pub fn resolve<'a>(
+        &'a self,
+        provider: &'a ProviderAuth,
+        env: &'a Env,
+        overrides: &'a AuthOverrides,
+    ) -> BoxFuture<'a, Result<Option<ResolvedAuth>, AuthError>> {
+        Box::pin(async move {
+            let env = with_variables(env, &overrides.env);
+            if let Some(key) = &overrides.api_key {
+                let key = Some((key.clone(), AuthSource::Explicit));
                 let found = provider.find_key(key, &overrides.env, &env).await;
-                finish_key(provider, found, &env).await
+                return finish_key(provider, found, &env).await;
             }
-        }
+            match self.store.read(&provider.provider).await? {
+                Some(Credential::OAuth(stored)) => {
+                    self.resolve_oauth(provider, stored, &env, overrides).await
+                }
+                Some(Credential::ApiKey(stored)) if provider.accepts_keys() => {
+                    self.resolve_stored_key(provider, stored, &env, overrides)
+                        .await
+                }
+                Some(Credential::ApiKey(_)) => Err(unsupported(provider, AuthKind::ApiKey)),
+                None => {
+                    let key = match &provider.configured.api_key {
+                        Some(template) => Some((
+                            configured_key(provider, template, &env).await?,
+                            AuthSource::Configured,
+                        )),
+                        None => None,
+                    };
+                    let found = provider.find_key(key, &overrides.env, &env).await;
+                    finish_key(provider, found, &env).await
+                }
+            }
+        })
     }
 
     /// Like [`Authenticator::resolve`], but returns an error with a setup hint if nothing is

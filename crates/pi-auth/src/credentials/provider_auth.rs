@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_env::{Env, env_vars};
 use pi_http::HeaderOverrides;
 use pi_protocol::AuthSource;
@@ -129,17 +130,19 @@ impl ProviderAuth {
     /// Resolves a key: the given one, or one from the environment.
     ///
     /// `env` already contains `variables`, the provider-scoped variables of a stored credential.
-    pub(super) async fn find_key(
-        &self,
+    pub(super) fn find_key<'a>(
+        &'a self,
         key: Option<(SecretString, AuthSource)>,
-        variables: &BTreeMap<String, String>,
-        env: &Env,
-    ) -> Option<KeyAuth> {
-        let source = self
-            .api_key
-            .as_ref()
-            .map_or(KeySource::Variables(&[]), |api_key| api_key.source);
-        source.find(key, variables, env).await
+        variables: &'a BTreeMap<String, String>,
+        env: &'a Env,
+    ) -> BoxFuture<'a, Option<KeyAuth>> {
+        Box::pin(async move {
+            let source = self
+                .api_key
+                .as_ref()
+                .map_or(KeySource::Variables(&[]), |api_key| api_key.source);
+            source.find(key, variables, env).await
+        })
     }
 }
 

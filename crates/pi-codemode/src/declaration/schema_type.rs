@@ -158,7 +158,7 @@ impl<'a> TypeRenderer<'a> {
     fn object(&mut self, schema: &'a Map<String, Value>) -> String {
         let properties = schema.get("properties").and_then(Value::as_object);
         let mut properties: Vec<(&String, &Value)> = properties.into_iter().flatten().collect();
-        properties.sort_by_key(|(name, _)| *name);
+        pi_protocol::sort_by_key(&mut properties, |(name, _)| *name);
         let required = list(schema, "required").unwrap_or_default();
         let mut members = Vec::new();
         for (name, property) in &properties {

@@ -79,7 +79,7 @@ const OPTIONS: [&str; 5] = [
 fn hash(spec: &McpServerSpec) -> String {
     let mut entries: Vec<_> = spec.config.iter().collect();
     entries.retain(|(key, _)| !OPTIONS.contains(&key.as_str()));
-    entries.sort_by_key(|(key, _)| *key);
+    pi_protocol::sort_by_key(&mut entries, |(key, _)| *key);
     let mut hash = Sha256::new();
     for (key, value) in entries {
         let value = value.to_string();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pi_protocol::settings::FileHistoryMode;
+
 /// Prefix of the names of built-in extensions and of the paths of built-in tools.
 const PREFIX: &str = "builtin:";
 
@@ -12,10 +14,36 @@ pub enum BuiltinExtension {
     LlamaCpp,
     Codemode,
     ToolSearch,
+    /// Background processes; off by default.
+    Process,
+    /// Plan mode; off by default.
+    Plan,
+    /// Sub-agents; off by default.
+    Task,
+    /// Draws images; off by default.
+    Image,
+    /// Undoes changes of files; the setting `fileHistory` turns it on.
+    FileHistory,
+    /// Shows the sandbox of a session that has one.
+    Sandbox,
 }
 
 impl BuiltinExtension {
-    pub const ALL: [Self; 4] = [Self::Mcp, Self::LlamaCpp, Self::Codemode, Self::ToolSearch];
+    pub const ALL: [Self; 10] = [
+        Self::Mcp,
+        Self::LlamaCpp,
+        Self::Codemode,
+        Self::ToolSearch,
+        Self::Process,
+        Self::Plan,
+        Self::Task,
+        Self::Image,
+        Self::FileHistory,
+        Self::Sandbox,
+    ];
+
+    /// Those that are loaded only if settings or flags name them.
+    const ON_REQUEST: [Self; 4] = [Self::Process, Self::Plan, Self::Task, Self::Image];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -23,6 +51,12 @@ impl BuiltinExtension {
             Self::LlamaCpp => "llama.cpp",
             Self::Codemode => "codemode",
             Self::ToolSearch => "tool-search",
+            Self::Process => "process",
+            Self::Plan => "plan",
+            Self::Task => "task",
+            Self::Image => "image",
+            Self::FileHistory => "file-history",
+            Self::Sandbox => "sandbox",
         }
     }
 
@@ -46,9 +80,14 @@ impl BuiltinExtensions {
         self.0.contains(&extension)
     }
 
-    /// Returns all of them.
-    pub(super) fn all() -> Self {
-        Self(BuiltinExtension::ALL.into())
+    /// Returns those that are loaded unless settings or flags leave them out.
+    pub(super) fn standard(file_history: FileHistoryMode) -> Self {
+        let mut standard = BTreeSet::from(BuiltinExtension::ALL);
+        standard.retain(|extension| !BuiltinExtension::ON_REQUEST.contains(extension));
+        if file_history == FileHistoryMode::Off {
+            standard.remove(&BuiltinExtension::FileHistory);
+        }
+        Self(standard)
     }
 
     /// Applies the entries of a settings list in order; other entries are ignored.
@@ -92,7 +131,7 @@ mod tests {
 
     #[test]
     fn later_entries_win_and_others_are_ignored() {
-        let mut extensions = BuiltinExtensions::all();
+        let mut extensions = BuiltinExtensions::standard(FileHistoryMode::Off);
         let entries = [
             "-builtin:mcp",
             "!builtin:llama.cpp",
@@ -104,7 +143,18 @@ mod tests {
         assert!(!extensions.contains(BuiltinExtension::LlamaCpp));
         assert!(extensions.contains(BuiltinExtension::Codemode));
         extensions.apply(&["+builtin:mcp", "builtin:llama.cpp"].map(str::to_owned));
-        assert_eq!(extensions, BuiltinExtensions::all());
+        assert_eq!(
+            extensions,
+            BuiltinExtensions::standard(FileHistoryMode::Off)
+        );
+        assert!(!extensions.contains(BuiltinExtension::Process));
+        assert!(!extensions.contains(BuiltinExtension::Task));
+        assert!(!extensions.contains(BuiltinExtension::Image));
+        extensions.apply(&["builtin:process".to_owned()]);
+        assert!(extensions.contains(BuiltinExtension::Process));
+        assert!(!extensions.contains(BuiltinExtension::FileHistory));
+        let extensions = BuiltinExtensions::standard(FileHistoryMode::Edits);
+        assert!(extensions.contains(BuiltinExtension::FileHistory));
     }
 
     #[test]
@@ -114,7 +164,9 @@ mod tests {
         assert!(extensions.contains(BuiltinExtension::ToolSearch));
         let error = extensions.add("nope").unwrap_err();
         assert!(
-            error.contains("mcp, llama.cpp, codemode, tool-search"),
+            error.contains(
+                "mcp, llama.cpp, codemode, tool-search, process, plan, task, image, file-history"
+            ),
             "{error}"
         );
     }

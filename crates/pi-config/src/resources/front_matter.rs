@@ -86,6 +86,18 @@ impl FrontMatter {
         }
     }
 
+    /// Returns the elements of a list, which may also be a text with commas.
+    pub(crate) fn list(&self, key: &str) -> Option<Vec<String>> {
+        let elements: Vec<&str> = match self.0.get(key)? {
+            YamlValue::Text(text) => text.split(',').collect(),
+            YamlValue::List(list) => list.iter().map(String::as_str).collect(),
+            YamlValue::Bool(_) | YamlValue::Other => return None,
+        };
+        let elements = elements.into_iter().map(str::trim);
+        let elements = elements.filter(|element| !element.is_empty());
+        Some(elements.map(str::to_owned).collect())
+    }
+
     pub(crate) fn is_true(&self, key: &str) -> bool {
         self.0.get(key) == Some(&YamlValue::Bool(true))
     }

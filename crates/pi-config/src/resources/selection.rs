@@ -82,7 +82,7 @@ impl ResourceCandidates {
     /// Sorts by precedence and removes duplicate real files.
     fn ranked(self, walk: &mut Walk) -> Vec<ResourceCandidate> {
         let mut list = self.list;
-        list.sort_by_key(|candidate| candidate.provenance.rank());
+        pi_protocol::sort_by_key(&mut list, |candidate| candidate.provenance.rank());
         let mut seen = HashSet::new();
         list.retain(|candidate| seen.insert(walk.real_path(&candidate.path)));
         list

@@ -3,6 +3,8 @@
 //! Substitution is a single pass over the template. Arguments and defaults are never expanded
 //! again, so a literal `$1` in an argument is preserved.
 
+use std::collections::BTreeSet;
+
 /// Once the result is this large, the remaining placeholders are not expanded.
 const MAX_EXPANDED_BYTES: usize = 32 * 1024 * 1024;
 
@@ -54,6 +56,43 @@ pub(crate) fn substitute(template: &str, arguments: &[String]) -> String {
     }
     result.push_str(rest);
     result
+}
+
+/// The arguments that the placeholders of a template use.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(super) struct UsedArguments {
+    pub(super) positions: BTreeSet<usize>,
+    /// Whether all arguments or a range of them are used.
+    pub(super) has_all: bool,
+}
+
+impl UsedArguments {
+    pub(super) fn of(template: &str) -> Self {
+        let mut used = Self::default();
+        let mut rest = template;
+        while let Some((_, after)) = rest.split_once('$') {
+            rest = match Placeholder::parse(after) {
+                Some((placeholder, remaining)) => {
+                    used.add(&placeholder);
+                    remaining
+                }
+                None => after,
+            };
+        }
+        used
+    }
+
+    fn add(&mut self, placeholder: &Placeholder<'_>) {
+        match placeholder {
+            Placeholder::Plain(Target::Position(position))
+            | Placeholder::WithDefault(Target::Position(position), _) => {
+                self.positions.insert(*position);
+            }
+            Placeholder::Plain(Target::All)
+            | Placeholder::WithDefault(Target::All, _)
+            | Placeholder::Slice { .. } => self.has_all = true,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -399,7 +399,7 @@ fn builtin_extensions(
     settings: &ScopedSettings,
     project: ProjectAccess,
 ) -> impl Iterator<Item = ListedResource> {
-    let mut enabled = BuiltinExtensions::all();
+    let mut enabled = BuiltinExtensions::standard(settings.user.file_history());
     enabled.apply(ResourceKind::Extensions.entries(&settings.user));
     if project.is_trusted() {
         enabled.apply(ResourceKind::Extensions.entries(&settings.project));

@@ -128,7 +128,9 @@ impl Walk {
                 kind,
             });
         }
-        entries.sort_by(|one, other| one.path.file_name().cmp(&other.path.file_name()));
+        pi_protocol::sort_by(&mut entries, |one, other| {
+            one.path.file_name().cmp(&other.path.file_name())
+        });
         entries
     }
 

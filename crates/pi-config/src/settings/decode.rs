@@ -1,7 +1,7 @@
 //! Decodes a JSON object into [`Settings`]; values of the wrong type are dropped and reported.
 
 use pi_protocol::settings::Settings;
-use serde::de::Deserialize as _;
+use serde::de::{Deserialize as _, Error as _};
 use serde_json::{Map, Value};
 
 /// A value that was dropped.
@@ -137,5 +137,9 @@ fn accepts(path: &[&str], value: &Value) -> Result<(), serde_json::Error> {
     for key in path.iter().rev() {
         root = Value::Object(Map::from_iter([((*key).to_owned(), root)]));
     }
-    Settings::deserialize(&root).map(drop)
+    // From an object, as in `decode`: for another type, all of the code would exist twice.
+    match root {
+        Value::Object(root) => Settings::deserialize(&root).map(drop),
+        _ => Err(serde_json::Error::custom("expected an object")),
+    }
 }

@@ -1,7 +1,7 @@
 //! Merging, diffing and patching of settings as JSON objects.
 //!
-//! Objects are merged recursively; all other values, including lists, are replaced. Only a list that changes the
-//! default tools adds to the list below it.
+//! Objects are merged recursively; all other values, including lists, are replaced. Only lists of permission rules, and a
+//! list that changes the default tools, add to the list below them.
 
 use serde_json::{Map, Value};
 
@@ -15,10 +15,26 @@ pub(super) struct SettingEdit {
 /// The list whose `+name` and `-name` entries change the list below instead of replacing it.
 const DEFAULT_TOOLS: &str = "defaultTools";
 
+/// The lists of rules that a layer can only extend.
+const PERMISSIONS: &str = "permissions";
+const RESTRICTIONS: [&str; 3] = ["deny", "ask", "try"];
+
 /// Merges the settings of a layer into those of the layers below it.
 pub(super) fn merge_layer(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     let below = base.get(DEFAULT_TOOLS).and_then(Value::as_array).cloned();
+    let rules = base.get(PERMISSIONS).cloned();
     merge(base, over);
+    if let (Some(rules), Some(Value::Object(merged))) = (rules, base.get_mut(PERMISSIONS)) {
+        for effect in RESTRICTIONS {
+            if over
+                .get(PERMISSIONS)
+                .and_then(|over| over.get(effect))
+                .is_some()
+            {
+                prepend(merged.get_mut(effect), rules.get(effect));
+            }
+        }
+    }
     let is_change = |entry: &Value| {
         let entry = entry.as_str();
         entry.is_some_and(|entry| entry.starts_with(['+', '-']))
@@ -28,6 +44,13 @@ pub(super) fn merge_layer(base: &mut Map<String, Value>, over: &Map<String, Valu
     {
         entries.extend(changes.iter().cloned());
         base.insert(DEFAULT_TOOLS.to_owned(), Value::Array(entries));
+    }
+}
+
+/// Puts the elements of the list below in front of a list.
+fn prepend(list: Option<&mut Value>, below: Option<&Value>) {
+    if let (Some(Value::Array(list)), Some(Value::Array(below))) = (list, below) {
+        list.splice(0..0, below.iter().cloned());
     }
 }
 

@@ -16,21 +16,27 @@ use serde_json::{Map, Value};
 use super::decode::{self, DecodedSettings};
 use super::merge::{self, SettingEdit};
 use super::migrate;
+use super::sandbox_layer;
 use crate::AgentDir;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
 use crate::regular_file::ReadFileError;
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
-const USER_ONLY: [&str; 8] = [
+const USER_ONLY: [&str; 13] = [
+    "acp",
     "cacheWarming",
     "defaultProjectTrust",
     "deviceId",
     "extensionHost",
+    "fileHistory",
+    "fileHistoryMaxBytes",
     "httpProxy",
     "mcp",
     "selfUpdateCommand",
+    "search",
     "serve",
+    "task",
 ];
 
 /// Invalid keys reported per file; the rest is only counted.
@@ -58,7 +64,7 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
-    fn from_change(file: &Path, error: ChangeError) -> Self {
+    pub(super) fn from_change(file: &Path, error: ChangeError) -> Self {
         let file = file.to_owned();
         match error {
             ChangeError::Unreadable(problem) => Self::Unreadable { file, problem },
@@ -363,6 +369,18 @@ impl StoreState {
     fn effective_object(&self) -> Map<String, Value> {
         let mut project = self.project.object.clone();
         project.retain(|key, _| !USER_ONLY.contains(&key.as_str()));
+        if let Some(Value::Object(rules)) = project.get_mut("permissions") {
+            // A project may restrict what the model does, never extend it.
+            rules.shift_remove("allow");
+        }
+        match project.get_mut("sandbox") {
+            Some(Value::Object(sandbox)) => {
+                sandbox_layer::restrict(sandbox, self.user.object.get("sandbox"));
+            }
+            _ => {
+                project.shift_remove("sandbox");
+            }
+        }
         let mut merged = self.user.object.clone();
         merge::merge_layer(&mut merged, &project);
         merge::merge_layer(&mut merged, &lock(&self.overrides.0));

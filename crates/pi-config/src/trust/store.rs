@@ -146,7 +146,9 @@ impl TrustStore {
         }
         let mut sorted: Vec<_> = decisions.into_iter().collect();
         // JavaScript's sort order, so both programs write the same order.
-        sorted.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+        pi_protocol::sort_by(&mut sorted, |(one, _), (other, _)| {
+            one.encode_utf16().cmp(other.encode_utf16())
+        });
         locked.object = sorted.into_iter().collect();
         locked.write(FileEnding::Newline)
     }

@@ -88,7 +88,9 @@ impl TouchedFiles {
 /// lists.
 fn sorted<'path>(paths: impl Iterator<Item = &'path String>) -> Vec<String> {
     let mut paths: Vec<String> = paths.cloned().collect();
-    paths.sort_by(|left, right| left.encode_utf16().cmp(right.encode_utf16()));
+    pi_protocol::sort_by(&mut paths, |left, right| {
+        left.encode_utf16().cmp(right.encode_utf16())
+    });
     paths
 }
 

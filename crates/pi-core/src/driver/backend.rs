@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use super::control::Control;
+use crate::barrier::{BarrierPoint, OpenTurn};
 use crate::error::HookError;
 use crate::machine::{
     CompactionJob, ContextCheck, ConversationTail, OmitTarget, PromptInput, Rejection, RunFailure,
@@ -97,6 +98,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// Waits for the supervisor of a session whose machine has barriers. Returns whether the run proceeds.
+    fn wait_at_barrier(&self, _point: BarrierPoint) -> BoxFuture<'_, bool> {
+        Box::pin(std::future::ready(true))
+    }
+
     /// Returns the thinking level of the next request.
     fn thinking_level(&self) -> ThinkingLevel {
         self.control().machine().selection().thinking_level
@@ -168,6 +174,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
     fn recovery_failed(&self, failure: RecoveryFailure) -> BoxFuture<'_, ()>;
 
     fn read_tail(&self) -> ConversationTail;
+
+    /// Returns the last turn, unless other messages follow it. The calls in `begun` have started before. A backend whose
+    /// runs do not outlive its process has none.
+    fn read_open_turn(&self, _begun: &[String]) -> Option<OpenTurn> {
+        None
+    }
 
     /// Returns whether a hook wants another turn.
     fn before_settle(&self) -> BoxFuture<'_, bool>;

@@ -159,7 +159,7 @@ async fn ask<B: Backend>(
 ) -> Option<ToolOutput> {
     let answer = cancel.run_until_cancelled(backend.ask_approval(request));
     match answer.await {
-        Some(Answer::Allow) => None,
+        Some(Answer::Allow | Answer::AllowForSession) => None,
         Some(Answer::Deny { reason }) => {
             let reason = reason.unwrap_or_else(|| DENIED_CALL.to_owned());
             Some(ToolOutput::failure(reason))
@@ -201,7 +201,7 @@ impl<B: Backend> NestedEvents<'_, B> {
             tool_call_id: self.call.id.clone(),
             tool_name: self.call.name.clone(),
             args: self.arguments(),
-            partial_result: partial,
+            partial_result: Box::new(partial),
             parent_tool_call_id: Some(self.parent.to_owned()),
         })
         .await;
@@ -211,7 +211,7 @@ impl<B: Backend> NestedEvents<'_, B> {
         self.emit(AgentEvent::ToolExecutionEnd {
             tool_call_id: self.call.id.clone(),
             tool_name: self.call.name.clone(),
-            result: outcome.output.clone(),
+            result: Box::new(outcome.output.clone()),
             is_error: outcome.is_error,
             duration_ms: outcome.duration_ms,
             parent_tool_call_id: Some(self.parent.to_owned()),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use thiserror::Error;
@@ -23,6 +24,12 @@ pub trait FileOperations: Send + Sync {
 
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile>;
 
+    /// Opens a file whose path comes from [`real_path`](Self::real_path); where the file system allows it, a symlink that
+    /// appeared in it since is not followed.
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        self.open(path)
+    }
+
     /// Lists a directory in unspecified order.
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>>;
 
@@ -37,6 +44,27 @@ pub trait FileOperations: Send + Sync {
     /// comes from [`real_path`](Self::real_path); a symlink that appeared in it since is not
     /// followed.
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()>;
+
+    /// Called before something else changes a path for the user, such as a command whose changes are kept. What is returned is
+    /// finished after the change; `None` if none of the operations wants to know.
+    fn observe_change<'a>(
+        &'a self,
+        path: &'a Path,
+    ) -> BoxFuture<'a, Option<Box<dyn ObservedChange>>> {
+        let _ = path;
+        Box::pin(std::future::ready(None))
+    }
+
+    /// Returns the operations for one tool call, if they depend on it: a recorder binds changes to calls.
+    fn for_call(&self, call: &str) -> Option<Arc<dyn FileOperations>> {
+        let _ = call;
+        None
+    }
+}
+
+/// A change in progress; see [`FileOperations::observe_change`].
+pub trait ObservedChange: Send {
+    fn finish(self: Box<Self>) -> BoxFuture<'static, ()>;
 }
 
 /// Larger files are not read into memory: processing them needs several times their size.

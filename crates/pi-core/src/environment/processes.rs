@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -24,6 +25,30 @@ pub trait ProcessOperations: Send + Sync {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ExitCode, ProcessError>>;
+
+    /// Runs a command like [`execute`](Self::execute), and sends what arrives in `input` to its standard input, which
+    /// ends with the channel. Environments without input close the channel.
+    fn execute_with_input(
+        &self,
+        command: ShellCommand,
+        input: mpsc::Receiver<Bytes>,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
+        drop(input);
+        self.execute(command, output, cancel)
+    }
+
+    /// Returns the operations for one tool call, if they depend on it.
+    fn for_call(&self, call: &str) -> Option<Arc<dyn ProcessOperations>> {
+        let _ = call;
+        None
+    }
+
+    /// Returns a sentence for the model about the output of a failed command, if this environment may be the reason.
+    fn failure_hint(&self, _output: &str) -> Option<String> {
+        None
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -3,7 +3,9 @@
 use pi_protocol::ActivityKind;
 
 use super::compaction::ContextCompaction;
-use super::preparation::Preparation;
+use super::context::Context;
+use super::effect::{Rejection, Reply};
+use super::preparation::{Preparation, Resumption};
 use super::run::Run;
 
 #[derive(Debug, Default)]
@@ -22,6 +24,16 @@ pub(super) enum Activity {
 }
 
 impl Activity {
+    /// Begins to continue the conversation, if the session is idle.
+    pub(super) fn resume(&mut self, resumption: Resumption, cx: &mut Context) {
+        if matches!(self, Self::Idle) {
+            cx.reply(Reply::Started);
+            *self = Self::Preparing(Preparation::of_tail(resumption, cx));
+        } else {
+            cx.reject(Rejection::Busy);
+        }
+    }
+
     pub(super) fn kind(&self) -> ActivityKind {
         match self {
             Self::Idle => ActivityKind::Idle,

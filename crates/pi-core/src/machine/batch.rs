@@ -5,7 +5,10 @@
 
 mod call;
 
-use pi_protocol::{AgentEvent, Answer, Request, RequestId, SessionEvent, ToolCall, ToolOutput};
+use pi_protocol::json::JsonObject;
+use pi_protocol::{
+    AgentEvent, Answer, MISSING_RESULT, Request, RequestId, SessionEvent, ToolCall, ToolOutput,
+};
 use serde_json::Value;
 
 pub use call::CallOutcome;
@@ -14,6 +17,7 @@ use call::{CallState, end_event, start_event};
 
 use super::effect::{AnswerError, Effect};
 use super::input::PreflightOutcome;
+use crate::barrier::{BarrierPoint, OpenCall};
 use crate::tool::ExecutionMode;
 
 /// Result of calls of a run that failed before they ended.
@@ -55,24 +59,58 @@ impl BatchStep {
 pub(super) struct Batch {
     calls: Vec<(ToolCall, CallState)>,
     mode: ExecutionMode,
+    /// Whether the supervisor of the session decides before calls run.
+    has_barrier: bool,
+    /// No call starts any more, and no result is stored.
+    is_stopped: bool,
+    /// The calls that a killed process has started and that may not run again.
+    interrupted: Vec<usize>,
     /// The requests that were answered.
     answered: Vec<RequestId>,
 }
 
 impl Batch {
-    pub(super) fn new(calls: Vec<ToolCall>, mode: ExecutionMode) -> Self {
-        let calls = calls.into_iter().map(|call| (call, CallState::Waiting));
+    pub(super) fn new(calls: Vec<OpenCall>, mode: ExecutionMode, has_barrier: bool) -> Self {
+        let numbered = calls.iter().enumerate();
+        let interrupted = numbered.filter(|(_, open)| open.is_interrupted);
+        let interrupted = interrupted.map(|(index, _)| index).collect();
+        let calls = calls.into_iter();
         Self {
-            calls: calls.collect(),
+            calls: calls.map(|open| (open.call, CallState::Waiting)).collect(),
             mode,
+            has_barrier,
+            is_stopped: false,
+            interrupted,
             answered: Vec::new(),
         }
     }
 
     pub(super) fn start(&mut self) -> BatchStep {
         let mut step = BatchStep::default();
-        self.check_next(&mut step);
+        for index in std::mem::take(&mut self.interrupted) {
+            let Some((call, _)) = self.calls.get(index) else {
+                continue;
+            };
+            step.emit(start_event(call));
+            let outcome = CallOutcome::error(ToolOutput::failure(MISSING_RESULT));
+            self.end(index, outcome, &mut step);
+            if self.mode == ExecutionMode::Sequential {
+                self.add_result(index, &mut step);
+            }
+        }
+        if !self.check_next(&mut step) {
+            match self.mode {
+                ExecutionMode::Sequential => step.complete = true,
+                ExecutionMode::Parallel => self.report_results_when_all_ended(&mut step),
+            }
+        }
         step
+    }
+
+    fn add_result(&self, index: usize, step: &mut BatchStep) {
+        if let Some((call, CallState::Finished(outcome))) = self.calls.get(index) {
+            step.add_result(call, outcome);
+        }
     }
 
     /// Fails every call with the same message, without running any.
@@ -134,6 +172,7 @@ impl Batch {
         }
         self.end(index, outcome, &mut step);
         match self.mode {
+            _ if self.is_stopped => {}
             ExecutionMode::Sequential => self.advance_sequential(index, aborted, &mut step),
             ExecutionMode::Parallel => self.report_results_when_all_ended(&mut step),
         }
@@ -149,8 +188,7 @@ impl Batch {
                     request, answer, ..
                 } if request.id == *id => {
                     if answer.is_none() {
-                        if !matches!(given, Answer::Allow | Answer::Deny { .. }) {
-                            let expected = "`allow` or `deny`";
+                        if let Some(expected) = request.kind.expects_other_than(&given) {
                             return Err(AnswerError::Invalid { expected });
                         }
                         *answer = Some(given);
@@ -206,7 +244,7 @@ impl Batch {
         self.answered.push(id.clone());
         step.push(resolved(id.clone(), answer.clone()));
         match answer {
-            Answer::Allow => self.set(index, CallState::Ready(arguments)),
+            Answer::Allow | Answer::AllowForSession => self.set(index, CallState::Ready(arguments)),
             Answer::Deny { reason } => {
                 let reason = reason.unwrap_or_else(|| DENIED_CALL.to_owned());
                 let denied = CallOutcome::error(ToolOutput::failure(reason));
@@ -214,8 +252,26 @@ impl Batch {
             }
             _ => self.end(index, CallOutcome::aborted(), &mut step),
         }
+        if self.is_stopped {
+            return step;
+        }
         self.advance(index, aborted, &mut step);
         step
+    }
+
+    /// Stops the batch: calls that are running or waiting for an answer end, others do not start. Returns the requests
+    /// that are canceled.
+    pub(super) fn stop(&mut self) -> Vec<RequestId> {
+        self.is_stopped = true;
+        self.cancel_requests()
+    }
+
+    /// Whether the batch was stopped and nothing of it is in progress.
+    pub(super) fn has_stopped(&self) -> bool {
+        let is_in_progress = |(_, state): &(ToolCall, CallState)| {
+            matches!(state, CallState::Running | CallState::Asking { .. })
+        };
+        self.is_stopped && !self.calls.iter().any(is_in_progress)
     }
 
     /// Returns the requests that wait for an answer.
@@ -259,7 +315,7 @@ impl Batch {
             tool_call_id: call.id.clone(),
             tool_name: call.name.clone(),
             args: Value::Object(call.arguments.clone()),
-            partial_result: partial,
+            partial_result: Box::new(partial),
             parent_tool_call_id: None,
         })
     }
@@ -312,17 +368,54 @@ impl Batch {
         true
     }
 
-    fn run(&mut self, index: usize, step: &mut BatchStep) {
-        let Some((call, state)) = self.calls.get_mut(index) else {
-            return;
-        };
-        if let CallState::Ready(arguments) = std::mem::replace(state, CallState::Running) {
-            step.push(Effect::Execute {
-                index,
-                call: call.clone(),
-                arguments,
-            });
+    /// Runs the calls that are ready, after the barrier if there is one.
+    fn run_ready(&mut self, step: &mut BatchStep) {
+        let mut held = Vec::new();
+        for (index, (call, state)) in self.calls.iter_mut().enumerate() {
+            if !matches!(state, CallState::Ready(_)) {
+                continue;
+            }
+            let CallState::Ready(arguments) = std::mem::replace(state, CallState::Running) else {
+                continue;
+            };
+            if self.has_barrier {
+                *state = CallState::Held(arguments);
+                held.push(call.clone());
+            } else {
+                step.push(execution(index, call, arguments));
+            }
         }
+        if !held.is_empty() {
+            step.push(Effect::Barrier(BarrierPoint::Tools(held)));
+        }
+    }
+
+    /// Runs the calls that waited for the supervisor; after an abort, ends them instead.
+    pub(super) fn barrier_passed(&mut self, aborted: bool) -> BatchStep {
+        let mut step = BatchStep::default();
+        for index in 0..self.calls.len() {
+            let Some((call, state)) = self.calls.get_mut(index) else {
+                continue;
+            };
+            if !matches!(state, CallState::Held(_)) {
+                continue;
+            }
+            let CallState::Held(arguments) = std::mem::replace(state, CallState::Running) else {
+                continue;
+            };
+            if !aborted {
+                step.push(execution(index, call, arguments));
+                continue;
+            }
+            self.end(index, CallOutcome::aborted(), &mut step);
+            if self.mode == ExecutionMode::Sequential {
+                self.advance_sequential(index, aborted, &mut step);
+            }
+        }
+        if aborted && self.mode == ExecutionMode::Parallel {
+            self.report_results_when_all_ended(&mut step);
+        }
+        step
     }
 
     fn advance(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
@@ -336,7 +429,7 @@ impl Batch {
     /// abort, the remaining calls get no result.
     fn advance_sequential(&mut self, index: usize, aborted: bool, step: &mut BatchStep) {
         match self.calls.get(index) {
-            Some((_, CallState::Ready(_))) => self.run(index, step),
+            Some((_, CallState::Ready(_))) => self.run_ready(step),
             Some((call, CallState::Finished(outcome))) => {
                 step.add_result(call, outcome);
                 step.complete = aborted || !self.check_next(step);
@@ -351,15 +444,14 @@ impl Batch {
         if !aborted && self.check_next(step) {
             return;
         }
-        for index in 0..self.calls.len() {
-            if !matches!(self.calls.get(index), Some((_, CallState::Ready(_)))) {
-                continue;
+        if aborted {
+            for index in 0..self.calls.len() {
+                if matches!(self.calls.get(index), Some((_, CallState::Ready(_)))) {
+                    self.end(index, CallOutcome::aborted(), step);
+                }
             }
-            if aborted {
-                self.end(index, CallOutcome::aborted(), step);
-            } else {
-                self.run(index, step);
-            }
+        } else {
+            self.run_ready(step);
         }
         self.report_results_when_all_ended(step);
     }
@@ -377,6 +469,14 @@ impl Batch {
     }
 }
 
+fn execution(index: usize, call: &ToolCall, arguments: JsonObject) -> Effect {
+    Effect::Execute {
+        index,
+        call: call.clone(),
+        arguments,
+    }
+}
+
 fn resolved(request: RequestId, answer: Answer) -> Effect {
-    Effect::Publish(SessionEvent::ApprovalResolved { request, answer })
+    Effect::Emit(SessionEvent::ApprovalResolved { request, answer })
 }

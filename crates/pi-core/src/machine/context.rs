@@ -47,6 +47,8 @@ pub struct Selection {
     pub sequential_tools: Vec<String>,
     /// Whether the tool calls of one response run in parallel.
     pub execution_mode: ExecutionMode,
+    /// Whether a supervisor decides before requests and calls.
+    pub is_supervised: bool,
 }
 
 impl Selection {

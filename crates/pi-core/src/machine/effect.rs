@@ -9,6 +9,7 @@ use pi_protocol::{
 };
 
 use super::input::Input;
+use crate::barrier::BarrierPoint;
 use crate::prompt::Prompt;
 use crate::turn::FinishedTurn;
 
@@ -63,6 +64,10 @@ pub enum Effect {
     Continue,
     /// Choose the model that answers the next request of a virtual model. Outcome: `Routed`.
     Route,
+    /// Wait until the supervisor of the session lets the run proceed. Outcome: `BarrierPassed`.
+    Barrier(BarrierPoint),
+    /// Wait until the supervisor has acknowledged the end of the run.
+    ConfirmSettled,
     /// Call the model. Outcome: any number of `Response`, the last of which is terminal, or `RequestFailed`.
     Stream,
     /// Validate a call and decide about it. Outcome: `Preflighted`.
@@ -98,6 +103,9 @@ pub enum Effect {
 
     /// Find out how the conversation ends. Outcome: `TailRead`.
     ReadTail,
+    /// Read the last turn, whose calls may lack results. The calls with these IDs have started before. Outcome:
+    /// `OpenTurnRead`.
+    ReadOpenTurn { begun: Vec<String> },
     /// Let the hooks decide whether to settle. Outcome: `SettleDecided`.
     BeforeSettle,
     /// Reload the conversation, dropping messages that could not be stored.
@@ -120,6 +128,7 @@ impl Effect {
             | Self::Record(_)
             | Self::Continue
             | Self::Route
+            | Self::Barrier(_)
             | Self::Stream
             | Self::Preflight(_)
             | Self::FinishTurn(_)
@@ -129,6 +138,7 @@ impl Effect {
             | Self::Compact(_)
             | Self::Sleep(_)
             | Self::ReadTail
+            | Self::ReadOpenTurn { .. }
             | Self::BeforeSettle => true,
             Self::Emit(_)
             | Self::Publish(_)
@@ -137,6 +147,7 @@ impl Effect {
             | Self::AwaitSettled(_)
             | Self::Cancel(_)
             | Self::AppendNow(_)
+            | Self::ConfirmSettled
             | Self::Execute { .. }
             | Self::Ask(_)
             | Self::Resolve(_)

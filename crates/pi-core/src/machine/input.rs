@@ -7,6 +7,7 @@ use pi_protocol::{
 };
 
 use super::batch::CallOutcome;
+use crate::barrier::OpenTurn;
 use crate::prompt::{InputSource, Prompt};
 use crate::turn::TurnDecision;
 
@@ -39,6 +40,11 @@ pub enum Input {
     Pause,
     /// Starts a run that answers the last message, which is not a response.
     Resume,
+    /// Starts a run that continues where a killed process has stopped: it runs the open calls of the last response,
+    /// repeats a failed request or answers the last message. `begun` lists the calls that may have started.
+    ResumeTurn {
+        begun: Vec<String>,
+    },
     AbortRetry,
     AbortCompaction,
     AbortNavigation,
@@ -61,6 +67,7 @@ impl Input {
             | Self::SendCustom(_)
             | Self::BashFinished(_)
             | Self::Resume
+            | Self::ResumeTurn { .. }
             | Self::Compact
             | Self::Navigate => true,
             Self::Answer { .. }
@@ -132,6 +139,8 @@ pub enum Outcome {
     Response(AssistantMessageEvent),
     /// The request of a virtual model has a route, or why it has none.
     Routed(Result<(), String>),
+    /// Whether the run proceeds; otherwise it ends here, without the effect that follows.
+    BarrierPassed(bool),
     /// A hook failed before the request was sent.
     RequestFailed(String),
     Preflighted(PreflightOutcome),
@@ -150,6 +159,8 @@ pub enum Outcome {
     /// Whether the delay has passed; otherwise it was canceled.
     Slept(bool),
     TailRead(ConversationTail),
+    /// The last turn; `None` if other messages follow it.
+    OpenTurnRead(Option<OpenTurn>),
     /// Whether a hook wants another turn.
     SettleDecided(bool),
     /// The deferred prompt to start; `None` if a command or hook completed it, or if it was rejected.

@@ -7,6 +7,7 @@ use super::context::Context;
 use super::effect::{ContextCheck, Effect, Rejection, Reply, RunTrigger};
 use super::input::{ConversationTail, Outcome};
 use super::run::Run;
+use crate::barrier::OpenTurn;
 
 /// A prompt or message that is checked and prepared before its run starts.
 #[derive(Debug)]
@@ -14,11 +15,20 @@ pub(super) struct Preparation {
     /// What starts the run; `None` for queued messages.
     trigger: Option<RunTrigger>,
     step: PreparationStep,
-    /// Whether the run answers the last message, with or without queued ones.
-    answers_tail: bool,
+    /// What the run continues, with or without queued messages.
+    resumption: Option<Resumption>,
     is_aborted: bool,
     /// Whether messages were queued for the run it prepares.
     has_queued: bool,
+}
+
+/// What a run continues that was paused or whose process was killed.
+#[derive(Debug)]
+pub(super) enum Resumption {
+    /// It answers the last message.
+    LastMessage,
+    /// It continues the last turn; the calls with these IDs have started before.
+    LastTurn { begun: Vec<String> },
 }
 
 #[derive(Debug)]
@@ -65,10 +75,10 @@ impl Preparation {
         Self::new(Some(RunTrigger::Message(message)), step)
     }
 
-    /// Begins to prepare a run that answers the last message. The caller has its reply.
-    pub(super) fn of_tail(cx: &mut Context) -> Self {
+    /// Begins to prepare a run that continues the conversation. The caller has its reply.
+    pub(super) fn of_tail(resumption: Resumption, cx: &mut Context) -> Self {
         Self {
-            answers_tail: true,
+            resumption: Some(resumption),
             ..Self::of_queue(cx)
         }
     }
@@ -83,7 +93,7 @@ impl Preparation {
         Self {
             trigger,
             step,
-            answers_tail: false,
+            resumption: None,
             is_aborted: false,
             has_queued: false,
         }
@@ -113,6 +123,9 @@ impl Preparation {
                 self.checked(passed, cx);
             }
             (PreparationStep::ReadingTail, Outcome::TailRead(tail)) => self.tail_read(tail, cx),
+            (PreparationStep::ReadingTail, Outcome::OpenTurnRead(turn)) => {
+                self.open_turn_read(turn, cx);
+            }
             (PreparationStep::Starting, Outcome::RunPrepared { prompt, added }) => {
                 self.prepared(prompt, added, cx);
             }
@@ -146,12 +159,30 @@ impl Preparation {
             self.step = PreparationStep::check_context(cx);
             return;
         }
-        if self.answers_tail {
-            self.step = PreparationStep::ReadingTail;
-            cx.push(Effect::ReadTail);
-            return;
+        match self.resumption.take() {
+            Some(Resumption::LastMessage) => self.read_tail(cx),
+            Some(Resumption::LastTurn { begun }) => {
+                self.step = PreparationStep::ReadingTail;
+                cx.push(Effect::ReadOpenTurn { begun });
+            }
+            None => self.start_with(Run::start_with_queued(cx), cx),
         }
-        self.start_with(Run::start_with_queued(cx), cx);
+    }
+
+    fn read_tail(&mut self, cx: &mut Context) {
+        self.step = PreparationStep::ReadingTail;
+        cx.push(Effect::ReadTail);
+    }
+
+    /// Starts a run that continues the last turn, or that answers the last message.
+    fn open_turn_read(&mut self, turn: Option<OpenTurn>, cx: &mut Context) {
+        match turn {
+            Some(_) if self.is_aborted => self.abandon(Rejection::Canceled, cx),
+            Some(turn) if !turn.calls.is_empty() || !turn.has_results => {
+                self.start_with(Some(Run::resume(turn, cx)), cx);
+            }
+            Some(_) | None => self.read_tail(cx),
+        }
     }
 
     /// Starts a run that answers the last message. After a response, only queued messages start one.

@@ -6,7 +6,8 @@ use super::after_loop::AfterLoop;
 use super::context::Context;
 use super::effect::AnswerError;
 use super::input::Outcome;
-use super::turns::TurnLoop;
+use super::turns::{LoopEnd, TurnLoop, resume_turn};
+use crate::barrier::OpenTurn;
 
 #[derive(Debug)]
 pub(super) struct Run {
@@ -28,7 +29,7 @@ pub(super) struct RunFlags {
     pub storage_failed: bool,
     /// A hook or the backend panicked.
     pub crashed: bool,
-    /// The run ends after its current turn, and is continued elsewhere.
+    /// The run ends after its current turn or at a barrier, and is continued later or elsewhere.
     pub paused: bool,
 }
 
@@ -54,6 +55,27 @@ impl Run {
         Self {
             stage: RunStage::Turns(turns),
             flags: RunFlags::default(),
+        }
+    }
+
+    /// Starts a run with the last turn of a process that was killed: with its open calls, or with what follows its
+    /// response.
+    pub(super) fn resume(turn: OpenTurn, cx: &mut Context) -> Self {
+        let is_complete = match &*turn.response {
+            AgentMessage::Assistant(response) => response.stop_reason.is_failure(),
+            _ => true,
+        };
+        if !is_complete && !turn.calls.is_empty() {
+            return Self::new(resume_turn(turn, cx));
+        }
+        let flags = RunFlags::default();
+        let end = LoopEnd {
+            response: Some(turn.response),
+            tool_results: Vec::new(),
+        };
+        Self {
+            stage: RunStage::AfterLoop(AfterLoop::begin(end, flags, cx)),
+            flags,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The machine in a simulated session: specific situations, and properties over random schedules.
 
 mod approval_stories;
+mod barrier_stories;
 mod fixtures;
 mod interrupt_stories;
 mod invariants;

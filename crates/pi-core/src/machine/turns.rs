@@ -1,8 +1,11 @@
 //! A loop of turns: request, response, tool calls, and the queues between them.
 
+mod barrier;
 mod calls;
 mod failure;
 mod requests;
+
+pub(super) use barrier::resume_turn;
 
 use std::sync::Arc;
 
@@ -54,6 +57,8 @@ enum LoopPhase {
     Routing,
     /// The context is checked, and compacted if necessary, for the chosen model.
     FittingRoute(ContextCompaction),
+    /// Waiting for the supervisor before the request.
+    AtBarrier,
     /// Receiving a response; `None` until it starts.
     Streaming(Option<LiveMessage>),
     /// Recording a response.
@@ -173,6 +178,7 @@ impl TurnLoop {
             },
             Outcome::Response(event) => self.response_event(event, *flags, cx),
             Outcome::Routed(route) => self.routed(route, *flags, cx),
+            Outcome::BarrierPassed(proceeds) => self.barrier_passed(proceeds, flags, cx),
             Outcome::RequestFailed(error) => self.fail(error, *flags, cx),
             Outcome::Preflighted(outcome) => {
                 let aborted = flags.aborted;

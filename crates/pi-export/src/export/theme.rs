@@ -97,6 +97,11 @@ impl ExportTheme {
         }
     }
 
+    /// Returns the color scheme of a page with this theme: `auto`, `light` or `dark`.
+    pub fn scheme_name(&self) -> &'static str {
+        self.resolved_scheme().as_str()
+    }
+
     /// Returns a style sheet that overrides the page's CSS variables.
     pub(super) fn style_sheet(&self) -> String {
         let variables = [

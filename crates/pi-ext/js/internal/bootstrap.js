@@ -2,6 +2,7 @@
 import { requireModule } from "pi:native";
 import { clearTimer, setImmediate, setInterval, setTimeout } from "pi:timers";
 import { console } from "pi:console";
+import "pi:json";
 import "pi:localized";
 import "pi:host";
 import "pi:stack";

@@ -1,4 +1,5 @@
 // The client of `http` and `https`, on top of the same native requests as `fetch`.
+import { requireModule } from "pi:native";
 import { start, startAbortable } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
@@ -134,9 +135,11 @@ export class ClientRequest extends OutgoingMessage {
         this.res = message;
         if (!this.emit("response", message)) message.resume();
       },
-      (error) => {
+      async (error) => {
         clearTimeout(this.#timer);
-        if (!this.destroyed) this.destroy(error);
+        if (this.destroyed) return;
+        const failure = await requireModule("pi:network_errors").fetchError(error, this.address.href);
+        if (!this.destroyed) this.destroy(failure);
       },
     );
     done();

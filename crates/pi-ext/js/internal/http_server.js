@@ -114,12 +114,19 @@ function bodyReader(headers, onData, onEnd) {
   };
 }
 
+// Returns the event of a request that asks for another protocol.
+function upgradeEvent({ method, headers }) {
+  if (method === "CONNECT") return "connect";
+  return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? "") ? "upgrade" : undefined;
+}
+
 // Reads the request of a connection and emits it to the listeners of a server.
 function serve(server, socket) {
   let head = Buffer.alloc(0);
   let feed;
-  socket.on("error", (error) => server.emit("clientError", error, socket));
-  socket.on("data", (chunk) => {
+  const onError = (error) => server.emit("clientError", error, socket);
+  socket.on("error", onError);
+  socket.on("data", function onData(chunk) {
     if (feed) {
       feed(chunk);
       return;
@@ -142,13 +149,27 @@ function serve(server, socket) {
     request.socket = socket;
     request.connection = socket;
     request.setHeaders(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+    const rest = head.subarray(end + 4);
+    const upgrade = upgradeEvent(request);
+    if (upgrade !== undefined && server.listenerCount(upgrade) > 0) {
+      // The connection belongs to the listener now.
+      socket.removeListener("data", onData);
+      socket.removeListener("error", onError);
+      socket.readableFlowing = null;
+      request.upgrade = true;
+      server.emit(upgrade, request, socket, rest);
+      return;
+    }
+    if (upgrade === "connect") {
+      socket.destroy();
+      return;
+    }
     const response = new ServerResponse(request, socket);
     socket.once("close", () => response.destroy());
     feed = bodyReader(request.headers, (part) => request.push(part), () => {
       request.complete = true;
       request.push(null);
     });
-    const rest = head.subarray(end + 4);
     if (!server.emit("request", request, response)) response.writeHead(404).end();
     if (rest.length > 0) feed(rest);
   });

@@ -335,6 +335,13 @@ const readableGetters = {
   },
 };
 define(Readable, Stream, readableMethods, readableGetters);
+Object.defineProperty(Readable.prototype, "readableFlowing", {
+  get: readableGetters.readableFlowing,
+  set(value) {
+    this[readableKey].flowing = value;
+  },
+  configurable: true,
+});
 
 Readable.from = function (source, options) {
   const single = typeof source === "string" || source instanceof Uint8Array;

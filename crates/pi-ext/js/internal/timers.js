@@ -1,8 +1,19 @@
 // Timers. JavaScript holds the callbacks, Rust the clock.
 import { startTimer, stopTimer } from "pi:native";
 
+// The longest delay of Node.
+const MAX_DELAY = 2 ** 31 - 1;
 const callbacks = new Map();
 let lastId = 0;
+
+// Returns the delay that Node uses: a longer one than it can count fires at once, with a warning.
+function effectiveDelay(delay) {
+  const milliseconds = Number(delay) || 0;
+  if (milliseconds <= MAX_DELAY) return milliseconds;
+  const message = `${milliseconds} does not fit into a 32-bit signed integer.\nTimeout duration was set to 1.`;
+  globalThis.process?.emitWarning(message, "TimeoutOverflowWarning");
+  return 1;
+}
 
 class Timeout {
   #id;
@@ -17,7 +28,7 @@ class Timeout {
     }
     this.#id = ++lastId;
     this.#repeats = repeats;
-    this.#delay = Number(delay) || 0;
+    this.#delay = effectiveDelay(delay);
     callbacks.set(this.#id, { callback, args, repeats });
     startTimer(this.#id, this.#delay, repeats);
   }

@@ -19,6 +19,11 @@ export {
   registerSessionResourceCleanup, repairJson,
 } from "pi:pi/provider_library";
 
+export {
+  createImagesModels, createImagesProvider, generateImages, generateImagesOpenRouter, getImageModel, getImageModels, getImageProviders, getImagesApiProvider,
+  openrouterImagesProvider, registerBuiltInImagesApiProviders, registerImagesApiProvider,
+} from "pi:pi/image_library";
+
 const protocol = () => ({ stream: streamApiOnWire, streamSimple: streamOnWire });
 export const anthropicMessagesApi = protocol;
 export const azureOpenAIResponsesApi = protocol;

@@ -60,11 +60,13 @@ export {
   findCutPoint,
   findTurnStartIndex,
   getLatestCompactionEntry,
+  migrateSessionEntries,
   parseSessionEntries,
   sessionEntryToContextMessages,
   SessionManager,
 } from "pi:pi/session_manager";
 export { SettingsManager } from "pi:pi/settings_manager";
+export { hasTrustRequiringProjectResources, ProjectTrustStore } from "pi:pi/trust";
 export { formatSkillsForPrompt, loadSkills, loadSkillsFromDir, parseSkillBlock } from "pi:pi/skills";
 export {
   calculateContextTokens,
@@ -119,9 +121,9 @@ export function createSyntheticSourceInfo(path, { source, scope = "temporary", o
 }
 
 // Returns the stored credential of a provider, or undefined if there is none.
-export function readStoredCredential(provider) {
+export function readStoredCredential(provider, path = join(getAgentDir(), "auth.json")) {
   try {
-    return JSON.parse(readFileSync(join(getAgentDir(), "auth.json"), "utf8"))[provider];
+    return JSON.parse(readFileSync(path, "utf8"))[provider];
   } catch {
     return undefined;
   }

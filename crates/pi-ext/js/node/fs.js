@@ -1,4 +1,5 @@
 // fs: sync and callback functions, streams and watchers.
+import { requireModule } from "pi:native";
 import { callSync, start } from "pi:operations";
 import { BigIntStats, Dirent, Stats, watchChanges, constants, decode, descriptorOperations, operations, plain, toBytes, toFlag, toMode, toPath } from "pi:file_system";
 import { EventEmitter } from "node:events";
@@ -324,6 +325,21 @@ export function unwatchFile(path, listener) {
   else fileWatchers.delete(name);
 }
 
+export function globSync(pattern, options) {
+  return requireModule("pi:glob").findMatches(pattern, options);
+}
+
+export function glob(pattern, options, callback) {
+  const [settings, done] = typeof options === "function" ? [{}, options] : [options, callback];
+  setImmediate(() => {
+    try {
+      done(null, globSync(pattern, settings));
+    } catch (error) {
+      done(error);
+    }
+  });
+}
+
 export const readFileSync = sync.readFile;
 export const writeFileSync = sync.writeFile;
 export const appendFileSync = sync.appendFile;
@@ -360,7 +376,7 @@ export const { F_OK, R_OK, W_OK, X_OK } = constants;
 export { constants, promises, Stats, BigIntStats, Dirent, Dir };
 
 export default {
-  ...callback, exists, existsSync, statSync, lstatSync, read, readSync, write, writeSync, opendir, opendirSync, createReadStream, createWriteStream, ReadStream, WriteStream, watch, watchFile, unwatchFile, FSWatcher,
+  ...callback, exists, existsSync, glob, globSync, statSync, lstatSync, read, readSync, write, writeSync, opendir, opendirSync, createReadStream, createWriteStream, ReadStream, WriteStream, watch, watchFile, unwatchFile, FSWatcher,
   readFileSync, writeFileSync, appendFileSync, accessSync, readdirSync, mkdirSync, mkdtempSync, rmSync, rmdirSync, unlinkSync, renameSync, copyFileSync, cpSync, realpathSync, readlinkSync, symlinkSync, linkSync, chmodSync, chownSync, lchownSync, utimesSync, truncateSync, openSync, closeSync, fstatSync, fsyncSync, fdatasyncSync, ftruncateSync, fchmodSync,
   constants, promises, Stats, BigIntStats, Dirent, Dir, F_OK, R_OK, W_OK, X_OK,
 };

@@ -1,4 +1,5 @@
 // net: sockets and servers.
+import { requireModule } from "pi:native";
 import { start } from "pi:operations";
 import { Buffer } from "node:buffer";
 import { EventEmitter } from "node:events";
@@ -109,7 +110,8 @@ export class Socket extends Duplex {
     if (listener) this.once("connect", listener);
     this.connecting = true;
     const target = options.path ? { path: options.path } : { host: options.host ?? options.hostname ?? "localhost", port: Number(options.port) };
-    this._open(start("net", "connect", { ...target, ...this._secured?.(options) }));
+    const connection = start("net", "connect", { ...target, ...this._secured?.(options) });
+    this._open(connection.catch(async (error) => Promise.reject(await requireModule("pi:network_errors").connectionError(error, target))));
     return this;
   }
 
@@ -249,7 +251,7 @@ export class Server extends EventEmitter {
         this.emit("listening");
         this.#accept();
       },
-      (error) => this.emit("error", error),
+      (error) => this.emit("error", requireModule("pi:network_errors").listenError(error, values)),
     );
     return this;
   }

@@ -33,7 +33,7 @@ function forms(operation) {
   };
 }
 
-const all = Object.fromEntries(["gzip", "gunzip", "deflate", "inflate", "deflateRaw", "inflateRaw", "unzip", "brotliCompress", "brotliDecompress"].map((name) => [name, forms(name)]));
+const all = Object.fromEntries(["gzip", "gunzip", "deflate", "inflate", "deflateRaw", "inflateRaw", "unzip", "brotliCompress", "brotliDecompress", "zstdCompress", "zstdDecompress"].map((name) => [name, forms(name)]));
 
 export const gzipSync = all.gzip.sync;
 export const gunzipSync = all.gunzip.sync;
@@ -44,6 +44,8 @@ export const inflateRawSync = all.inflateRaw.sync;
 export const unzipSync = all.unzip.sync;
 export const brotliCompressSync = all.brotliCompress.sync;
 export const brotliDecompressSync = all.brotliDecompress.sync;
+export const zstdCompressSync = all.zstdCompress.sync;
+export const zstdDecompressSync = all.zstdDecompress.sync;
 export const gzip = all.gzip.callback;
 export const gunzip = all.gunzip.callback;
 export const deflate = all.deflate.callback;
@@ -53,6 +55,8 @@ export const inflateRaw = all.inflateRaw.callback;
 export const unzip = all.unzip.callback;
 export const brotliCompress = all.brotliCompress.callback;
 export const brotliDecompress = all.brotliDecompress.callback;
+export const zstdCompress = all.zstdCompress.callback;
+export const zstdDecompress = all.zstdDecompress.callback;
 export const createGzip = all.gzip.stream;
 export const createGunzip = all.gunzip.stream;
 export const createDeflate = all.deflate.stream;
@@ -62,7 +66,9 @@ export const createInflateRaw = all.inflateRaw.stream;
 export const createUnzip = all.unzip.stream;
 export const createBrotliCompress = all.brotliCompress.stream;
 export const createBrotliDecompress = all.brotliDecompress.stream;
-export const constants = { Z_NO_FLUSH: 0, Z_SYNC_FLUSH: 2, Z_FULL_FLUSH: 3, Z_FINISH: 4, Z_NO_COMPRESSION: 0, Z_BEST_SPEED: 1, Z_BEST_COMPRESSION: 9, Z_DEFAULT_COMPRESSION: -1, BROTLI_PARAM_QUALITY: 1 };
+export const createZstdCompress = all.zstdCompress.stream;
+export const createZstdDecompress = all.zstdDecompress.stream;
+export const constants = { Z_NO_FLUSH: 0, Z_SYNC_FLUSH: 2, Z_FULL_FLUSH: 3, Z_FINISH: 4, Z_NO_COMPRESSION: 0, Z_BEST_SPEED: 1, Z_BEST_COMPRESSION: 9, Z_DEFAULT_COMPRESSION: -1, BROTLI_PARAM_QUALITY: 1, ZSTD_c_compressionLevel: 100, ZSTD_CLEVEL_DEFAULT: 3 };
 export function crc32(data, value = 0) {
   let crc = ~value;
   for (const byte of bytesOf(data)) {
@@ -71,4 +77,4 @@ export function crc32(data, value = 0) {
   }
   return ~crc >>> 0;
 }
-export default { gzipSync, gunzipSync, deflateSync, inflateSync, deflateRawSync, inflateRawSync, unzipSync, brotliCompressSync, brotliDecompressSync, gzip, gunzip, deflate, inflate, deflateRaw, inflateRaw, unzip, brotliCompress, brotliDecompress, createGzip, createGunzip, createDeflate, createInflate, createDeflateRaw, createInflateRaw, createUnzip, createBrotliCompress, createBrotliDecompress, constants, crc32 };
+export default { gzipSync, gunzipSync, deflateSync, inflateSync, deflateRawSync, inflateRawSync, unzipSync, brotliCompressSync, brotliDecompressSync, gzip, gunzip, deflate, inflate, deflateRaw, inflateRaw, unzip, brotliCompress, brotliDecompress, createGzip, createGunzip, createDeflate, createInflate, createDeflateRaw, createInflateRaw, createUnzip, createBrotliCompress, createBrotliDecompress, zstdCompressSync, zstdDecompressSync, zstdCompress, zstdDecompress, createZstdCompress, createZstdDecompress, constants, crc32 };

@@ -38,6 +38,9 @@ function moveProtocol() {
 }
 const { input, output } = moveProtocol();
 
+// The script itself; child processes and threads of extensions must not get it.
+process.execArgv = [];
+
 // Never notified; used to sleep.
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 const owners = new AsyncLocalStorage();

@@ -152,7 +152,7 @@ export function createApi(extension) {
       return requireModule("pi:pi/tools").allTools(extension.scope);
     },
     setActiveTools(names) {
-      call("tools.setActive", { names: [...names] });
+      call("tools.setActive", { names: [...names].map(String) });
     },
     getCommands() {
       return call("program.commands");

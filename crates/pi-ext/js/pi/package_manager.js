@@ -54,12 +54,11 @@ export class DefaultPackageManager {
     return this.#run("update", source);
   }
   #change(local, change) {
-    const kind = local ? "Project" : "";
     const settings = local ? this.#settings.getProjectSettings() : this.#settings.getGlobalSettings();
     const packages = settings.packages ?? [];
     const changed = change(packages);
     if (changed.length === packages.length) return false;
-    this.#settings[`set${kind}Packages`](changed);
+    local ? this.#settings.setProjectPackages(changed) : this.#settings.setPackages(changed);
     return true;
   }
   addSourceToSettings(source, { local } = {}) {
@@ -88,9 +87,18 @@ export class DefaultPackageManager {
   }
   // Lists the resources of packages and settings.
   async resolve() {
-    const { extensions, skills, prompts } = call("utility.loadResources", { cwd: this.#cwd, agentDir: this.#agentDir, noExtensions: false, noContextFiles: true });
-    const resource = (path) => ({ path, enabled: true, metadata: { source: "auto", scope: "user", origin: "top-level" } });
-    return { extensions: extensions.map(resource), skills: skills.map(({ filePath }) => resource(filePath)), prompts: prompts.map(({ filePath }) => resource(filePath)), themes: [] };
+    const load = (options) => call("utility.loadResources", { cwd: this.#cwd, agentDir: this.#agentDir, noContextFiles: true, ...options });
+    const found = { extensions: new Map(), skills: new Map(), prompts: new Map() };
+    const add = (resources, metadata) => {
+      const paths = { extensions: resources.extensions, skills: resources.skills.map((it) => it.filePath), prompts: resources.prompts.map((it) => it.filePath) };
+      for (const [kind, list] of Object.entries(paths)) for (const path of list) found[kind].set(path, { path, enabled: true, metadata });
+    };
+    add(load({ noExtensions: false }), { source: "auto", scope: "user", origin: "top-level" });
+    for (const { source, scope, filtered, installedPath } of this.listConfiguredPackages()) {
+      if (installedPath && !filtered) add(load({ extensions: [installedPath], noExtensions: true, noSkills: true, noPromptTemplates: true }), { source, scope, origin: "package", baseDir: installedPath });
+    }
+    const list = (kind) => [...found[kind].values()];
+    return { extensions: list("extensions"), skills: list("skills"), prompts: list("prompts"), themes: [] };
   }
   async resolveExtensionSources(sources) {
     const { extensions } = call("utility.loadResources", { cwd: this.#cwd, agentDir: this.#agentDir, extensions: sources, noContextFiles: true });

@@ -1,4 +1,6 @@
 // Resources of an extension-run agent: skills, prompt templates, context files, system prompts.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { call } from "pi:host";
 import { getAgentDir } from "pi:pi/paths";
 import { Extension, factoryOf, runFactory } from "pi:pi/registry";
@@ -105,9 +107,12 @@ export class DefaultResourceLoader {
 }
 
 // Loads the extensions of a project and those at more paths.
-export function discoverAndLoadExtensions(configuredPaths, cwd, agentDir) {
+export async function discoverAndLoadExtensions(configuredPaths = [], cwd = process.cwd(), agentDir = getAgentDir()) {
   const { extensions } = call("utility.loadResources", { cwd, agentDir, extensions: configuredPaths, noExtensions: false, noContextFiles: true });
-  return loadExtensions(extensions, []);
+  const loaded = await loadExtensions(extensions, []);
+  const missing = configuredPaths.map((path) => resolve(cwd, path)).filter((path) => !existsSync(path));
+  loaded.errors.push(...missing.map((path) => ({ path, error: `Extension path does not exist: ${path}` })));
+  return loaded;
 }
 
 // Returns the context files of a project.

@@ -1,5 +1,6 @@
 // Sessions that an extension opens in addition to the live one. The program owns them; this class holds an ID.
 import { call, request } from "pi:host";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
 const optional = (value) => value ?? undefined;
@@ -21,6 +22,8 @@ export class SessionManager {
   #session;
   #openOptions;
   #reopen;
+  // Whether an agent writes the session.
+  #isInUse = false;
 
   constructor(options) {
     this.#open(options);
@@ -43,11 +46,11 @@ export class SessionManager {
   static findById(cwd, id, sessionDir) {
     return optional(call("sessionFile.find", { cwd, id, sessionDir }));
   }
-  static async list(cwd, sessionDir) {
-    return (await request("sessionFile.list", { cwd, sessionDir })).map(withDates);
+  static list(cwd, sessionDir, onProgress) {
+    return listSessions({ cwd, sessionDir }, onProgress);
   }
-  static async listAll(sessionDir) {
-    return (await request("sessionFile.list", { sessionDir: typeof sessionDir === "string" ? sessionDir : undefined })).map(withDates);
+  static listAll(sessionDir, onProgress) {
+    return typeof sessionDir === "string" ? listSessions({ sessionDir }, onProgress) : listSessions({}, sessionDir);
   }
 
   #open(options) {
@@ -64,6 +67,7 @@ export class SessionManager {
   release() {
     const path = this.getSessionFile();
     const { sessionDir } = this.#openOptions;
+    this.#isInUse = false;
     this.#reopen = path ? { kind: "open", path, sessionDir } : { kind: "memory", cwd: this.getCwd(), id: this.getSessionId(), entries: this.getEntries() };
   }
   #call(method, args) {
@@ -78,8 +82,9 @@ export class SessionManager {
     return this.#call("sessionFile.append", { entry }).id;
   }
 
-  // Describes this session for `createAgentSession`.
+  // Describes this session for `createAgentSession`, which writes it from then on.
   get openOptions() {
+    this.#isInUse = true;
     return { session: this.#session, sessionDir: this.#openOptions.sessionDir };
   }
   setSessionFile(path) {
@@ -193,8 +198,20 @@ export class SessionManager {
     return this.#call("sessionFile.branchWithSummary", { fromId, summary, details, fromHook, usage }).id;
   }
   createBranchedSession(leafId) {
-    return optional(this.#call("sessionFile.extractBranch", { leafId }));
+    const path = optional(this.#call("sessionFile.extractBranch", { leafId }));
+    // Another manager may write the new file; this one opens it again on use.
+    if (path && !this.#isInUse && existsSync(path)) {
+      this.#reopen = { kind: "open", path, sessionDir: this.#openOptions.sessionDir };
+      call("sessionFile.close", { session: this.#session });
+    }
+    return path;
   }
+}
+
+async function listSessions(options, onProgress) {
+  const sessions = (await request("sessionFile.list", options)).map(withDates);
+  if (typeof onProgress === "function") onProgress(sessions.length, sessions.length, sessions);
+  return sessions;
 }
 
 function withDates(info) {
@@ -211,6 +228,29 @@ export function parseSessionEntries(content) {
       return [];
     }
   });
+}
+
+// Changes entries of older versions into those of the current one, in place.
+export function migrateSessionEntries(entries) {
+  const header = entries.find((entry) => entry.type === "session");
+  const version = header?.version ?? 1;
+  if (version >= 3) return;
+  if (header) header.version = 3;
+  let parentId = null;
+  for (const entry of entries) {
+    if (entry.type === "session") continue;
+    if (version < 2) {
+      entry.id = globalThis.crypto.randomUUID().slice(0, 8);
+      entry.parentId = parentId;
+      parentId = entry.id;
+      if (typeof entry.firstKeptEntryIndex === "number") {
+        const kept = entries[entry.firstKeptEntryIndex];
+        if (kept && kept.type !== "session") entry.firstKeptEntryId = kept.id;
+        delete entry.firstKeptEntryIndex;
+      }
+    }
+    if (entry.message?.role === "hookMessage") entry.message.role = "custom";
+  }
 }
 
 export function getLatestCompactionEntry(entries) {

@@ -1,5 +1,8 @@
-// Settings for extensions. Changes apply only to this object and are not saved.
+// Settings for extensions. Setters save to the settings file of the user, those for a project to that of the project.
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { call } from "pi:host";
+import { CONFIG_DIR_NAME, getAgentDir } from "pi:pi/paths";
 import { DEFAULT_COMPACTION_SETTINGS } from "pi:pi/summaries";
 
 const DEFAULTS = {
@@ -127,31 +130,73 @@ function selectTools(entries) {
   return [...tools];
 }
 
+// Returns the values with null for undefined, which removes a setting.
+const toPatch = (values) => JSON.parse(JSON.stringify(values, (_name, value) => (value === undefined ? null : value)));
+
+// The settings in files, by scope.
+class FileStorage {
+  constructor(cwd, agentDir) {
+    this.directories = { cwd, agentDir };
+    this.paths = { global: resolve(agentDir, "settings.json"), project: resolve(cwd, CONFIG_DIR_NAME, "settings.json") };
+  }
+  read() {
+    return call("utility.loadSettings", this.directories);
+  }
+  scope(name) {
+    try {
+      return JSON.parse(readFileSync(this.paths[name], "utf8"));
+    } catch {
+      return {};
+    }
+  }
+  // Changes what is in the file now: other programs may have changed it.
+  change(name, values) {
+    call("utility.changeSettings", { file: this.paths[name], changes: toPatch(values) });
+  }
+}
+
+class MemoryStorage {
+  constructor(settings) {
+    this.scopes = { global: settings, project: {} };
+  }
+  read() {
+    return merge(this.scopes.global, this.scopes.project);
+  }
+  scope(name) {
+    return structuredClone(this.scopes[name]);
+  }
+  change(name, values) {
+    this.scopes[name] = merge(this.scopes[name], values);
+  }
+}
+
 export class SettingsManager {
-  #read;
+  #storage;
   #settings = {};
   #overrides = {};
+  #errors = [];
   #isTrusted = true;
 
-  constructor(read) {
-    this.#read = read;
-    this.#settings = read();
+  constructor(storage) {
+    this.#storage = storage;
+    this.#settings = storage.read();
     // Provides a getter and a setter method for every setting.
     return new Proxy(this, {
       get(target, name) {
         const own = Reflect.get(target, name, target);
         if (own !== undefined || typeof name !== "string") return typeof own === "function" ? own.bind(target) : own;
         if (/^get[A-Z]/.test(name)) return () => target.value(pathOf(name.slice(3)));
-        if (/^set[A-Z]/.test(name)) return (value) => target.#set(pathOf(name.slice(3).replace(/^Project(?=.*(Packages|Paths)$)/, "")), value);
+        const setter = /^set(Project(?=.*(Packages|Paths)$))?([A-Z].*)/.exec(name);
+        if (setter) return (value) => target.#set(pathOf(setter[3]), value, setter[1] ? "project" : "global");
         return undefined;
       },
     });
   }
-  static create(cwd, agentDir) {
-    return new SettingsManager(() => call("utility.loadSettings", { cwd, agentDir }));
+  static create(cwd, agentDir = getAgentDir()) {
+    return new SettingsManager(new FileStorage(cwd, agentDir));
   }
   static inMemory(settings = {}) {
-    return new SettingsManager(() => settings);
+    return new SettingsManager(new MemoryStorage(settings));
   }
   static fromStorage() {
     return SettingsManager.inMemory();
@@ -159,9 +204,17 @@ export class SettingsManager {
   #raw(path) {
     return at(merge(this.#settings, this.#overrides), path);
   }
-  #set(path, value) {
+  #set(path, value, scope) {
     const isNumber = path in RANGES && Number.isFinite(value);
-    this.applyOverrides(only(path, isNumber ? limited(value, RANGES[path]) : value));
+    this.#save(only(path, isNumber ? limited(value, RANGES[path]) : value), scope);
+  }
+  #save(values, scope = "global") {
+    this.#settings = merge(this.#settings, values);
+    try {
+      this.#storage.change(scope, values);
+    } catch (error) {
+      this.#errors.push({ scope, error });
+    }
   }
   value(path) {
     const value = this.#raw(path);
@@ -171,10 +224,10 @@ export class SettingsManager {
     return structuredClone(merge(this.#settings, this.#overrides));
   }
   getGlobalSettings() {
-    return structuredClone(this.#settings);
+    return this.#storage.scope("global");
   }
   getProjectSettings() {
-    return {};
+    return this.#storage.scope("project");
   }
   isProjectTrusted() {
     return this.#isTrusted;
@@ -191,7 +244,7 @@ export class SettingsManager {
     return typeof theme === "string" ? theme : undefined;
   }
   setDefaultModelAndProvider(defaultProvider, defaultModel) {
-    this.applyOverrides({ defaultProvider, defaultModel });
+    this.#save({ defaultProvider, defaultModel });
   }
   getAllModelThinkingLevels() {
     return { ...this.#raw("modelThinkingLevels") };
@@ -200,7 +253,7 @@ export class SettingsManager {
     return this.getAllModelThinkingLevels()[`${provider}/${modelId}`];
   }
   setModelThinkingLevel(provider, modelId, level) {
-    this.applyOverrides({ modelThinkingLevels: { [`${provider}/${modelId}`]: level } });
+    this.#save({ modelThinkingLevels: { [`${provider}/${modelId}`]: level } });
   }
   removeModelThinkingLevel(provider, modelId) {
     this.setModelThinkingLevel(provider, modelId, undefined);
@@ -209,7 +262,7 @@ export class SettingsManager {
     return this.#raw("extensionChangelogVersions")?.[key];
   }
   setExtensionChangelogVersion(key, version) {
-    this.applyOverrides({ extensionChangelogVersions: { [key]: version } });
+    this.#save({ extensionChangelogVersions: { [key]: version } });
   }
   // Returns a token limit: that of the model, the general one, or the default.
   #compactionTokens(field, model) {
@@ -242,7 +295,7 @@ export class SettingsManager {
     return timeout("httpIdleTimeoutMs", this.#raw("httpIdleTimeoutMs"));
   }
   setHttpIdleTimeoutMs(milliseconds) {
-    this.applyOverrides({ httpIdleTimeoutMs: timeout("httpIdleTimeoutMs", milliseconds) });
+    this.#save({ httpIdleTimeoutMs: timeout("httpIdleTimeoutMs", milliseconds) });
   }
   getWebSocketConnectTimeoutMs() {
     return timeout("websocketConnectTimeoutMs", this.#raw("websocketConnectTimeoutMs"));
@@ -276,17 +329,18 @@ export class SettingsManager {
     const known = this.#raw("deviceId");
     if (known) return known;
     const deviceId = globalThis.crypto.randomUUID();
-    this.applyOverrides({ deviceId });
+    this.#save({ deviceId });
     return deviceId;
   }
   applyOverrides(overrides) {
     this.#overrides = merge(this.#overrides, overrides);
   }
   async reload() {
-    this.#settings = this.#read();
+    this.#settings = this.#storage.read();
+    this.#overrides = {};
   }
   async flush() {}
   drainErrors() {
-    return [];
+    return this.#errors.splice(0);
   }
 }

@@ -5,7 +5,7 @@ import { requireModule } from "pi:native";
 const FOREGROUND_END = "\u001b[39m";
 const BACKGROUND_END = "\u001b[49m";
 const FAINT = "\u001b[2m";
-// The mode of the program never changes.
+// Changes only when a screen opens, which refreshes the theme.
 let terminal;
 const hasTerminal = () => (terminal ??= call("program.context").mode === "tui");
 
@@ -172,6 +172,7 @@ export const theme = current.theme;
 
 // Called when the theme changed.
 export function refreshTheme() {
+  terminal = undefined;
   current.reload();
 }
 

@@ -3,7 +3,7 @@
 import { call } from "pi:host";
 import { startAbortable } from "pi:operations";
 import { requireModule } from "pi:native";
-import { theme, themeNamed, Theme } from "pi:pi/theme";
+import { refreshTheme, theme, themeNamed, Theme } from "pi:pi/theme";
 import { choose, textOf } from "pi:pi/tolerance";
 
 // Terminal modules are loaded on first use.
@@ -38,8 +38,16 @@ function notifyHost(kind, values) {
 // Mounted component IDs by slot, such as the footer or a widget's key.
 const slots = new Map();
 
+// What to mount once there is a screen, by slot: clients may connect one later.
+const waiting = new Map();
+
 // Mounts the component of a factory in a slot, replacing the previous one.
 function mountInSlot(name, make, placement) {
+  if (!hasTerminal()) {
+    waiting.delete(name);
+    if (make && call("program.context").mode === "rpc") waiting.set(name, { make, placement });
+    return;
+  }
   const { mount, unmount } = terminalModule("mount");
   const previous = slots.get(name);
   slots.delete(name);
@@ -47,9 +55,28 @@ function mountInSlot(name, make, placement) {
   if (make) slots.set(name, mount(make(terminalModule("screen").tui), placement));
 }
 
+// The editor to mount once there is a screen.
+let waitingEditor;
+
+function setEditorComponent(factory) {
+  waitingEditor = undefined;
+  if (hasTerminal()) terminalModule("prompt_editor").setEditorComponent(factory, keybindings());
+  else if (call("program.context").mode === "rpc") waitingEditor = factory;
+}
+
+// Called by the program when a screen opens.
+export function screenOpened() {
+  refreshTheme();
+  const editor = waitingEditor;
+  if (editor) terminalModule("mount").guarded("screen", () => setEditorComponent(editor));
+  const slotsToMount = [...waiting];
+  waiting.clear();
+  for (const [name, { make, placement }] of slotsToMount) terminalModule("mount").guarded("screen", () => mountInSlot(name, make, placement));
+}
+
 function setWidget(key, content, options) {
   const isComponent = typeof content === "function";
-  if (hasTerminal()) mountInSlot(`widget ${key}`, isComponent ? (tui) => content(tui, theme) : undefined, { kind: "widget", key, placement: options?.placement });
+  mountInSlot(`widget ${key}`, isComponent ? (tui) => content(tui, theme) : undefined, { kind: "widget", key, placement: options?.placement });
   if (isComponent) return;
   // Plain lines work in every mode.
   if (content === undefined || Array.isArray(content)) notifyHost("widget", { key, lines: content?.map(String), placement: options?.placement });
@@ -73,9 +100,15 @@ function blockedStatus(blocked) {
   return isKnown ? { kind: blocked.kind, message: String(blocked.message ?? "") } : undefined;
 }
 
+// Whether clients know that a component was not shown.
+let isMissingReported = false;
+
 // Shows a focused component until it calls `done`.
 async function show(factory, options = {}) {
-  if (!hasTerminal()) return undefined;
+  if (!hasTerminal()) {
+    isMissingReported ||= call("screen.missing");
+    return undefined;
+  }
   const { mount, unmount } = terminalModule("mount");
   const { showOverlay, tui } = terminalModule("screen");
   let close;
@@ -123,13 +156,13 @@ export function createUi() {
     setWorkingMessage: (message) => notifyHost("workingMessage", { message: textOf(message) }),
     setWorkingVisible: (visible) => notifyHost("workingVisible", { visible }),
     setWorkingIndicator: (indicator) => notifyHost("workingIndicator", { indicator }),
-    setHiddenThinkingLabel: (label) => notifyHost("hiddenThinkingLabel", { label }),
+    setHiddenThinkingLabel: (label) => notifyHost("hiddenThinkingLabel", { label: textOf(label) }),
     setWidget,
     setFooter(factory) {
-      if (hasTerminal()) mountInSlot("footer", factory && ((tui) => factory(tui, theme, terminalModule("screen").footerData)), { kind: "footer" });
+      mountInSlot("footer", factory && ((tui) => factory(tui, theme, terminalModule("screen").footerData)), { kind: "footer" });
     },
     setHeader(factory) {
-      if (hasTerminal()) mountInSlot("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
+      mountInSlot("header", factory && ((tui) => factory(tui, theme)), { kind: "header" });
     },
     setTitle: (title) => notifyHost("title", { title: String(title) }),
     custom: (factory, options) => asDialog(() => show(factory, options)),
@@ -139,10 +172,8 @@ export function createUi() {
     addAutocompleteProvider(factory) {
       if (hasTerminal()) terminalModule("completion").wrapProvider(factory);
     },
-    setEditorComponent(factory) {
-      if (hasTerminal()) terminalModule("prompt_editor").setEditorComponent(factory, keybindings());
-    },
-    getEditorComponent: () => (hasTerminal() ? terminalModule("prompt_editor").editorFactory() : undefined),
+    setEditorComponent,
+    getEditorComponent: () => (hasTerminal() ? terminalModule("prompt_editor").editorFactory() : waitingEditor),
     get theme() {
       return theme;
     },

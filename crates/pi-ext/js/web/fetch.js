@@ -1,4 +1,5 @@
 // fetch, with streaming responses and abort.
+import { requireModule } from "pi:native";
 import { start, startAbortable } from "pi:operations";
 import { bytesOf } from "pi:web/encoding";
 import { Blob, FormData, blobBytes, concat, encodeForm } from "pi:web/blob";
@@ -320,7 +321,7 @@ export async function fetch(input, init) {
     response = await operation.promise;
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw new TypeError("fetch failed", { cause: error });
+    throw new TypeError("fetch failed", { cause: await requireModule("pi:network_errors").fetchError(error, request.url) });
   } finally {
     signal.removeEventListener("abort", stop);
   }

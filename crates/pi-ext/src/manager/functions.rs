@@ -48,6 +48,7 @@ functions! {
     FORGET_ROWS = "pi:pi/rows", "forgetRows";
     RAW_INPUT = "pi:pi/screen", "rawInput";
     RESIZED = "pi:pi/screen", "resized";
+    SCREEN_OPENED = "pi:pi/ui", "screenOpened";
     THEME_CHANGED = "pi:pi/screen", "themeChanged";
     BRANCH_CHANGED = "pi:pi/screen", "branchChanged";
     SET_EDITOR_TEXT = "pi:pi/prompt_editor", "setText";
@@ -105,6 +106,8 @@ pub enum UiCall {
         data: String,
     },
     Resized,
+    /// Extensions have a screen from now on.
+    ScreenOpened,
     ThemeChanged {
         scheme: String,
     },
@@ -150,6 +153,7 @@ impl UiCall {
             Self::ForgetRows { .. } => FORGET_ROWS,
             Self::RawInput { .. } => RAW_INPUT,
             Self::Resized => RESIZED,
+            Self::ScreenOpened => SCREEN_OPENED,
             Self::ThemeChanged { .. } => THEME_CHANGED,
             Self::BranchChanged => BRANCH_CHANGED,
             Self::SetEditorText { .. } => SET_EDITOR_TEXT,
@@ -172,7 +176,7 @@ impl UiCall {
             Self::TransformMarkdown { parts, shared } => vec![parts, shared],
             Self::ForgetRows { ids } => vec![json!(ids)],
             Self::RawInput { data } => vec![data.into()],
-            Self::Resized | Self::BranchChanged => Vec::new(),
+            Self::Resized | Self::ScreenOpened | Self::BranchChanged => Vec::new(),
             Self::ThemeChanged { scheme } => vec![scheme.into()],
             Self::SetEditorText { text }
             | Self::InsertEditorText { text }

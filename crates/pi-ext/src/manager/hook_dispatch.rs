@@ -121,7 +121,8 @@ impl<'manager> HookDispatch<'manager> {
             let manager = self.manager;
             if flow == EventFlow::Decided
                 || (self.agent == 0
-                    && !lock(&manager.subscriptions).has_node_subscriber(&self.name))
+                    && !lock(&manager.subscriptions)
+                        .has_subscriber(ExtensionHost::Node, &self.name))
             {
                 return Ok(first);
             }

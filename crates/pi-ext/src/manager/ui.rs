@@ -64,6 +64,7 @@ impl ExtensionManager {
             }
             UiCall::ForgetRows { .. }
             | UiCall::Resized
+            | UiCall::ScreenOpened
             | UiCall::ThemeChanged { .. }
             | UiCall::BranchChanged
             | UiCall::SetEditorText { .. }

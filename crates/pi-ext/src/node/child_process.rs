@@ -4,6 +4,7 @@ mod signals;
 mod spawn_sync;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::rc::Rc;
@@ -19,6 +20,7 @@ use spawn_sync::SyncEnvironment;
 use super::files::OpenFiles;
 use super::{NativeError, NativeFuture, NativeRequest};
 use crate::child_guard::{ChildGuard, ChildUse};
+use crate::child_launcher::SharedLauncher;
 use crate::engine::{NativeReply, Realm};
 
 /// Maximum size of an output chunk passed to JavaScript.
@@ -91,6 +93,7 @@ pub(super) fn call(realm: &Rc<Realm>, request: &NativeRequest) -> Result<NativeR
                 files: &realm.resources.files,
                 heartbeat: &realm.heartbeat,
                 supervisor: &realm.options.child_supervisor,
+                launcher: &realm.options.child_launcher,
             };
             realm
                 .watchdog
@@ -178,7 +181,8 @@ async fn read(
 }
 
 fn spawn(realm: &Rc<Realm>, spawn: &SpawnArguments) -> Result<NativeReply, NativeError> {
-    let mut command = Command::from(command(spawn, &realm.resources.files)?);
+    let launcher = &realm.options.child_launcher;
+    let mut command = Command::from(command(spawn, &realm.resources.files, launcher)?);
     let supervisor = &realm.options.child_supervisor;
     if !spawn.detached {
         supervisor.prepare();
@@ -203,8 +207,12 @@ fn spawn(realm: &Rc<Realm>, spawn: &SpawnArguments) -> Result<NativeReply, Nativ
 fn command(
     spawn: &SpawnArguments,
     files: &OpenFiles,
+    launcher: &SharedLauncher,
 ) -> Result<std::process::Command, NativeError> {
-    let mut command = std::process::Command::new(&spawn.file);
+    let path = spawn.env.get("PATH").map(OsStr::new);
+    let mut command = launcher
+        .command(OsStr::new(&spawn.file), path, &spawn.cwd)
+        .map_err(|error| spawn_error(&error, spawn))?;
     let [stdin, stdout, stderr] = spawn.streams;
     command
         .args(&spawn.arguments)

@@ -3,6 +3,8 @@
 use std::io::{self, Read as _, Write as _};
 
 use flate2::Compression;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde::Deserialize;
 
 use super::{NativeError, NativeRequest};
@@ -45,6 +47,10 @@ pub(super) fn run(request: &NativeRequest) -> Result<NativeReply, NativeError> {
             decompress(flate2::read::MultiGzDecoder::new(bytes))
         }
         "inflate" | "unzip" => decompress(flate2::read::ZlibDecoder::new(bytes)),
+        "zstdCompress" => Ok(compress_to_vec(bytes, CompressionLevel::Fastest)),
+        "zstdDecompress" => StreamingDecoder::new(bytes)
+            .map_err(io::Error::other)
+            .and_then(decompress),
         "brotliDecompress" => decompress(brotli_decompressor::Decompressor::new(bytes, 4096)),
         _ => return Err(request.unknown("zlib")),
     };

@@ -1,5 +1,6 @@
 //! Starts the `node` process.
 
+use std::ffi::OsStr;
 use std::process::Stdio;
 
 use tokio::process::Child;
@@ -24,9 +25,23 @@ pub(super) fn kill_children(_: &Child) {}
 /// that child processes do not inherit.
 pub(super) fn spawn(options: &EngineOptions) -> Result<Child, NodeHostError> {
     let script = |name| module_server::source(name).unwrap_or_default();
-    let mut command = tokio::process::Command::new("node");
+    let process = &options.process;
+    let variables = process.environment.iter();
+    let mut path = variables
+        .filter(|(name, _)| *name == "PATH")
+        .map(|(_, value)| OsStr::new(value));
+    let node = options
+        .child_launcher
+        .command(
+            OsStr::new("node"),
+            path.next_back(),
+            &process.working_directory,
+        )
+        .map_err(|error| start_error(&error))?;
+    let mut command = tokio::process::Command::from(node);
     command
-        .args(["--input-type=module", "--eval", script("pi:main")])
+        // Without `--input-type`, which threads inherit and then refuse to start.
+        .args(["--eval", script("pi:main")])
         .arg(script("pi:reader"))
         .env_clear()
         .envs(
@@ -44,8 +59,12 @@ pub(super) fn spawn(options: &EngineOptions) -> Result<Child, NodeHostError> {
     // Own process group, so that Ctrl+C in the terminal does not reach Node.
     #[cfg(unix)]
     command.process_group(0);
-    command.spawn().map_err(|error| match error.kind() {
+    command.spawn().map_err(|error| start_error(&error))
+}
+
+fn start_error(error: &std::io::Error) -> NodeHostError {
+    match error.kind() {
         std::io::ErrorKind::NotFound => NodeHostError::NotFound,
         _ => NodeHostError::Start(error.to_string()),
-    })
+    }
 }

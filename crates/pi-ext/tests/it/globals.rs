@@ -41,6 +41,24 @@ async fn timers_fire_in_order_and_can_be_stopped() {
 }
 
 #[tokio::test]
+async fn a_timer_that_node_cannot_count_fires_at_once() {
+    let value = evaluate(
+        "const warnings: string[] = [];\n\
+         process.emitWarning = (message: any, name: any) => { warnings.push(`${name}: ${message}`.split('\\n')[0]); };\n\
+         await new Promise((done) => setTimeout(done, 2 ** 31));\n\
+         const waits = setTimeout(() => warnings.push('too early'), 2 ** 31 - 1);\n\
+         await new Promise((done) => setTimeout(done, 5));\n\
+         clearTimeout(waits);\n\
+         return warnings;",
+    )
+    .await;
+    assert_eq!(
+        value,
+        json!(["TimeoutOverflowWarning: 2147483648 does not fit into a 32-bit signed integer."])
+    );
+}
+
+#[tokio::test]
 async fn text_and_bytes() {
     let value = evaluate(
         "const bytes = new TextEncoder().encode('hé😀');\n\

@@ -143,6 +143,16 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 #[tokio::test]
+async fn an_extension_on_node_starts_threads_and_finds_the_program() {
+    if !has_node() {
+        return;
+    }
+    let env = NodeHostEnv::with_node();
+    let registered = env.load("standalone.ts", ExtensionHost::Node).await;
+    assert_eq!(registered.unwrap()["tools"][0]["name"], "tool_true_42_0");
+}
+
+#[tokio::test]
 async fn an_extension_on_node_can_use_webassembly() {
     if !has_node() {
         return;

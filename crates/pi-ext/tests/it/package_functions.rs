@@ -135,7 +135,7 @@ export const run = () => {
     defaults,
     values,
     changed: [settings.getShowImages(), settings.getEditorPaddingX(), settings.getSkillPaths(), settings.getExtensionChangelogVersion("k"),
-      settings.getOrCreateDeviceId() === id, settings.getSettings().terminal.showImages, settings.getGlobalSettings().terminal.showImages ?? null],
+      settings.getOrCreateDeviceId() === id, settings.getSettings().terminal.showImages, settings.getGlobalSettings().terminal.showImages],
     invalid: [() => bad.getCompactionReserveTokens(), () => bad.getHttpIdleTimeoutMs()].map(fails),
   };
 };"#;
@@ -146,7 +146,7 @@ export const run = () => {
         json!({
             "defaults": ["fullscreen", 1, true, null, "auto", "streaming", "streaming", [], 300_000, false, "auto", null, 60_000, {}],
             "values": ["regular", 1, "header", null, "light/dark", tools, {"images": null}, 1, 100, 0, compaction, 9, ["a.ts"], "high", "auto"],
-            "changed": [false, 3, ["s"], "1.0", true, false, null],
+            "changed": [false, 3, ["s"], "1.0", true, false, false],
             "invalid": [true, true],
         })
     );

@@ -34,6 +34,8 @@ pub(crate) struct AppliedCompletion {
 calls! {
     trait ScreenCalls {
         call "screen.change" => change(change as "...": ScreenChange);
+        /// Reports that a component is not shown. Returns whether a client can know what a screen is.
+        call "screen.missing" => missing() -> bool;
         call "screen.info" => info() -> Option<ScreenInfo>;
         call "screen.editor" => editor() -> EditorInfo;
         /// Returns a theme; the current one if no name is given.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use pi_protocol::{AgentMessage, SourceInfo, Usage};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::group::calls;
-use crate::handlers::{ImageInput, ResourceLookup, SummaryJob};
+use crate::handlers::{ImageInput, ResourceLookup, SummaryJob, TrustChange};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +40,8 @@ pub(crate) struct SkillInfo {
 pub(crate) struct PromptTemplateInfo {
     pub(crate) name: String,
     pub(crate) description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) argument_hint: Option<String>,
     pub(crate) content: String,
     pub(crate) file_path: PathBuf,
     pub(crate) source_info: SourceInfo,
@@ -136,6 +138,16 @@ calls! {
             cwd: Option<PathBuf>,
             agent_dir as "agentDir": Option<PathBuf>,
         ) -> Value;
+        /// Merges values into a settings file under the lock that every pi takes; null removes a key.
+        call "utility.changeSettings" => change_settings(
+            file: PathBuf,
+            changes: Map<String, Value>,
+        );
+        /// Saves decisions about directories under the lock of the file.
+        call "utility.saveTrust" => save_trust(
+            agent_dir as "agentDir": PathBuf,
+            decisions: Vec<TrustChange>,
+        );
         /// Writes the summary of a prepared compaction.
         request "utility.summarizeCompaction" => summarize_compaction(
             job as "...": Box<SummaryJob>,

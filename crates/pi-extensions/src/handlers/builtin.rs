@@ -15,9 +15,11 @@ use pi_core::{
 use pi_ext::HostError;
 use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
+use pi_sandbox::Sandbox;
 use pi_tools::{
     EditTool, FileSearch, FindTool, GrepTool, ImagePolicy, LocalShell, LsTool, MutationQueue,
-    ReadTool, SharedImagePolicy, ShellTool, ShellToolOptions, WriteTool, local_environment,
+    ReadTool, SharedImagePolicy, ShellTool, ShellToolOptions, WriteTool, confine_files,
+    local_environment,
 };
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -94,7 +96,7 @@ impl BuiltinCalls for Caller<'_> {
     fn run(&self, run: Box<ToolRun>) -> Result<Pending<ToolOutput>, HostError> {
         let callback = self.bridge.callback(self.extension, run.number)?;
         let tool = build(&run)?;
-        let environment = Arc::new(environment(&run, &callback));
+        let environment = Arc::new(environment(&run, &callback, self.bridge.sandbox.as_ref()));
         let job = self.bridge.start_job(run.number)?;
         Ok(self.bridge.spawn_on_runtime(async move {
             let run = *run;
@@ -119,10 +121,12 @@ impl BuiltinCalls for Caller<'_> {
     fn run_shell(&self, run: ShellRun) -> Result<Pending<ShellExit>, HostError> {
         let callback = self.bridge.callback(self.extension, run.number)?;
         let job = self.bridge.start_job(run.number)?;
+        let sandbox = self.bridge.sandbox.clone();
         Ok(self.bridge.spawn_on_runtime(async move {
             let shell = run
                 .shell_path
-                .map_or_else(LocalShell::default, LocalShell::at);
+                .map_or_else(LocalShell::default, LocalShell::at)
+                .with_sandbox(sandbox);
             let environment = run.env.into_iter();
             let timeout = run.timeout.filter(|seconds| *seconds > 0.0);
             let command = ShellCommand {
@@ -198,8 +202,15 @@ fn build(run: &ToolRun) -> Result<Box<dyn Tool>, HostError> {
 }
 
 /// Returns the local machine, with the operations that the extension supplies instead.
-fn environment(run: &ToolRun, callback: &JobCallback) -> Environment {
+fn environment(
+    run: &ToolRun,
+    callback: &JobCallback,
+    sandbox: Option<&Arc<Sandbox>>,
+) -> Environment {
     let mut environment = local_environment();
+    if let Some(sandbox) = sandbox {
+        confine_files(&mut environment, sandbox);
+    }
     // Searches for text always use local files, even if the extension supplies other file
     // operations.
     if !run.operations.is_empty() && run.name != "grep" {
@@ -209,8 +220,10 @@ fn environment(run: &ToolRun, callback: &JobCallback) -> Environment {
     }
     if run.has_processes {
         environment.processes = Arc::new(JavaScriptShell::new(callback.clone()));
-    } else if let Some(path) = &run.shell_path {
-        environment.processes = Arc::new(LocalShell::at(path));
+    } else {
+        let shell = run.shell_path.as_ref();
+        let shell = shell.map_or_else(LocalShell::default, LocalShell::at);
+        environment.processes = Arc::new(shell.with_sandbox(sandbox.cloned()));
     }
     if let Some(env) = &run.env {
         let env = env.iter().map(|(name, value)| (name.into(), value.into()));

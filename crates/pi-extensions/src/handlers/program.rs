@@ -10,7 +10,7 @@ use crate::front_end::{ExtensionFailure, ExtensionMode};
 impl ProgramCalls for Caller<'_> {
     fn context(&self) -> Result<ContextInfo, HostError> {
         self.bridge.check_not_stale()?;
-        let mode = self.bridge.ui.mode();
+        let mode = self.bridge.ui.extension_mode();
         Ok(ContextInfo {
             mode: mode.name(),
             has_ui: mode.has_ui(),

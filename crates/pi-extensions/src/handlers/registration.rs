@@ -110,10 +110,10 @@ impl RegistrationCalls for Caller<'_> {
         self.bridge.check_not_stale()?;
         {
             let servers = &mut self.bridge.registry().mcp_servers;
-            let registered = servers.register(extension, &name, &config);
+            let registered = servers.register(extension.clone(), &name, &config);
             registered.map_err(HostError::new)?;
         }
-        self.bridge.mcp_servers_changed();
+        self.bridge.mcp_servers_changed(extension);
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl RegistrationCalls for Caller<'_> {
             servers.remove(&extension, &name)
         };
         if is_removed {
-            self.bridge.mcp_servers_changed();
+            self.bridge.mcp_servers_changed(extension);
         }
         Ok(is_removed)
     }

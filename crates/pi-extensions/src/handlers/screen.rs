@@ -4,7 +4,7 @@ use pi_ext::HostError;
 
 use super::Caller;
 use crate::calls::{AppliedCompletion, OverlayBounds, Pending, ScreenCalls, ThemeChange};
-use crate::front_end::ExtensionMode;
+use crate::front_end::{ExtensionFailure, ExtensionMode};
 use crate::screen::{
     ChosenCompletion, ComponentId, EditorInfo, ExtensionCompletionRequest, ExtensionCompletions,
     ExtensionScreen, ExtensionShortcut, ScreenChange, ScreenInfo, ThemeData, ThemeInfo,
@@ -42,15 +42,28 @@ impl ScreenCalls for Caller<'_> {
     }
 
     fn theme(&self, name: Option<String>) -> Result<Option<ThemeData>, HostError> {
-        if let Some(screen) = self.screen() {
-            return Ok(screen.theme(name.as_deref()));
-        }
-        if name.is_some() {
-            return Ok(None);
+        let shown = self
+            .screen()
+            .and_then(|screen| screen.theme(name.as_deref()));
+        if shown.is_some() || name.is_some() {
+            return Ok(shown);
         }
         let settings = self.bridge.settings(None, None);
         let agent_dir = self.bridge.agent_dir.path();
         Ok(self.bridge.ui.theme(&settings.settings(), agent_dir))
+    }
+
+    fn missing(&self) -> Result<bool, HostError> {
+        let is_reported = self.bridge.ui.reports_missing_screen();
+        if is_reported {
+            self.bridge.report_failure(ExtensionFailure {
+                extension: self.extension.map(str::to_owned),
+                event: "screen".to_owned(),
+                error: "needs a screen: connect a client that sends `screen` in `hello`".to_owned(),
+                stack: None,
+            });
+        }
+        Ok(is_reported)
     }
 
     fn themes(&self) -> Result<Vec<ThemeInfo>, HostError> {

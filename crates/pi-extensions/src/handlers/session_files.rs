@@ -132,6 +132,7 @@ impl ExtensionBridge {
                     directory: session_dir,
                     cwd,
                     env: self.env.clone(),
+                    ..OpenSession::default()
                 };
                 match Session::open(&path, options) {
                     // A session that is written to this path later.

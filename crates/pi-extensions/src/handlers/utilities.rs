@@ -4,14 +4,17 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use pi_config::{AgentDir, ResourceFlags, ResourceRequest, SettingsStore, Skill, load_resources};
+use pi_config::{
+    AgentDir, ResourceFlags, ResourceRequest, SettingsStore, Skill, TrustStore, TrustUpdate,
+    change_settings_file, load_resources,
+};
 use pi_context::estimate::message_tokens;
 use pi_context::{CompactionSettings, exceeds_threshold};
 use pi_ext::HostError;
 use pi_protocol::{AgentMessage, ProjectAccess, SourceInfo};
 use pi_tools::{ImageResizeLimits, TextChange, prepare_image, sniff_image};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, SummaryJob};
@@ -49,6 +52,23 @@ pub(crate) struct ResourceLookup {
 
 fn yes() -> bool {
     true
+}
+
+/// A decision about a directory; null forgets it.
+#[derive(Deserialize)]
+pub(crate) struct TrustChange {
+    path: PathBuf,
+    decision: Option<bool>,
+}
+
+impl TrustChange {
+    fn into_update(self) -> TrustUpdate {
+        match self.decision {
+            Some(true) => TrustUpdate::trust(self.path),
+            Some(false) => TrustUpdate::deny(self.path),
+            None => TrustUpdate::forget(self.path),
+        }
+    }
 }
 
 /// An image and its maximum size.
@@ -139,6 +159,20 @@ impl UtilityCalls for Caller<'_> {
     ) -> Result<Value, HostError> {
         let settings = self.bridge.settings(cwd, agent_dir);
         Ok(Value::Object(settings.effective_object()))
+    }
+
+    fn change_settings(&self, file: PathBuf, changes: Map<String, Value>) -> Result<(), HostError> {
+        change_settings_file(&file, &changes).map_err(host_error)
+    }
+
+    fn save_trust(&self, agent_dir: PathBuf, decisions: Vec<TrustChange>) -> Result<(), HostError> {
+        let updates: Vec<TrustUpdate> = decisions
+            .into_iter()
+            .map(TrustChange::into_update)
+            .collect();
+        TrustStore::new(&AgentDir::at(agent_dir))
+            .save(&updates)
+            .map_err(host_error)
     }
 
     fn summarize_compaction(
@@ -259,6 +293,7 @@ impl ExtensionBridge {
                 .map(|template| PromptTemplateInfo {
                     name: template.name,
                     description: template.description,
+                    argument_hint: template.argument_hint,
                     content: template.content,
                     file_path: template.file_path,
                     source_info: template.source_info,

@@ -11,7 +11,10 @@ use super::session_json::ListingError;
 use crate::error_text::describe_error;
 use crate::exporter::ExporterError;
 use crate::runtime::ReplaceError;
-use crate::session::{BashError, CompactError, NavigateError, PromptError, SetModelError};
+use crate::session::{
+    BashError, CompactError, NavigateError, PromptError, SetModelError, UndoCompactionError,
+};
+use pi_search::SessionSearchError;
 
 /// An error that rejects a command.
 pub(super) trait RejectionReason: Error + 'static {
@@ -47,6 +50,26 @@ impl RejectionReason for SessionError {
         match self {
             Self::Missing { .. } | Self::UnknownEntry { .. } => RejectionCode::NotFound,
             _ => RejectionCode::Failed,
+        }
+    }
+}
+
+impl RejectionReason for UndoCompactionError {
+    fn code(&self) -> RejectionCode {
+        match self {
+            Self::NoCompaction | Self::NothingBefore => RejectionCode::NotFound,
+            Self::Continued | Self::TooLarge { .. } => RejectionCode::Invalid,
+            Self::Canceled => RejectionCode::Canceled,
+            Self::Navigate(error) => error.code(),
+        }
+    }
+}
+
+impl RejectionReason for SessionSearchError {
+    fn code(&self) -> RejectionCode {
+        match self {
+            Self::TurnedOff | Self::EmptyQuery => RejectionCode::Invalid,
+            Self::Index(_) => RejectionCode::Failed,
         }
     }
 }

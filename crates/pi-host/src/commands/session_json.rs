@@ -58,42 +58,43 @@ pub(crate) fn range(session: &Session, range: &EntryRange) -> Result<String, Lis
 
 /// Serializes the fields `entries` and `hasMore`.
 pub(crate) fn range_fields(session: &Session, range: &EntryRange) -> Result<String, ListingError> {
-    let nodes = session.entries().tree().nodes;
-    let position_of = |id: &str| {
-        let position = nodes.iter().position(|node| node.id.as_str() == id);
-        position.ok_or_else(|| ListingError::UnknownEntry(id.to_owned()))
-    };
+    let stored = session.entries();
+    let unknown = |id: &str| ListingError::UnknownEntry(id.to_owned());
     let mut ids = Vec::new();
-    let mut older = None;
+    let mut has_more = false;
     match range {
         EntryRange::After(entry) => {
-            let first = position_of(entry)? + 1;
-            ids.extend(nodes.iter().skip(first).map(|node| &node.id));
+            let nodes = stored.tree().nodes.into_iter().map(|node| node.id);
+            let mut after = nodes.skip_while(|id| id.as_str() != entry);
+            after.next().ok_or_else(|| unknown(entry))?;
+            ids.extend(after);
         }
+        // Without the tree of all entries: a page of a long session is as cheap as one of a short one.
         EntryRange::Before { entry, limit } => {
-            older = match (entry, session.leaf_id()) {
-                (Some(entry), _) => nodes.get(position_of(entry)?).and_then(|node| node.parent),
-                (None, Some(leaf)) => Some(position_of(leaf.as_str())?),
-                (None, None) => None,
+            let mut older = match entry {
+                Some(entry) if !stored.contains(entry) => return Err(unknown(entry)),
+                Some(entry) => stored.parent_id(&EntryId::from(entry.as_str()))?,
+                None => session.leaf_id(),
             };
             while ids.len() < *limit
-                && let Some(node) = older.and_then(|position| nodes.get(position))
+                && let Some(id) = older
             {
-                ids.push(&node.id);
-                older = node.parent;
+                ids.push(id.clone());
+                older = stored.parent_id(id)?;
             }
             ids.reverse();
+            has_more = older.is_some();
         }
     }
     let mut json = String::from("\"entries\":[");
-    for (place, id) in ids.into_iter().enumerate() {
+    for (place, id) in ids.iter().enumerate() {
         if place > 0 {
             json.push(',');
         }
         push_entry(&mut json, session, id)?;
     }
     json.push_str("],\"hasMore\":");
-    json.push_str(if older.is_some() { "true" } else { "false" });
+    json.push_str(if has_more { "true" } else { "false" });
     Ok(json)
 }
 

@@ -1,13 +1,17 @@
 //! Commands that only this pi has: sessions, moves in the tree, labels, tools, requests and completions.
 
-use pi_protocol::{Command, EntryId, SessionScope};
+use std::path::PathBuf;
+
+use pi_protocol::{Command, EntryId, Rejected, RejectionCode, SessionScope};
 use serde_json::json;
 
 use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult, done};
-use crate::runtime::SessionRuntime;
+use crate::error_text::describe_error;
+use crate::runtime::{SessionRuntime, session_search};
 use crate::session::{AgentSession, NavigateOptions};
 use crate::session_catalog::SessionCatalog;
+use pi_search::{IndexFreshness, SessionSearchOptions};
 
 /// Completions of a text.
 const MAX_COMPLETIONS: usize = 100;
@@ -19,6 +23,29 @@ pub(super) async fn execute(
 ) -> CommandResult {
     match command {
         Command::ListSessions { all } => list_sessions(runtime, session, all).await,
+        Command::SearchSessions {
+            query,
+            cwd,
+            since,
+            role,
+            limit,
+        } => {
+            let options = SessionSearchOptions {
+                query,
+                is_incomplete: false,
+                cwd: cwd.map(PathBuf::from),
+                since_ms: since,
+                role,
+                limit: limit.unwrap_or_default(),
+            };
+            let search = session_search(runtime);
+            let found =
+                tokio::task::spawn_blocking(move || search.search(&options, IndexFreshness::SoFar));
+            let found = found
+                .await
+                .map_err(|error| Rejected::new(RejectionCode::Failed, describe_error(&error)))?;
+            AcceptedCommand::with_data(&found.map_err(RejectionReason::reject)?)
+        }
         Command::NavigateTree {
             entry_id,
             summarize,
@@ -61,6 +88,14 @@ pub(super) async fn execute(
         Command::GetRequests => {
             let requests = session.requests().pending();
             AcceptedCommand::with_data(&json!({ "requests": requests }))
+        }
+        Command::Complete { text } if text.starts_with('@') => {
+            let query = text.trim_start_matches('@').to_owned();
+            let host = runtime.host();
+            let files = host.find_files(session.cwd().to_owned(), query).await;
+            let items = files.into_iter().take(MAX_COMPLETIONS);
+            let items: Vec<_> = items.map(|path| json!({ "path": path })).collect();
+            AcceptedCommand::with_data(&json!({ "items": items }))
         }
         Command::Complete { text } => {
             let name = text.strip_prefix('/').unwrap_or(&text);

@@ -3,18 +3,17 @@
 //! Parsing is as lenient as in the TypeScript pi: an `id` may be any JSON value, unknown fields are
 //! ignored, and `null` means absent. A line that is not a command still gets a response.
 
-use pi_protocol::Command;
+use pi_protocol::{Command, ExtensionUiResponse};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::extension_ui::ExtensionUiResponse;
-
 /// The commands of the wire format.
-const COMMANDS: [&str; 45] = [
+const COMMANDS: &[&str] = &[
     "prompt",
     "steer",
     "follow_up",
     "abort",
+    "resume",
     "clear_queue",
     "answer",
     "new_session",
@@ -46,9 +45,16 @@ const COMMANDS: [&str; 45] = [
     "set_session_name",
     "get_commands",
     "hello",
+    "screen_input",
+    "screen_render",
+    "screen_size",
     "get_mcp_servers",
     "mcp_action",
     "list_sessions",
+    "search_sessions",
+    "undo_compaction",
+    "get_cache_report",
+    "get_context_report",
     "navigate_tree",
     "set_label",
     "get_tools",

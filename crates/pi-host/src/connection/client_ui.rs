@@ -1,16 +1,17 @@
 //! Extension UI of a session without a dedicated front end: clients come and go, and each sees notices and dialogs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_extensions::{
-    DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi,
+    ClientScreen, DialogResponse, ExtensionDialog, ExtensionErrorLine, ExtensionFailure,
+    ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod, ExtensionUiRequest, ThemeData,
 };
+use pi_protocol::settings::Settings;
 use serde::Serialize;
 use tokio::sync::broadcast;
-
-use super::extension_ui::{ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest};
 
 /// Notices that a slow client may be behind.
 const CAPACITY: usize = 64;
@@ -23,13 +24,15 @@ const MAX_SHOWN: usize = 256;
 
 /// Sends the notices of extensions to every connected client; cheap to clone. Dialogs are requests of the session, which
 /// any client may answer.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ClientUi(Arc<ClientUiInner>);
 
-#[derive(Debug)]
 struct ClientUiInner {
     notices: broadcast::Sender<String>,
+    screen: Option<Box<dyn ClientScreen>>,
     shown: Mutex<ShownNotices>,
+    /// Whether lines from before the first client are kept.
+    keeps_early: bool,
 }
 
 #[derive(Debug, Default)]
@@ -42,14 +45,36 @@ struct ShownNotices {
 
 impl Default for ClientUi {
     fn default() -> Self {
-        Self(Arc::new(ClientUiInner {
-            notices: broadcast::Sender::new(CAPACITY),
-            shown: Mutex::default(),
-        }))
+        Self::new(None, true)
+    }
+}
+
+impl std::fmt::Debug for ClientUi {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("ClientUi")
     }
 }
 
 impl ClientUi {
+    /// Creates one whose clients may also show components of extensions.
+    pub fn with_screen(screen: Box<dyn ClientScreen>) -> Self {
+        Self::new(Some(screen), true)
+    }
+
+    /// Creates one for the clients of a session that has its own front end, which shows what no client sees.
+    pub fn mirror() -> Self {
+        Self::new(None, false)
+    }
+
+    fn new(screen: Option<Box<dyn ClientScreen>>, keeps_early: bool) -> Self {
+        Self(Arc::new(ClientUiInner {
+            notices: broadcast::Sender::new(CAPACITY),
+            screen,
+            shown: Mutex::default(),
+            keeps_early,
+        }))
+    }
+
     /// Returns the lines that a new client shows, and those that follow.
     pub(super) fn subscribe(&self) -> (Vec<String>, broadcast::Receiver<String>) {
         let mut shown = self.shown();
@@ -60,6 +85,11 @@ impl ClientUi {
 
     fn shown(&self) -> MutexGuard<'_, ShownNotices> {
         self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a line has to be kept for the first client.
+    fn keeps(&self, shown: &ShownNotices) -> bool {
+        self.0.keeps_early && self.0.notices.receiver_count() == 0 && shown.early.len() < MAX_EARLY
     }
 
     fn send(&self, kept: Option<((&'static str, String), bool)>, line: &impl Serialize) {
@@ -78,7 +108,7 @@ impl ClientUi {
             Some((key, false)) => {
                 shown.lasting.remove(&key);
             }
-            None if self.0.notices.receiver_count() == 0 && shown.early.len() < MAX_EARLY => {
+            None if self.keeps(&shown) => {
                 shown.early.push(line.clone());
             }
             Some((_, true)) | None => {}
@@ -110,7 +140,24 @@ impl ExtensionUi for ClientUi {
         ExtensionMode::Rpc
     }
 
+    fn client_screen(&self) -> Option<&dyn ClientScreen> {
+        self.0.screen.as_deref()
+    }
+
+    fn reports_missing_screen(&self) -> bool {
+        self.0.screen.is_some()
+    }
+
+    fn theme(&self, settings: &Settings, agent_dir: &Path) -> Option<ThemeData> {
+        let screen = self.0.screen.as_ref()?;
+        screen.opened()?;
+        Some(screen.theme(settings, agent_dir))
+    }
+
     fn notify(&self, notice: ExtensionNotice) -> BoxFuture<'static, ()> {
+        if let Some(screen) = &self.0.screen {
+            screen.observe(&notice);
+        }
         if let Some(method) = ExtensionUiMethod::of_notice(notice) {
             let kept = lasting_key(&method);
             let id = uuid::Uuid::new_v4().to_string();

@@ -5,22 +5,23 @@
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_core::InputSource;
+use pi_lines::{COMMAND_LINE_LIMIT, LineFrame, LineReader, LineSink, LineWriter, OutputClosed};
 use pi_protocol::{
     Answer, ClientHello, ClientRight, Command, Cursor, Rejected, RejectionCode, RequestId,
     UpdateFormat,
 };
+use pi_session::PackedIndex;
 use tokio::io::AsyncRead;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::client_line::{ClientLine, RpcRequest};
 use super::client_ui::ClientUi;
-use super::line_sink::{LineSink, LineWriter};
 use super::response_line::{failure_line, outcome_line};
-use super::session_feed::{FeedOptions, SessionFeed, request_line};
+use super::session_feed::{FeedLine, FeedOptions, SessionFeed, request_line};
 use crate::commands::session_json::EntryRange;
 use crate::commands::{CommandOrigin, HeldRun};
 use crate::host::SessionHandle;
-use crate::lines::{COMMAND_LINE_LIMIT, LineFrame, LineReader};
 
 /// Maximum number of commands in progress before reading pauses.
 const PENDING_COMMANDS: usize = 256;
@@ -44,6 +45,8 @@ pub struct ConnectionOptions {
     pub updates: UpdateFormat,
     /// The notices of extensions.
     pub notices: Option<ClientUi>,
+    /// Counts the clients that observe the session.
+    pub observers: Option<watch::Sender<usize>>,
     /// Ends the connection when canceled.
     pub stop: CancellationToken,
 }
@@ -117,6 +120,27 @@ struct Connection {
     feed: Option<SessionFeed>,
     /// A line of the feed that waits for the client to read.
     waiting: Option<String>,
+    /// Whether events have their cursor.
+    has_cursors: bool,
+    /// Whether the client only reads the first snapshot.
+    is_listing: bool,
+    observing: Option<CountedObserver>,
+}
+
+/// A client in the count of observers.
+struct CountedObserver(watch::Sender<usize>);
+
+impl CountedObserver {
+    fn new(count: &watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count.clone())
+    }
+}
+
+impl Drop for CountedObserver {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count = count.saturating_sub(1));
+    }
 }
 
 impl Connection {
@@ -127,6 +151,9 @@ impl Connection {
             options,
             feed: None,
             waiting: None,
+            has_cursors: false,
+            is_listing: false,
+            observing: None,
         };
         if connection.options.start == FeedStart::Immediate {
             connection.start_compatible();
@@ -153,29 +180,49 @@ impl Connection {
             notices: self.options.notices.clone(),
             ..options
         };
+        self.observing = match (&self.options.observers, self.observing.take()) {
+            (Some(count), None) if !self.is_listing => Some(CountedObserver::new(count)),
+            (_, counted) => counted.filter(|_| !self.is_listing),
+        };
         self.feed = Some(SessionFeed::new(self.handle.clone(), options));
         self.waiting = None;
     }
 
-    /// Sends the next line of the feed; `false` once the session was closed. Can be canceled without losing a line.
+    /// Sends the next lines of the feed; `false` once the session was closed. Can be canceled without losing a line.
     async fn send_next(&mut self) -> bool {
         if self.waiting.is_none() {
             let Some(feed) = &mut self.feed else {
                 return std::future::pending().await;
             };
-            match feed.next().await {
-                Some(line) => self.waiting = Some(line.into_json()),
-                None => return false,
-            }
+            let Some(line) = feed.next().await else {
+                return false;
+            };
+            self.waiting = Some(self.text_of(line));
         }
-        if let Some(line) = &self.waiting {
-            // `send` takes the line only when there is room for it.
-            if self.sink.send(line.clone()).await.is_err() {
-                tracing::debug!("event dropped: output is closed");
+        while let Some(line) = &self.waiting {
+            match self.sink.try_send(line) {
+                Ok(true) => {}
+                // `send` takes the line only when there is room for it.
+                Ok(false) => {
+                    self.sink.send(line.clone()).await.unwrap_or_default();
+                }
+                Err(OutputClosed) => tracing::debug!("event dropped: output is closed"),
             }
-            self.waiting = None;
+            let next = self.feed.as_mut().and_then(SessionFeed::try_next);
+            self.waiting = next.map(|line| self.text_of(line));
         }
         true
+    }
+
+    /// Returns the line as this client receives it.
+    fn text_of(&self, line: FeedLine) -> String {
+        match line {
+            FeedLine::Event { cursor, json } if self.has_cursors => {
+                let fields = json.strip_prefix('{').unwrap_or_default();
+                format!(r#"{{"cursor":"{cursor}",{fields}"#)
+            }
+            line => line.into_json(),
+        }
     }
 
     /// Handles a line. Returns the work that responds to it.
@@ -220,9 +267,17 @@ impl Connection {
             let unknown = Cursor { epoch: 0, seq: 0 };
             since.parse().unwrap_or(unknown)
         });
+        let page = hello.entries.map(|limit| EntryRange::Before {
+            entry: hello.before,
+            limit,
+        });
+        self.has_cursors = hello.cursors;
+        self.is_listing = hello.listing;
         self.start_feed(FeedOptions {
             since,
-            entries: hello.entry.map(EntryRange::After),
+            entries: hello.entry.map(EntryRange::After).or(page),
+            index: hello.index == Some(PackedIndex::FORMAT),
+            screen: hello.screen,
             ..FeedOptions::default()
         });
     }

@@ -3,17 +3,31 @@
 //! A feed never delays the session. One that fell behind, or continues at a cursor of another log, receives a snapshot
 //! and continues from there. It follows the session when another one replaces it.
 
+use std::time::Duration;
+
 use pi_core::{Observed, Observer};
-use pi_protocol::{AgentEvent, Cursor, EntryId, Request, RequestKind, SessionEvent, UpdateFormat};
+use pi_extensions::ScreenFeed;
+use pi_protocol::{
+    AgentEvent, Cursor, EntryId, Request, RequestKind, ScreenSize, SessionEvent, UpdateFormat,
+};
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 
 use super::client_ui::ClientUi;
 use super::event_lines::EventLines;
 use super::snapshot_line::snapshot_line;
 use crate::commands::session_json::EntryRange;
 use crate::host::SessionHandle;
+use crate::runtime::extension_ui;
 use crate::session::AgentSession;
+
+/// Time between two reads of a message that grows. What arrives meanwhile is read together: waking up for every delta
+/// would take more time than sending it.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(4);
+
+/// Events that end such a pause: many more would fall out of the log.
+const MAX_UPDATES: u64 = 256;
 
 /// A line of a feed, without its line ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,12 +59,16 @@ pub struct FeedOptions {
     pub since: Option<Cursor>,
     /// The entries of a snapshot.
     pub entries: Option<EntryRange>,
+    /// Whether the first snapshot has the index of the session file.
+    pub index: bool,
     /// How much of a growing message its updates repeat.
     pub updates: UpdateFormat,
     /// Omit what clients of the TypeScript pi do not know: snapshots, and events that only this pi has.
     pub compatible: bool,
     /// The notices of extensions.
     pub notices: Option<ClientUi>,
+    /// The size of the client's screen, if it shows components of extensions.
+    pub screen: Option<ScreenSize>,
 }
 
 /// The events of a live session for one client.
@@ -63,7 +81,10 @@ pub struct SessionFeed {
     /// Lines to send before the next event.
     ready: std::vec::IntoIter<FeedLine>,
     notices: Option<broadcast::Receiver<String>>,
+    screen: Option<Box<dyn ScreenFeed>>,
     lines: EventLines,
+    /// When to look for the next event, while a message grows.
+    resume_at: Option<Instant>,
     options: FeedOptions,
 }
 
@@ -78,6 +99,9 @@ impl SessionFeed {
             }
             None => (Vec::new(), None),
         };
+        let screen = options
+            .screen
+            .and_then(|size| Some(extension_ui(handle.runtime()).client_screen()?.open(size)));
         let shown: Vec<FeedLine> = shown
             .into_iter()
             .map(|json| FeedLine::Notice { json })
@@ -87,7 +111,9 @@ impl SessionFeed {
             needs_snapshot: options.since.is_none() && !options.compatible,
             ready: shown.into_iter(),
             notices,
+            screen,
             lines: EventLines::new(options.updates),
+            resume_at: None,
             handle,
             session,
             sessions,
@@ -103,35 +129,67 @@ impl SessionFeed {
     /// Waits for the next line; `None` once the session was closed and everything was read.
     pub async fn next(&mut self) -> Option<FeedLine> {
         loop {
+            if let Some(line) = self.try_next() {
+                return Some(line);
+            }
+            let observed = tokio::select! {
+                biased;
+                observed = next_after(&mut self.observer, self.resume_at) => observed,
+                notice = next_notice(&mut self.notices) => {
+                    return Some(FeedLine::Notice { json: notice });
+                }
+                json = next_screen_line(&mut self.screen) => {
+                    return Some(FeedLine::Notice { json });
+                }
+            };
+            match observed {
+                Some(observed) => {
+                    self.resume_at = grows(&observed).then(|| Instant::now() + UPDATE_INTERVAL);
+                    if let Some(line) = self.line_of(observed) {
+                        return Some(line);
+                    }
+                }
+                None => self.follow_replacement().await?,
+            }
+        }
+    }
+
+    /// Returns the next line if it is there, except notices of extensions.
+    pub fn try_next(&mut self) -> Option<FeedLine> {
+        loop {
             if std::mem::take(&mut self.needs_snapshot) {
                 return Some(self.snapshot());
             }
             if let Some(line) = self.ready.next() {
                 return Some(line);
             }
-            let observed = tokio::select! {
-                biased;
-                observed = self.observer.next() => observed,
-                notice = next_notice(&mut self.notices) => {
-                    return Some(FeedLine::Notice { json: notice });
-                }
-            };
-            match observed {
-                Some(Observed::Event(envelope)) => {
-                    let cursor = self.observer.cursor();
-                    if let Some(json) = self.event_line(&envelope.event) {
-                        return Some(FeedLine::Event { cursor, json });
-                    }
-                }
-                // Also for a compatible client: it would otherwise wait for the end of what it missed.
-                Some(Observed::Lagged) => self.needs_snapshot = true,
-                None => self.follow_replacement().await?,
+            let observed = self.observer.try_next()?;
+            if let Some(line) = self.line_of(observed) {
+                return Some(line);
+            }
+        }
+    }
+
+    /// Returns the line of an event; `None` if the client gets none now.
+    fn line_of(&mut self, observed: Observed) -> Option<FeedLine> {
+        match observed {
+            Observed::Event(envelope) => {
+                let cursor = self.observer.cursor();
+                let json = self.event_line(&envelope.event)?;
+                Some(FeedLine::Event { cursor, json })
+            }
+            // Also for a compatible client: it would otherwise wait for the end of what it missed.
+            Observed::Lagged => {
+                self.needs_snapshot = true;
+                None
             }
         }
     }
 
     fn snapshot(&mut self) -> FeedLine {
-        let (cursor, json) = snapshot_line(&self.session, self.options.entries.as_ref());
+        let has_index = std::mem::take(&mut self.options.index);
+        let entries = self.options.entries.as_ref();
+        let (cursor, json) = snapshot_line(&self.session, entries, has_index);
         self.observer = self.session.observe(Some(cursor));
         FeedLine::Snapshot { cursor, json }
     }
@@ -221,6 +279,38 @@ pub(super) fn request_line(request: &Request) -> serde_json::Result<String> {
         r#type: "extension_ui_request",
         request,
     })
+}
+
+/// Waits for the next event, and not before `time` unless there are many.
+async fn next_after(observer: &mut Observer, time: Option<Instant>) -> Option<Observed> {
+    if let Some(time) = time {
+        tokio::select! {
+            () = tokio::time::sleep_until(time) => {}
+            () = observer.backlog(MAX_UPDATES) => {}
+        }
+    }
+    observer.next().await
+}
+
+/// Whether more updates are likely to follow at once.
+fn grows(observed: &Observed) -> bool {
+    let Observed::Event(envelope) = observed else {
+        return false;
+    };
+    matches!(
+        envelope.event,
+        SessionEvent::Agent(
+            AgentEvent::MessageUpdate { .. } | AgentEvent::ToolExecutionUpdate { .. }
+        ) | SessionEvent::BashExecutionUpdate { .. }
+    )
+}
+
+/// Waits for a change of the screen; forever if the client has none.
+async fn next_screen_line(screen: &mut Option<Box<dyn ScreenFeed>>) -> String {
+    match screen {
+        Some(screen) => screen.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for a notice; forever if there are none. A client that was too slow misses some: they are not part of the state.

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_config::{Resources, Skill};
-use pi_protocol::{CommandInfo, EntryId};
+use pi_core::InputSource;
+use pi_protocol::{Command, CommandInfo, EntryId};
 use pi_session::ForkPosition;
 
+use crate::commands::CommandOrigin;
 use crate::runtime::{SessionRuntime, WeakRuntime};
 use pi_extensions::{ControlFuture, ExtensionSession, RuntimeControl, RuntimeLink, host_error};
 
@@ -57,5 +59,18 @@ impl RuntimeControl for SessionRuntime {
 
     fn extend_resources(&self, more: Resources) {
         self.extend_resources(more);
+    }
+
+    fn submit(&self, command: Command) -> ControlFuture<'_, ()> {
+        Box::pin(async move {
+            let origin = CommandOrigin {
+                source: InputSource::Rpc,
+                request_id: None,
+            };
+            let accepted = self.submit_from(origin, command).await;
+            accepted
+                .map(drop)
+                .map_err(|rejected| host_error(rejected.message))
+        })
     }
 }

@@ -14,7 +14,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::session_handle::{Attachment, SessionHandle};
 use crate::connection::ClientUi;
 use crate::runtime::{SessionRuntime, StartError};
-use crate::session::AgentSession;
+use crate::session::{AgentSession, LiveClients};
 
 #[derive(Default)]
 pub(super) struct LiveSessions {
@@ -172,13 +172,14 @@ impl LiveSessions {
     }
 }
 
-/// Whether closing the session would interrupt or lose nothing: it is idle, no message is queued, no shell command runs
-/// and no request waits for an answer.
+/// Whether closing the session would interrupt or lose nothing: it is idle, no message is queued, no shell command runs,
+/// no request waits for an answer and no other process follows it.
 fn is_quiet(session: &AgentSession) -> bool {
     session.is_idle()
         && session.queue().message_count() == 0
         && !session.user_commands().is_running()
         && session.requests().pending().is_empty()
+        && LiveClients::of(session).count() == 0
 }
 
 fn has_id(session: &KeptSession, id: &str) -> bool {

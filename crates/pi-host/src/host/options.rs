@@ -1,7 +1,9 @@
 //! Options of a host.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_auth::CredentialStore;
 use pi_config::{AgentDir, SettingsOverrides, SettingsStore};
 use pi_env::Env;
@@ -9,6 +11,7 @@ use pi_providers::Models;
 use pi_tools::FallbackCommands;
 
 use super::trust::{TrustFlag, TrustPrompt};
+use crate::native_extensions::NativeExtension;
 use crate::toolset::PROCESS_MARKS;
 use crate::workspace::MissingPackageInstaller;
 
@@ -39,7 +42,14 @@ pub struct HostOptions {
     pub credentials: Option<Arc<dyn CredentialStore>>,
     /// Models to use instead of the default collection, without further configuration.
     pub model_collection: Option<Models>,
+    /// Built-in extensions besides those of this crate; settings and flags turn them on.
+    pub native_extensions: &'static [NativeExtension],
+    /// Finds files for completion after `@`.
+    pub files: Option<FileSearch>,
 }
+
+/// Returns the paths below a directory that match a text, best first.
+pub type FileSearch = Arc<dyn Fn(PathBuf, String) -> BoxFuture<'static, Vec<String>> + Send + Sync>;
 
 impl HostOptions {
     pub fn new(agent_dir: AgentDir, env: Env) -> Self {
@@ -58,6 +68,8 @@ impl HostOptions {
             run_settings: SettingsOverrides::default(),
             credentials: None,
             model_collection: None,
+            native_extensions: &[],
+            files: None,
         }
     }
 }

@@ -45,6 +45,11 @@ impl LiveDirectory {
         }
     }
 
+    /// Returns the agent directory.
+    pub(super) fn agent_dir(&self) -> Option<&Path> {
+        self.path.parent()
+    }
+
     /// Returns the IDs of the sessions that have a socket; one of a killed process may be among them.
     pub fn ids(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(&self.path) else {

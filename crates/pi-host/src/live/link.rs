@@ -3,26 +3,19 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pi_protocol::json;
-use pi_protocol::{ClientHello, ClientRight, Command, Snapshot};
+use pi_protocol::{ClientHello, Command, Snapshot};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
 
 use super::RemoteError;
-use crate::lines::{LineFrame, LineReader};
-
-/// Maximum length of a line of the session.
-const LINE_LIMIT: usize = 256 * 1024 * 1024;
+use super::socket::{GREETING_TIME, LiveConnection, LiveLines, LiveWriter};
+use crate::connection::IndexLine;
 
 /// Commands that wait to be written.
 const CAPACITY: usize = 64;
-
-/// How long a session may take to answer the first line.
-const GREETING_TIME: Duration = Duration::from_secs(10);
 
 type Reply = Result<Value, String>;
 
@@ -95,8 +88,8 @@ struct Response {
 }
 
 /// A connection to a session.
-pub(super) struct Link<Reader> {
-    lines: LineReader<Reader>,
+pub(super) struct SocketLink {
+    lines: LiveLines,
     pub(super) commands: CommandSender,
     /// The process at the other end, where the system reports it.
     pub(super) pid: Option<u32>,
@@ -104,44 +97,48 @@ pub(super) struct Link<Reader> {
 
 /// The state that a session sends first, and the response that is being streamed.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SnapshotLine {
     #[serde(flatten)]
     pub(super) state: Snapshot,
     #[serde(default)]
     pub(super) message: Option<Value>,
+    /// Number of entries in the file at that time; unknown for an older process.
+    #[serde(default)]
+    pub(super) entry_count: Option<usize>,
+    /// Where the entries are in the file, if this was asked for.
+    #[serde(default)]
+    pub(super) index: Option<IndexLine>,
 }
 
-impl<Reader: AsyncRead + Unpin> Link<Reader> {
+impl SocketLink {
     /// Introduces the client and waits for the state of the session.
     pub(super) async fn open(
-        reader: Reader,
-        writer: impl AsyncWrite + Unpin + Send + 'static,
-        is_read_only: bool,
+        connection: LiveConnection,
+        hello: ClientHello,
     ) -> Result<(Self, SnapshotLine), RemoteError> {
-        let (lines, queued) = mpsc::channel(CAPACITY);
-        tokio::spawn(write_lines(writer, queued));
+        let (queue, queued) = mpsc::channel(CAPACITY);
+        tokio::spawn(write_lines(connection.writer, queued));
         let commands = CommandSender(Arc::new(SenderInner {
-            lines,
+            lines: queue,
             waiting: Mutex::new(Some(HashMap::new())),
             last_id: AtomicU64::new(0),
         }));
         let mut link = Self {
-            lines: LineReader::new(reader, LINE_LIMIT),
+            lines: connection.lines,
             commands,
-            pid: None,
+            pid: connection.pid,
         };
-        let greeting = tokio::time::timeout(GREETING_TIME, link.greet(is_read_only));
+        let greeting = tokio::time::timeout(GREETING_TIME, link.greet(hello));
         let state = greeting.await.map_err(|_late| RemoteError::NoResponse)??;
         Ok((link, state))
     }
 
-    async fn greet(&mut self, is_read_only: bool) -> Result<SnapshotLine, RemoteError> {
+    async fn greet(&mut self, hello: ClientHello) -> Result<SnapshotLine, RemoteError> {
         let hello = Command::Hello(ClientHello {
             protocol: Some(1),
             version: Some(pi_env::VERSION.to_owned()),
-            right: is_read_only.then_some(ClientRight::View),
-            elicitation: !is_read_only,
-            ..ClientHello::default()
+            ..hello
         });
         let commands = self.commands.clone();
         let mut greeting = std::pin::pin!(commands.request(&hello));
@@ -166,19 +163,7 @@ impl<Reader: AsyncRead + Unpin> Link<Reader> {
     /// Waits for the next line that is not a response; `None` once the connection has ended. Dropping the future loses
     /// nothing.
     pub(super) async fn next(&mut self) -> Option<Value> {
-        loop {
-            let frame = match self.lines.next().await {
-                Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(error) => {
-                    tracing::debug!(%error, "cannot read from the session");
-                    break;
-                }
-            };
-            let LineFrame::Line(line) = frame else {
-                tracing::warn!("skipped a line of the session that is too long");
-                continue;
-            };
+        while let Some(line) = self.lines.next().await {
             let Ok(line) = serde_json::from_str::<Value>(&line) else {
                 tracing::warn!("skipped a line of the session that is not JSON");
                 continue;
@@ -196,7 +181,7 @@ impl<Reader: AsyncRead + Unpin> Link<Reader> {
     }
 }
 
-impl<Reader> Drop for Link<Reader> {
+impl Drop for SocketLink {
     fn drop(&mut self) {
         self.commands.close();
     }
@@ -207,10 +192,9 @@ pub(super) fn kind(line: &Value) -> Option<&str> {
     line.get("type").and_then(Value::as_str)
 }
 
-async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<String>) {
-    while let Some(mut line) = lines.recv().await {
-        line.push('\n');
-        if let Err(error) = writer.write_all(line.as_bytes()).await {
+async fn write_lines(mut writer: LiveWriter, mut lines: mpsc::Receiver<String>) {
+    while let Some(line) = lines.recv().await {
+        if let Err(error) = writer.send(line).await {
             tracing::debug!(%error, "cannot write to the session");
             return;
         }

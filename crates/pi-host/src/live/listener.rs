@@ -4,9 +4,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{LiveDirectory, LiveSocketError, Sessions};
@@ -27,6 +29,7 @@ const MAX_CLIENTS: usize = 64;
 /// Listens for clients of the current session, and of those that replace it. Never resolves unless the runtime is gone.
 pub(crate) async fn listen(runtime: WeakRuntime, mut sessions: Sessions) {
     let mut clients = JoinSet::new();
+    let observers = watch::Sender::new(0);
     tokio::time::sleep(START_DELAY).await;
     loop {
         let session = sessions.borrow_and_update().clone();
@@ -34,13 +37,18 @@ pub(crate) async fn listen(runtime: WeakRuntime, mut sessions: Sessions) {
             changed = sessions.changed() => if changed.is_err() {
                 return;
             },
-            () = listen_for(&runtime, session, &mut clients) => return,
+            () = listen_for(&runtime, session, &mut clients, &observers) => return,
         }
     }
 }
 
 /// Accepts clients of one session. Clients stay connected when it is replaced.
-async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut JoinSet<()>) {
+async fn listen_for(
+    runtime: &WeakRuntime,
+    session: AgentSession,
+    clients: &mut JoinSet<()>,
+    observers: &watch::Sender<usize>,
+) {
     session.history().wait_until_saved().await;
     let id = session.session_id();
     drop(session);
@@ -57,13 +65,16 @@ async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut 
             return std::future::pending().await;
         }
     };
+    let mut count = observers.subscribe();
     loop {
+        let observing = *count.borrow_and_update();
         if let Some(runtime) = runtime.upgrade() {
             let session = runtime.session();
-            LiveClients::of(&session).set_count(clients.len()).await;
+            LiveClients::of(&session).set_count(observing).await;
         }
         let accepted = tokio::select! {
             Some(_ended) = clients.join_next(), if !clients.is_empty() => continue,
+            Ok(()) = count.changed() => continue,
             accepted = listening.listener.accept(), if clients.len() < MAX_CLIENTS => accepted,
         };
         match accepted {
@@ -71,7 +82,7 @@ async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut 
                 let Some(runtime) = runtime.upgrade() else {
                     return;
                 };
-                clients.spawn(serve_client(runtime, stream));
+                clients.spawn(serve_client(runtime, stream, observers.clone()));
             }
             Ok(_) => tracing::warn!("refused a connection of another user"),
             Err(error) => {
@@ -83,7 +94,7 @@ async fn listen_for(runtime: &WeakRuntime, session: AgentSession, clients: &mut 
 }
 
 /// Whether the client belongs to the user of this process.
-fn is_own_user(stream: &UnixStream) -> bool {
+pub fn is_own_user(stream: &UnixStream) -> bool {
     let user = pi_fs::private::effective_user();
     stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
 }
@@ -104,22 +115,48 @@ impl ListeningSocket {
             source,
         };
         remove_stale(&path).map_err(failed)?;
-        // Others cannot enter the directory meanwhile.
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        let listening = Self {
+        // A socket exists before it listens. Until then, clients would take it for one of a dead process and remove it.
+        let unlisted = unlisted_path(&path);
+        let listener = bind_private(&unlisted).map_err(failed)?;
+        if let Err(error) = fs::rename(&unlisted, &path) {
+            remove_if_present(&unlisted).map_err(failed)?;
+            return Err(failed(error));
+        }
+        Ok(Self {
             listener,
             directory,
             id: id.to_owned(),
             path: path.clone(),
-        };
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        Ok(listening)
+        })
     }
 }
 
 impl Drop for ListeningSocket {
     fn drop(&mut self) {
         self.directory.remove(&self.id, &self.path);
+    }
+}
+
+/// Returns a path next to a socket that no other bind uses, and that is not taken for the socket of a session.
+fn unlisted_path(socket: &Path) -> PathBuf {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    socket.with_file_name(format!("{:x}-{count:x}.new", std::process::id()))
+}
+
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    // A killed process with the same ID may have left one.
+    remove_if_present(path)?;
+    // Others cannot enter the directory meanwhile.
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+fn remove_if_present(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -147,10 +184,15 @@ fn remove_stale(path: &Path) -> io::Result<()> {
 }
 
 /// Serves one client until it disconnects.
-async fn serve_client(runtime: SessionRuntime, stream: UnixStream) {
+async fn serve_client(
+    runtime: SessionRuntime,
+    stream: UnixStream,
+    observers: watch::Sender<usize>,
+) {
     let (reader, writer) = stream.into_split();
     let options = ConnectionOptions {
         notices: client_ui(&runtime),
+        observers: Some(observers),
         ..ConnectionOptions::default()
     };
     let handle = SessionHandle::of_owned(runtime);

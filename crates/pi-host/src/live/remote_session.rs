@@ -4,77 +4,51 @@
 //! messages, the queue and questions, comes from the socket. The result is a session of this process that can be read
 //! like any other ([`RemoteSession::runtime`]); changes are commands to the other process.
 
+mod components;
+mod dialogs;
+mod follow;
+
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pi_extensions::{DialogPrompt, ExtensionDialog, ExtensionUi};
+use pi_extensions::ExtensionUi;
 use pi_protocol::json;
 use pi_protocol::{
-    AgentMessage, Answer, Command, CommandInfo, LiveMessage, Model, Request, RequestId,
-    RequestKind, SessionEvent, ThinkingLevel,
+    AgentMessage, ClientHello, ClientRight, Command, CommandInfo, LiveMessage, Model, RequestId,
+    ScreenSize, ThinkingLevel,
 };
-use pi_session::{AccessMode, OpenSession, Session, SessionError};
-use serde::Deserialize as _;
+use pi_session::{AccessMode, OpenSession, PackedIndex, Session};
 use serde_json::Value;
-use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::link::{CommandSender, Link, SnapshotLine, kind};
-use super::remote_state::{RemoteState, may_store};
-use super::{LiveDirectory, LiveSocketError};
+use components::{RemoteScreen, screen_size};
+
+use super::LiveDirectory;
+use super::link::{CommandSender, SnapshotLine, SocketLink};
+use super::remote_error::RemoteError;
+use super::remote_state::RemoteState;
+use crate::connection::IndexLine;
 use crate::host::Host;
 use crate::model_choice::ModelFlags;
-use crate::runtime::{SessionOptions, SessionRuntime, StartError};
+use crate::runtime::{SessionOptions, SessionRuntime};
 use crate::session::{AgentSession, Follower};
 use crate::session_choice::{OpenedSession, SessionChoice};
 
-/// How long a client tries to connect again: another process may take the session over.
-const RECONNECT_TIME: Duration = Duration::from_secs(5);
-
-const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why a session of another process cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RemoteError {
-    #[error(transparent)]
-    Socket(#[from] LiveSocketError),
-    #[error("cannot connect to the session: {0}")]
-    Connect(#[source] io::Error),
-    #[error("the process that runs the session does not respond")]
-    NoResponse,
-    #[error("the process that runs the session sent something unexpected: {0}")]
-    Protocol(#[source] serde_json::Error),
-    #[error("the session has no file")]
-    NoFile,
-    #[error("the process that ran the session has ended")]
-    Ended,
-    #[error("{0}")]
-    Rejected(String),
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-}
-
-impl RemoteError {
-    pub(super) fn protocol(error: serde_json::Error) -> Self {
-        Self::Protocol(error)
-    }
-}
+/// How long the other process may take to list its slash commands.
+const COMMAND_LIST_TIME: Duration = Duration::from_secs(5);
 
 /// The connection to the process that runs a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkStatus {
     /// A number that grows when the session has to be shown again: after a reconnect, missed events or a move in the tree.
     Connected(u32),
-    /// Another session replaced it there.
+    /// Another session replaced it there, which cannot be attached to before its first message.
     Replaced,
+    /// The session that replaced it is ready: [`RemoteSession::take_successor`] returns it.
+    Succeeded,
     /// The process has ended, and no other has taken over.
     Ended,
 }
@@ -82,26 +56,29 @@ pub enum LinkStatus {
 /// A session that another process runs. Clones refer to the same one; dropping the last one disconnects.
 #[derive(Clone)]
 pub struct RemoteSession {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteInner>,
     _stop: Arc<DropGuard>,
 }
 
-struct Shared {
+struct RemoteInner {
     id: String,
     is_read_only: bool,
     directory: LiveDirectory,
+    host: Host,
+    /// For the session that may replace this one.
+    options: SessionOptions,
     runtime: SessionRuntime,
+    successor: Mutex<Option<RemoteSession>>,
     ui: Arc<dyn ExtensionUi>,
     state: Mutex<RemoteState>,
     commands: Mutex<CommandSender>,
     status: watch::Sender<LinkStatus>,
     /// The dialogs that are shown here.
     dialogs: Mutex<HashMap<RequestId, CancellationToken>>,
+    screen: Mutex<RemoteScreen>,
     /// The slash commands of the session, once they are known.
     slash_commands: OnceLock<Vec<CommandInfo>>,
 }
-
-pub(super) type SocketLink = Link<Box<dyn AsyncRead + Send + Unpin>>;
 
 impl RemoteSession {
     /// Connects to the process that runs a session, and opens the file of the session for reading. Of the options, those
@@ -117,7 +94,14 @@ impl RemoteSession {
             options.packages = None;
         });
         let directory = LiveDirectory::new(host.options().agent_dir.path(), host.env());
-        let (link, first) = connect(&directory, id, is_read_only).await?;
+        let ui = Arc::clone(&options.extensions.ui);
+        let screen = screen_size(&*ui);
+        let hello = ClientHello {
+            index: Some(PackedIndex::FORMAT),
+            ..hello(is_read_only, screen)
+        };
+        let (link, mut first) = connect(&directory, id, hello).await?;
+        let index = first.index.take();
         let file = first
             .state
             .session_file
@@ -127,24 +111,34 @@ impl RemoteSession {
             &PathBuf::from(file),
             OpenSession {
                 access: AccessMode::Read,
+                index: index.as_ref().and_then(IndexLine::packed),
                 env: host.env().clone(),
                 ..OpenSession::default()
             },
         )?;
-        let ui = Arc::clone(&options.extensions.ui);
-        let runtime = Box::pin(host.start(mirror_options(options, session))).await?;
-        let shared = Arc::new(Shared {
+        let mirror = mirror_options(options.clone(), session);
+        let runtime = Box::pin(host.start(mirror)).await?;
+        let shared = Arc::new(RemoteInner {
             id: id.to_owned(),
             is_read_only,
             directory,
+            host,
+            options,
             runtime,
+            successor: Mutex::default(),
             ui,
             state: Mutex::default(),
             commands: Mutex::new(link.commands.clone()),
             status: watch::Sender::new(LinkStatus::Connected(1)),
             dialogs: Mutex::default(),
+            screen: Mutex::default(),
             slash_commands: OnceLock::new(),
         });
+        if let Some(index) = index {
+            Follower::of(&shared.session()).adopt_totals(index.totals);
+        }
+        shared.screen_connected(screen);
+        shared.connect_components();
         shared.apply_snapshot(&first)?;
         let stop = CancellationToken::new();
         let following = Arc::clone(&shared).follow(link);
@@ -175,6 +169,12 @@ impl RemoteSession {
         self.shared.status.subscribe()
     }
 
+    /// Returns the session that replaced this one, once, after [`LinkStatus::Succeeded`].
+    pub fn take_successor(&self) -> Option<Self> {
+        let mut successor = self.shared.successor.lock();
+        successor.as_deref_mut().ok().and_then(Option::take)
+    }
+
     /// Returns the commands of extensions, skills and templates.
     pub fn commands(&self) -> Vec<CommandInfo> {
         let commands = self.shared.slash_commands.get();
@@ -196,54 +196,19 @@ impl RemoteSession {
 pub(super) async fn connect(
     directory: &LiveDirectory,
     id: &str,
-    is_read_only: bool,
+    hello: ClientHello,
 ) -> Result<(SocketLink, SnapshotLine), RemoteError> {
-    let socket = directory.find(id)?;
-    let SocketHalves {
-        reader,
-        writer,
-        pid,
-    } = match open_socket(&socket).await {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            return Err(LiveSocketError::NotLive(id.to_owned()).into());
-        }
-        connected => connected.map_err(RemoteError::Connect)?,
-    };
-    let (mut link, first) = Link::open(reader, writer, is_read_only).await?;
-    link.pid = pid;
-    Ok((link, first))
+    SocketLink::open(directory.open(id).await?, hello).await
 }
 
-struct SocketHalves {
-    reader: Box<dyn AsyncRead + Send + Unpin>,
-    writer: Box<dyn AsyncWrite + Send + Unpin>,
-    pid: Option<u32>,
-}
-
-#[cfg(unix)]
-async fn open_socket(path: &std::path::Path) -> io::Result<SocketHalves> {
-    let stream = tokio::net::UnixStream::connect(path).await?;
-    let peer = stream.peer_cred()?;
-    if peer.uid() != pi_fs::private::effective_user() {
-        return Err(io::Error::other("it belongs to another user"));
+/// Returns the first line of a front end.
+fn hello(is_read_only: bool, screen: Option<ScreenSize>) -> ClientHello {
+    ClientHello {
+        right: is_read_only.then_some(ClientRight::View),
+        screen,
+        elicitation: !is_read_only,
+        ..ClientHello::default()
     }
-    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-    let (reader, writer) = stream.into_split();
-    Ok(SocketHalves {
-        reader: Box::new(reader),
-        writer: Box::new(writer),
-        pid,
-    })
-}
-
-#[cfg(not(unix))]
-async fn open_socket(_path: &std::path::Path) -> io::Result<SocketHalves> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Returns options for a session that only reads.
@@ -262,7 +227,7 @@ fn mirror_options(options: SessionOptions, session: Session) -> SessionOptions {
     options
 }
 
-impl Shared {
+impl RemoteInner {
     fn state(&self) -> MutexGuard<'_, RemoteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -279,7 +244,7 @@ impl Shared {
     async fn read_slash_commands(&self) {
         let commands = self.commands();
         let reading = commands.request(&Command::GetCommands);
-        let read = match tokio::time::timeout(RECONNECT_TIME, reading).await {
+        let read = match tokio::time::timeout(COMMAND_LIST_TIME, reading).await {
             Ok(Ok(data)) => data
                 .get("commands")
                 .and_then(|commands| json::from_value(commands).ok()),
@@ -294,7 +259,11 @@ impl Shared {
     fn apply_snapshot(&self, line: &SnapshotLine) -> Result<(), RemoteError> {
         let session = self.session();
         Follower::of(&session).read_appended()?;
-        Follower::of(&session).move_to(line.state.leaf_id.as_ref())?;
+        // Entries that were stored after the state was read continue the conversation.
+        let read = session.history().with_session(|it| it.entries().len());
+        if line.entry_count.is_none_or(|count| read <= count) {
+            Follower::of(&session).move_to(line.state.leaf_id.as_ref())?;
+        }
         self.select(line.state.model.clone(), line.state.thinking_level);
         let mut state = RemoteState::of(&line.state);
         let message = line.message.as_ref().map(json::from_value);
@@ -308,194 +277,4 @@ impl Shared {
     fn select(&self, model: Option<Arc<Model>>, level: ThinkingLevel) {
         Follower::of(&self.session()).select(model, level);
     }
-
-    /// Handles lines until the process that runs the session has ended and no other takes over.
-    async fn follow(self: Arc<Self>, mut link: SocketLink) {
-        loop {
-            while let Some(line) = link.next().await {
-                if !self.receive(line).await {
-                    self.status.send_replace(LinkStatus::Replaced);
-                    return;
-                }
-            }
-            self.close_dialogs();
-            let Some(next) = self.reconnect().await else {
-                self.status.send_replace(LinkStatus::Ended);
-                return;
-            };
-            link = next;
-            self.show_again();
-            self.ask_pending().await;
-        }
-    }
-
-    async fn reconnect(&self) -> Option<SocketLink> {
-        let trying = async {
-            loop {
-                tokio::time::sleep(RECONNECT_PAUSE).await;
-                let connected = connect(&self.directory, &self.id, self.is_read_only).await;
-                if let Ok((link, first)) = connected
-                    && self.apply_snapshot(&first).is_ok()
-                {
-                    let commands = self.commands.lock();
-                    *commands.unwrap_or_else(PoisonError::into_inner) = link.commands.clone();
-                    return link;
-                }
-            }
-        };
-        tokio::time::timeout(RECONNECT_TIME, trying).await.ok()
-    }
-
-    /// Handles a line; `false` if another session replaced this one.
-    async fn receive(self: &Arc<Self>, line: Value) -> bool {
-        match kind(&line) {
-            Some("snapshot") => match json::from_value::<SnapshotLine>(&line) {
-                Ok(first) if first.state.session.as_str() != self.id => return false,
-                Ok(first) => {
-                    if let Err(error) = self.apply_snapshot(&first) {
-                        tracing::warn!(%error, "cannot apply the state of the session");
-                    }
-                    self.show_again();
-                }
-                Err(error) => tracing::warn!(%error, "invalid state of the session"),
-            },
-            Some("extension_ui_request") => match Request::deserialize(&line) {
-                Ok(request) => self.ask(request).await,
-                Err(error) => tracing::debug!(%error, "notice of an extension is not shown"),
-            },
-            Some("request_resolved") => {
-                if let Some(id) = line.get("request").and_then(Value::as_str) {
-                    self.resolved(&RequestId(id.to_owned()));
-                }
-            }
-            _ => match SessionEvent::deserialize(&line) {
-                Ok(event) => return self.publish(event).await,
-                Err(error) => tracing::debug!(%error, "unknown line of the session"),
-            },
-        }
-        true
-    }
-
-    /// Lets the front end show the session from the start.
-    fn show_again(&self) {
-        self.status.send_modify(|status| {
-            if let LinkStatus::Connected(count) = status {
-                *count += 1;
-            }
-        });
-    }
-
-    /// Publishes an event in this process; `false` if another session replaced this one.
-    async fn publish(self: &Arc<Self>, mut event: SessionEvent) -> bool {
-        let session = self.session();
-        if may_store(&event)
-            && let Err(error) = Follower::of(&session).read_appended()
-        {
-            tracing::warn!(%error, "cannot read the session file");
-        }
-        match &event {
-            SessionEvent::ModelChanged { provider, model_id } => {
-                let model = session.models().model(provider, model_id);
-                let level = session.selection().thinking_level();
-                self.select(model, level);
-            }
-            SessionEvent::ThinkingLevelChanged { level } => {
-                self.select(session.selection().model(), *level);
-            }
-            SessionEvent::SessionReplaced { session, .. } if session.as_str() != self.id => {
-                return false;
-            }
-            SessionEvent::LeafMoved { leaf_id } => {
-                if let Err(error) = Follower::of(&session).move_to(leaf_id.as_ref()) {
-                    tracing::warn!(%error, "cannot follow a move in the tree");
-                }
-                self.show_again();
-                return true;
-            }
-            SessionEvent::DialogRequested { request } => {
-                self.ask(request.clone()).await;
-                return true;
-            }
-            SessionEvent::DialogResolved { request, .. } => {
-                self.resolved(request);
-                return true;
-            }
-            _ => {}
-        }
-        self.state().fold(&mut event);
-        Follower::of(&session).publish(event).await;
-        true
-    }
-
-    async fn ask_pending(self: &Arc<Self>) {
-        let pending = self.state().pending.clone();
-        for request in pending {
-            self.ask(request).await;
-        }
-    }
-
-    /// Asks the user here. The answer of another client closes the question.
-    async fn ask(self: &Arc<Self>, request: Request) {
-        if self.is_read_only {
-            return;
-        }
-        let Some(dialog) = dialog_of(&request) else {
-            let event = SessionEvent::ApprovalRequested { request };
-            Follower::of(&self.session()).publish(event).await;
-            return;
-        };
-        let closed = CancellationToken::new();
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
-        if dialogs.insert(request.id.clone(), closed.clone()).is_some() {
-            return;
-        }
-        drop(dialogs);
-        let shown = self.ui.show_dialog(dialog);
-        let shared = Arc::clone(self);
-        tokio::spawn(async move {
-            let Some(response) = closed.run_until_cancelled(shown).await else {
-                return;
-            };
-            let answer = Command::Answer {
-                request: request.id,
-                answer: Answer::from(response),
-            };
-            if let Err(error) = shared.commands().request(&answer).await {
-                tracing::debug!(%error, "the answer was not used");
-            }
-        });
-    }
-
-    fn resolved(&self, request: &RequestId) {
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(dialog) = dialogs.remove(request) {
-            dialog.cancel();
-        }
-    }
-
-    fn close_dialogs(&self) {
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
-        for (_, dialog) in dialogs.drain() {
-            dialog.cancel();
-        }
-    }
-}
-
-/// Returns the dialog of a request; `None` for an approval.
-fn dialog_of(request: &Request) -> Option<ExtensionDialog> {
-    let prompt = match request.kind.clone() {
-        RequestKind::Select { title, options, .. } => DialogPrompt::Select { title, options },
-        RequestKind::Confirm { title, message, .. } => DialogPrompt::Confirm { title, message },
-        RequestKind::Input {
-            title, placeholder, ..
-        } => DialogPrompt::Input { title, placeholder },
-        RequestKind::Editor { title, prefill } => DialogPrompt::Editor { title, prefill },
-        _ => return None,
-    };
-    Some(ExtensionDialog {
-        id: request.id.0.clone(),
-        prompt,
-        // The process that asks ends it.
-        timeout: None,
-    })
 }

@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::model_choice::{ModelChoice, ModelChoiceError, PriorChoice, choose_model};
 use crate::native_extensions::{NativeContext, NativeExtensions, RegisteredNames};
 use crate::participants::Participants;
+use crate::permission_policy;
 use crate::session::{AgentSession, SessionParts};
 use crate::workspace::Workspace;
 
@@ -53,6 +54,8 @@ pub(super) async fn build(
 ) -> Result<CurrentSession, StartError> {
     diagnostics.extend(workspace.diagnostics.iter().cloned());
     diagnostics.extend(workspace.resources.extension_errors.iter().cloned());
+    // Before anything is started that it confines.
+    workspace.sandbox()?;
     let environment = extension_adapter::environment(&workspace);
     let extensions =
         SessionExtensions::load(environment, &options.extensions, &mut diagnostics).await;
@@ -85,7 +88,7 @@ pub(super) async fn build(
         host,
         workspace: &workspace,
         ui: &options.extensions.ui,
-        mcp_servers: &options.mcp_servers,
+        options,
         extensions: extensions.as_ref(),
     };
     let native = NativeExtensions::load(&native_context, &registered, &mut diagnostics);
@@ -93,17 +96,21 @@ pub(super) async fn build(
     sources.splice(0..0, native.tool_sources());
     sources.push(native.tools());
     sources.extend(options.tool_sources.iter().cloned());
-    let tools = workspace.toolset_with_buffers(
+    let tools = workspace.session_toolset(
         options.tools.clone(),
         sources,
         &host.options().child_environment,
-        options.open_buffers.clone(),
+        (options.environment.clone(), options.open_buffers.clone()),
+        &native,
     );
     let extension_participants = extensions
         .as_ref()
         .map_or_else(Participants::default, extension_adapter::participants);
     let program = options.participants.create_participants(&workspace).await;
-    let participants = extension_participants
+    // Rules come first: extensions see only what they allow.
+    let rules = permission_policy::participants(&workspace, options.extensions.ui.mode().has_ui())?;
+    let participants = rules
+        .then(extension_participants)
         .then(native.participants())
         .then(program);
     let directory = session
@@ -123,12 +130,12 @@ pub(super) async fn build(
         cwd: workspace.cwd.clone(),
         env: workspace.env.clone(),
         participants,
+        barrier: options.barrier.clone(),
     })?;
     native.bind(&session);
-    match (&extensions, options.extensions.ui.screen()) {
-        (Some(extensions), _) => extensions.bind(Arc::new(session.clone())),
-        (None, Some(screen)) => screen.connect(None),
-        (None, None) => {}
+    match &extensions {
+        Some(extensions) => extensions.bind(Arc::new(session.clone())),
+        None => pi_extensions::connect_screen(&*options.extensions.ui, None),
     }
     Ok(CurrentSession {
         extensions,

@@ -1,8 +1,11 @@
 //! Errors of starting and replacing sessions, with hints for the user.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use pi_permissions::InvalidRule;
 use pi_protocol::ConfigDiagnostic;
+use pi_sandbox::SandboxError;
 use pi_session::SessionError;
 use thiserror::Error;
 
@@ -36,6 +39,10 @@ pub enum StartError {
         diagnostics: Vec<ConfigDiagnostic>,
     },
     #[error(transparent)]
+    PermissionRule(#[from] InvalidRule),
+    #[error(transparent)]
+    Sandbox(#[from] Arc<SandboxError>),
+    #[error(transparent)]
     Session(#[from] SessionError),
     /// The host shut down before or while the session was opened.
     #[error("the session was not opened because the program is shutting down")]
@@ -67,6 +74,8 @@ impl StartError {
             Self::Choice(_)
             | Self::MissingCwd { .. }
             | Self::BlankName
+            | Self::PermissionRule(_)
+            | Self::Sandbox(_)
             | Self::Session(_)
             | Self::HostShutDown => &[],
         }
@@ -93,6 +102,10 @@ impl StartError {
                 source: ModelChoiceError::Query(_),
                 ..
             } => vec!["define custom models in models.json".to_owned()],
+            Self::Sandbox(_) => vec!["see pi docs sandbox".to_owned()],
+            Self::PermissionRule(_) => {
+                vec!["correct it in settings.json; see pi docs security for the rules".to_owned()]
+            }
             Self::Session(SessionError::Unwritable { .. }) => {
                 vec!["store sessions elsewhere with --session-dir, or use --no-session".to_owned()]
             }

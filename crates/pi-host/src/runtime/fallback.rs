@@ -56,6 +56,7 @@ impl FallbackSession {
                     directory: None,
                     cwd: Some(cwd.clone()),
                     env: env.clone(),
+                    ..OpenSession::default()
                 };
                 opened(Session::open(&file, options))
             })

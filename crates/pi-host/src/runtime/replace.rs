@@ -85,6 +85,7 @@ impl SessionRuntime {
             directory: None,
             cwd,
             env: self.0.host.env().clone(),
+            ..OpenSession::default()
         };
         if is_same_file(&old, &path) {
             return self.reopen(&old, &path, options).await;
@@ -174,6 +175,7 @@ impl SessionRuntime {
             directory: None,
             cwd,
             env: self.0.host.env().clone(),
+            ..OpenSession::default()
         };
         if is_same_file(&old, &source) {
             return self.reopen(&old, &source, options).await;
@@ -203,7 +205,7 @@ impl SessionRuntime {
             reason: StartReason::Reload,
             previous_session_file: file,
         };
-        self.start_built(built, start, fallback).await?;
+        self.start_built(built, start, fallback, None).await?;
         let new = self.session();
         let active = new.tools().toolset().active_after_reload(&active, &before);
         new.tools().set_active(&active);
@@ -282,7 +284,7 @@ impl SessionRuntime {
             reason: StartReason::Resume,
             previous_session_file: file,
         };
-        self.start_built(built, start, fallback).await
+        self.start_built(built, start, fallback, None).await
     }
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use pi_config::ResourceFlags;
-use pi_core::ToolSource;
+use pi_core::{Environment, ToolSource};
 use pi_extensions::ExtensionOptions;
 use pi_protocol::McpServerSpec;
+use pi_protocol::settings::SandboxMode;
 
 use crate::connection::ClientUi;
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
 use crate::open_buffers::OpenBuffers;
 use crate::participants::Participants;
+use crate::session::Barrier;
 use crate::session_choice::SessionChoice;
 use crate::toolset::ToolSelection;
 use crate::workspace::{Workspace, WorkspaceOptions};
@@ -35,6 +37,8 @@ pub struct SessionOptions {
     /// Tools of the embedding program. They replace tools of extensions and built-in tools with the
     /// same name.
     pub tool_sources: Vec<Arc<dyn ToolSource>>,
+    /// Where tools work instead of this machine, such as in a container. Its variables are those of commands.
+    pub environment: Option<Arc<Environment>>,
     /// Text of files that are open in an editor, for tools that read them.
     pub open_buffers: Option<Arc<dyn OpenBuffers>>,
     /// MCP servers of the embedding program. Servers that files configure replace those with the same name.
@@ -48,6 +52,10 @@ pub struct SessionOptions {
     pub participants: Arc<dyn ParticipantsFactory>,
     /// Shows notices of extensions to clients that come and go.
     pub client_ui: Option<ClientUi>,
+    /// Decides at barriers whether runs proceed; without it, there are none.
+    pub barrier: Option<Arc<dyn Barrier>>,
+    /// What tools and commands may do at most, whatever the settings allow.
+    pub sandbox_limit: SandboxMode,
 }
 
 /// When `session_start` fires for the first session.
@@ -73,6 +81,7 @@ impl SessionOptions {
             models: ModelFlags::default(),
             tools: ToolSelection::default(),
             tool_sources: Vec::new(),
+            environment: None,
             open_buffers: None,
             mcp_servers: Vec::new(),
             resources: ResourceFlags::default(),
@@ -80,6 +89,8 @@ impl SessionOptions {
             session_start: StartNotification::Immediate,
             participants: Arc::new(Participants::default()),
             client_ui: None,
+            barrier: None,
+            sandbox_limit: SandboxMode::Off,
         }
     }
 
@@ -93,7 +104,7 @@ impl SessionOptions {
     }
 
     /// Returns how the workspaces of these sessions are loaded.
-    pub(super) fn workspace_options(&self) -> WorkspaceOptions {
+    pub fn workspace_options(&self) -> WorkspaceOptions {
         WorkspaceOptions {
             resources: self.resources.clone(),
             trust_resolver: Some(Arc::new(ExtensionTrustResolver(self.extensions.clone()))),

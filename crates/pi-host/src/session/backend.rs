@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_context::to_model_messages;
 use pi_core::{
-    Backend, CompactionJob, ContextCheck, Control, ConversationTail, FinishedToolCall,
-    FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget, PendingToolCall,
-    PreparedRun, Prompt, PromptInput, RegisteredTool, Rejection, ReviewedToolCall, RunFailure,
-    RunTrigger, SessionServices, Tool, ToolContext, ToolResultUpdate, TurnDecision,
-    run_nested_call,
+    Backend, BarrierPoint, CompactionJob, ContextCheck, Control, ConversationTail,
+    FinishedToolCall, FinishedTurn, HookError, NestedToolCall, NestedToolResult, OmitTarget,
+    OpenTurn, PendingToolCall, PreparedRun, Prompt, PromptInput, RegisteredTool, Rejection,
+    ReviewedToolCall, RunFailure, RunTrigger, SessionServices, Tool, ToolContext, ToolResultUpdate,
+    TurnDecision, run_nested_call,
 };
 use pi_extensions::is_on_extension_thread;
 use pi_protocol::{
@@ -30,7 +30,7 @@ use super::prompt::{PromptError, rejection_error};
 use super::publish::within_publication;
 use super::state::RunOverrides;
 use super::transcript::Transcript;
-use super::{AgentSession, images, pending, preferences};
+use super::{AgentSession, barrier, pending, preferences};
 use crate::error_text::describe_error;
 
 impl Backend for AgentSession {
@@ -144,7 +144,7 @@ impl Backend for AgentSession {
 
     fn tool_context(&self, call: &ToolCall) -> ToolContext {
         ConfigReporter(self).begin_tool(call);
-        let environment = Arc::clone(self.0.state().tools.environment());
+        let environment = self.0.state().tools.environment().for_call(&call.id);
         ToolContext::new(call.id.as_str(), Arc::new(self.clone()), environment)
     }
 
@@ -169,9 +169,10 @@ impl Backend for AgentSession {
             configuration.report(&call.pending.call.id, "a tool").await;
             let mut update = self.0.participants.tool_result(call, cancel).await?;
             let content = update.content.as_ref().unwrap_or(&call.output.content);
-            if images::has_images(content) {
+            if pi_tools::has_images(content) {
                 let limits = self.tools().image_limits();
-                let fitted = images::fit_tool_result_images(content.clone(), limits, cancel).await;
+                let fitted =
+                    pi_tools::fit_tool_result_images(content.clone(), limits, cancel).await;
                 if update.content.is_none() && update.structured_content.is_none() {
                     // Resizing changes nothing that structured content would contradict.
                     update.structured_content = call.output.structured_content.clone();
@@ -259,6 +260,20 @@ impl Backend for AgentSession {
             Some(AgentMessage::Assistant(_)) => ConversationTail::Response,
             _ if messages.iter().any(|message| is_message(&message)) => ConversationTail::Pending,
             _ => ConversationTail::Empty,
+        }
+    }
+
+    fn wait_at_barrier(&self, point: BarrierPoint) -> BoxFuture<'_, bool> {
+        Box::pin(barrier::wait(self, point))
+    }
+
+    fn read_open_turn(&self, begun: &[String]) -> Option<OpenTurn> {
+        match self.history().messages() {
+            Ok(messages) => barrier::read_open_turn(self, &messages, begun),
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the conversation");
+                None
+            }
         }
     }
 
@@ -390,7 +405,7 @@ async fn start_request(
     session.tools().hide_declarations(&mut messages);
     let settings = session.0.settings.settings();
     if settings.images.block_images() {
-        images::block(&mut messages);
+        pi_tools::block_images(&mut messages);
     }
     let (model, reasoning) = session
         .selection()

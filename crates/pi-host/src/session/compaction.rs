@@ -78,7 +78,7 @@ struct PlannedCompaction<'job> {
 /// Compaction of the context.
 #[derive(Clone, Copy)]
 pub struct Compaction<'session> {
-    session: &'session AgentSession,
+    pub(super) session: &'session AgentSession,
 }
 
 impl AgentSession {
@@ -130,7 +130,7 @@ impl Compaction<'_> {
             })
     }
 
-    fn plan(self) -> Result<(Arc<Model>, CompactionPlan), CompactError> {
+    pub(super) fn plan(self) -> Result<(Arc<Model>, CompactionPlan), CompactError> {
         let model = self
             .session
             .selection()
@@ -408,7 +408,7 @@ impl Compaction<'_> {
                     .0
                     .publish(SessionEvent::CompactionEnd {
                         reason: job.reason,
-                        result: Some(outcome.clone()),
+                        result: Some(Box::new(outcome.clone())),
                         aborted: false,
                         will_retry: job.will_retry,
                         error_message: None,

@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_core::AnswerError;
-use pi_extensions::ShowRequest;
+use pi_extensions::{DialogPrompt, ExtensionDialog, ExtensionUi, ShowRequest};
 use pi_protocol::{Answer, Request, RequestId, RequestKind, SessionEvent};
 use tokio::sync::oneshot;
 
@@ -82,11 +83,7 @@ impl Drop for OpenDialog {
 impl PendingRequests<'_> {
     /// Asks the user. `show` starts to show the request in the front end, which closes it when the future is dropped.
     /// Dropping the result cancels the request.
-    pub(crate) fn ask(
-        self,
-        request: Request,
-        show: Box<ShowRequest>,
-    ) -> BoxFuture<'static, Answer> {
+    pub fn ask(self, request: Request, show: Box<ShowRequest>) -> BoxFuture<'static, Answer> {
         let (sender, client_answer) = oneshot::channel();
         let dialog = OpenDialog {
             core: Arc::downgrade(&self.session.0),
@@ -100,8 +97,31 @@ impl PendingRequests<'_> {
         Box::pin(dialog.answer(show()))
     }
 
+    /// Shows a dialog in the front end and to all clients; `None` if the user gives no text.
+    pub fn ask_dialog(
+        self,
+        ui: &Arc<dyn ExtensionUi>,
+        prompt: DialogPrompt,
+    ) -> BoxFuture<'static, Option<String>> {
+        let dialog = ExtensionDialog {
+            id: uuid::Uuid::new_v4().to_string(),
+            prompt,
+            timeout: None,
+        };
+        let (request, ui) = (dialog.to_request(), Arc::clone(ui));
+        let show = Box::new(move || ui.show_dialog(dialog).map(Answer::from).boxed());
+        let answer = self.ask(request, show);
+        async move {
+            match answer.await {
+                Answer::Value { value } => Some(value),
+                _ => None,
+            }
+        }
+        .boxed()
+    }
+
     /// Asks the clients whether a tool call may run that no run of the machine waits for.
-    pub(super) async fn ask_approval(self, request: Request) -> Answer {
+    pub async fn ask_approval(self, request: Request) -> Answer {
         let (sender, client_answer) = oneshot::channel();
         let core = &self.session.0;
         let dialog = OpenDialog {
@@ -112,7 +132,14 @@ impl PendingRequests<'_> {
         lock(&core.dialogs.0).open.push((request.clone(), sender));
         core.publish(SessionEvent::ApprovalRequested { request })
             .await;
-        dialog.answer(Box::pin(std::future::pending())).await
+        let request = dialog.id.clone();
+        let answer = dialog.answer(Box::pin(std::future::pending())).await;
+        let resolved = SessionEvent::ApprovalResolved { request, answer };
+        core.participants.on_event(&resolved).await;
+        match resolved {
+            SessionEvent::ApprovalResolved { answer, .. } => answer,
+            _ => Answer::Cancelled,
+        }
     }
 }
 

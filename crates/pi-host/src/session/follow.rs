@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pi_protocol::{EntryId, Model, SessionEvent, ThinkingLevel};
-use pi_session::SessionError;
+use pi_session::{PackedIndex, SessionError, SessionTotals};
 
 use super::AgentSession;
 use super::transcript::Transcript;
@@ -24,6 +24,13 @@ impl<'session> LiveClients<'session> {
 
     pub fn count(self) -> usize {
         self.0.0.observers.load(Ordering::Relaxed)
+    }
+
+    /// Returns the index of the session file for a client that reads it, and the totals so far.
+    pub(crate) fn index(self) -> Option<(PackedIndex, SessionTotals)> {
+        let transcript = self.0.0.transcript();
+        let packed = PackedIndex::of(transcript.session())?;
+        Some((packed, transcript.counted().clone()))
     }
 
     /// Records the number of clients, and publishes a change.
@@ -54,6 +61,11 @@ impl Follower<'_> {
             return Ok(());
         }
         self.0.writer().write(|transcript| transcript.move_to(leaf))
+    }
+
+    /// Continues with the totals of the other process, which has the same entries.
+    pub(crate) fn adopt_totals(self, totals: SessionTotals) {
+        self.0.0.transcript().adopt_totals(totals);
     }
 
     pub(crate) fn select(self, model: Option<Arc<Model>>, thinking_level: ThinkingLevel) {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use pi_core::Input;
+use pi_core::{Input, PromptOutcome};
 
 use super::AgentSession;
 use super::prompt::{PromptError, prompt_result};
@@ -27,6 +27,13 @@ impl<'session> Handover<'session> {
         was_running
     }
 
+    /// Stores nothing more: another process owns the file. Queued messages stay in its journal.
+    pub fn fence(self) {
+        let core = &self.0.0;
+        core.is_handed_over.store(true, Ordering::Relaxed);
+        core.is_fenced.store(true, Ordering::Relaxed);
+    }
+
     /// Releases the file of a session that was closed, so that another process can open it.
     pub fn release(self) {
         if let Err(error) = self.0.take_session() {
@@ -39,5 +46,13 @@ impl<'session> Handover<'session> {
     pub async fn resume(self) -> Result<(), PromptError> {
         let mut reply = pi_core::submit(self.0, Input::Resume).reply().await;
         prompt_result(&mut reply).map(drop)
+    }
+
+    /// Continues a run whose process was killed. `begun` lists the calls that may have started.
+    pub async fn resume_turn(self, begun: Vec<String>) -> Result<PromptOutcome, PromptError> {
+        let mut reply = pi_core::submit(self.0, Input::ResumeTurn { begun })
+            .reply()
+            .await;
+        prompt_result(&mut reply)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, ContextUsage, CustomEntry, Entry, EntryBody, EntryId,
     EntryKind, MessageRole, SessionEvent, SessionStats, SessionTree, SharedMessage, StopReason,
+    UsageEntry,
 };
 use pi_session::{AccessMode, OpenSession, Session, SessionError, SessionTotals};
 use serde::Serialize;
@@ -42,7 +43,7 @@ pub struct EntriesSince {
 /// The stored conversation.
 #[derive(Clone, Copy)]
 pub struct History<'session> {
-    session: &'session AgentSession,
+    pub(super) session: &'session AgentSession,
 }
 
 impl AgentSession {
@@ -91,6 +92,15 @@ impl History<'_> {
             custom_type: custom_type.to_owned(),
             data,
         };
+        self.append(entry).await
+    }
+
+    /// Stores tokens that were used outside of the conversation.
+    pub async fn append_usage(self, usage: UsageEntry) -> Result<Arc<Entry>, SessionError> {
+        self.append(usage).await
+    }
+
+    async fn append(self, entry: impl Into<EntryBody>) -> Result<Arc<Entry>, SessionError> {
         let append = |transcript: &mut Transcript| transcript.append(entry);
         let entry = self.session.writer().write(append)?;
         let published = Arc::clone(&entry);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use pi_context::{
     AbandonedBranch, BranchSummaryPlan, NavigationTarget, Summarizer, SummaryAuthor, SummaryError,
     SummaryInstructions,
@@ -107,60 +108,66 @@ impl AgentSession {
     }
 }
 
-impl TreeNavigation<'_> {
+impl<'session> TreeNavigation<'session> {
     /// Moves to an entry. For a user or extension message, the text is returned for the editor and
     /// the session moves to the entry before it.
-    pub async fn navigate(
+    ///
+    /// Boxed, like other long functions with several callers: each would contain a copy of the code.
+    pub fn navigate(
         self,
-        target: &EntryId,
+        target: &'session EntryId,
         options: NavigateOptions,
-    ) -> Result<NavigateOutcome, NavigateError> {
-        let moving = NavigationGuard::begin(self.session)?;
-        let old_leaf = self
-            .session
-            .history()
-            .with_session(|session| session.leaf_id().cloned());
-        if old_leaf.as_ref() == Some(target) {
-            return Ok(NavigateOutcome::default());
-        }
-        if options.summarize && self.session.selection().model().is_none() {
-            return Err(NavigateError::NoModel);
-        }
-        let (entry, left) = {
-            let transcript = self.session.0.transcript();
-            let session = transcript.session();
-            let entry = session.entries().read(target.as_str())?;
-            (
-                entry,
-                AbandonedBranch::collect(session.entries(), old_leaf.as_ref(), target)?,
-            )
-        };
-        let mut plan = PlannedMove {
-            options,
-            summary: None,
-            author: SummaryAuthor::Pi,
-        };
-        if !self
-            .run_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
-            .await
-        {
-            return Ok(cancelled(false));
-        }
-        if plan.options.summarize && plan.summary.is_none() && !left.entries.is_empty() {
-            match self
-                .summarize_branch(&left, &plan.options, &moving.cancel)
+    ) -> BoxFuture<'session, Result<NavigateOutcome, NavigateError>> {
+        Box::pin(async move {
+            let moving = NavigationGuard::begin(self.session)?;
+            let old_leaf = self
+                .session
+                .history()
+                .with_session(|session| session.leaf_id().cloned());
+            if old_leaf.as_ref() == Some(target) {
+                return Ok(NavigateOutcome::default());
+            }
+            if options.summarize && self.session.selection().model().is_none() {
+                return Err(NavigateError::NoModel);
+            }
+            let (entry, left) = {
+                let transcript = self.session.0.transcript();
+                let session = transcript.session();
+                let entry = session.entries().read(target.as_str())?;
+                (
+                    entry,
+                    AbandonedBranch::collect(session.entries(), old_leaf.as_ref(), target)?,
+                )
+            };
+            let mut plan = PlannedMove {
+                options,
+                summary: None,
+                author: SummaryAuthor::Pi,
+            };
+            if !self
+                .run_tree_hook(&mut plan, target, old_leaf.as_ref(), &left, &moving.cancel)
                 .await
             {
-                Ok(summary) => plan.summary = summary,
-                Err(NavigateError::Summary(SummaryError::Aborted)) => return Ok(cancelled(true)),
-                Err(error) => return Err(error),
+                return Ok(cancelled(false));
             }
-        }
-        let outcome = self.apply_move(&entry, plan, old_leaf.as_ref()).await?;
-        let leaf_id = self.session.history().outline().leaf;
-        let moved = SessionEvent::LeafMoved { leaf_id };
-        self.session.0.log_change(moved);
-        Ok(outcome)
+            if plan.options.summarize && plan.summary.is_none() && !left.entries.is_empty() {
+                match self
+                    .summarize_branch(&left, &plan.options, &moving.cancel)
+                    .await
+                {
+                    Ok(summary) => plan.summary = summary,
+                    Err(NavigateError::Summary(SummaryError::Aborted)) => {
+                        return Ok(cancelled(true));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let outcome = self.apply_move(&entry, plan, old_leaf.as_ref()).await?;
+            let leaf_id = self.session.history().outline().leaf;
+            let moved = SessionEvent::LeafMoved { leaf_id };
+            self.session.0.log_change(moved);
+            Ok(outcome)
+        })
     }
 
     pub fn abort_summary(self) {

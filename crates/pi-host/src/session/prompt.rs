@@ -13,7 +13,7 @@ use pi_protocol::{ActivityKind, AgentMessage, CustomMessage, Delivery, ImageCont
 use pi_session::SessionError;
 use thiserror::Error;
 
-use super::{AgentSession, images};
+use super::AgentSession;
 use crate::participants::{
     AgentStart, AgentStartChanges, CustomMessageDraft, InputVerdict, UserInput,
 };
@@ -188,7 +188,7 @@ impl PromptIntake<'_> {
     /// Builds the message of a prompt, with its images resized for the model.
     async fn fitted_prompt(self, text: String, images: Vec<ImageContent>) -> AgentMessage {
         let (images, notes) =
-            images::fit_prompt_images(images, self.session.tools().image_limits()).await;
+            pi_tools::fit_prompt_images(images, self.session.tools().image_limits()).await;
         let text = if notes.is_empty() {
             text
         } else {

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use pi_mcp::{SamplingAnswer, SamplingRequest};
 use pi_protocol::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, SessionEvent,
-    StopReason, SystemMessage, TextContent, ThinkingLevel, UsageEntry, UserMessage,
+    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, StopReason,
+    SystemMessage, TextContent, ThinkingLevel, UsageEntry, UserMessage,
 };
 use pi_providers::StreamOptions;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
 
-use super::transcript::Transcript;
 use super::{AgentSession, preferences};
 
 /// What the usage of such requests is stored as.
@@ -85,13 +84,7 @@ async fn record_usage(session: &AgentSession, server: &str, response: &Assistant
         usage: response.usage.clone(),
         note: Some(format!("MCP server \"{server}\"")),
     };
-    let append = |transcript: &mut Transcript| transcript.append(entry);
-    let written = session.writer().write(append);
-    match written {
-        Ok(entry) => {
-            let appended = SessionEvent::EntryAppended { entry };
-            session.0.publish(appended).await;
-        }
-        Err(error) => tracing::warn!(%error, "cannot store the usage of an MCP server"),
+    if let Err(error) = session.history().append_usage(entry).await {
+        tracing::warn!(%error, "cannot store the usage of an MCP server");
     }
 }

@@ -11,7 +11,7 @@ use pi_core::{LoadoutChanges, RegisteredTool};
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
 use pi_protocol::{
     AgentMessage, McpServerStatus, Message, MessageContent, SessionEvent, SharedMessage,
-    SystemMessage, Tool,
+    SystemMessage, TaskStatus, Tool,
 };
 use pi_session::{ContextOutline, SessionError};
 use pi_tools::{ImageResizeLimits, SessionVariables};
@@ -35,7 +35,7 @@ impl AgentSession {
 }
 
 impl<'session> ToolsAndPrompt<'session> {
-    pub(crate) fn toolset(self) -> Toolset {
+    pub fn toolset(self) -> Toolset {
         self.state_with_tools().tools.clone()
     }
 
@@ -95,6 +95,13 @@ impl<'session> ToolsAndPrompt<'session> {
     /// Notifies the listeners of the state of the MCP servers.
     pub(crate) async fn publish_servers(self, servers: Vec<McpServerStatus>) {
         let event = SessionEvent::McpStatus { servers };
+        self.session.0.publish(event).await;
+    }
+
+    /// Notifies the listeners of the state of a sub-agent.
+    pub async fn publish_task(self, task: TaskStatus) {
+        let task = Box::new(task);
+        let event = SessionEvent::TaskUpdate { task };
         self.session.0.publish(event).await;
     }
 

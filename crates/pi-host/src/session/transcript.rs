@@ -200,6 +200,18 @@ impl Transcript {
         }
     }
 
+    /// Returns the totals of the entries that are counted so far.
+    pub(crate) fn counted(&self) -> &SessionTotals {
+        &self.totals
+    }
+
+    /// Replaces the totals by those of another process that has counted more of the same entries.
+    pub(crate) fn adopt_totals(&mut self, totals: SessionTotals) {
+        if (self.totals.entries..=self.session.entries().len()).contains(&totals.entries) {
+            self.totals = totals;
+        }
+    }
+
     /// Counts more entries; returns whether all are counted.
     pub(crate) fn count_more(&mut self) -> Result<bool, SessionError> {
         self.totals.count_more(self.session.entries())

@@ -64,7 +64,7 @@ impl SessionWriter<'_> {
     ) -> Result<Data, SessionError> {
         block(|| {
             let mut transcript = self.session.0.transcript();
-            if transcript.is_taken() {
+            if transcript.is_taken() || self.session.0.is_fenced.load(Ordering::Relaxed) {
                 return Err(SessionError::Closed);
             }
             let changed = change(&mut transcript);

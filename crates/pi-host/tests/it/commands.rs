@@ -284,7 +284,7 @@ async fn replacements_return_whether_they_were_vetoed() {
     let entry_id = "nope".to_owned();
     assert_eq!(
         rejection(&handle, Command::Fork { entry_id }).await,
-        Rejected::new(RejectionCode::NotFound, "no entry `nope` in this session")
+        Rejected::new(RejectionCode::NotFound, "Entry nope not found")
     );
     let other = env.home.write("notes.txt", "notes\n");
     let session_path = other.to_string_lossy().into_owned();
@@ -318,6 +318,7 @@ async fn a_compaction_returns_its_summary() {
     let handle = open(env.options()).await;
     let compact = Command::Compact {
         custom_instructions: Some("short".to_owned()),
+        preview: false,
     };
     let nothing = rejection(&handle, compact.clone()).await;
     assert_eq!(nothing.code, RejectionCode::Invalid);
@@ -330,6 +331,106 @@ async fn a_compaction_returns_its_summary() {
     let compacted = data(&handle, compact).await;
     let summary = compacted["summary"].as_str().unwrap();
     assert!(summary.contains("the summary"), "{summary}");
+}
+
+#[tokio::test]
+async fn a_compaction_is_previewed_and_undone() {
+    let env = RuntimeTestEnv::new();
+    let handle = open(env.options()).await;
+    execute(&handle, Command::SetAutoCompaction { enabled: false }).await;
+    let early = rejection(&handle, Command::UndoCompaction).await;
+    assert_eq!(early.code, RejectionCode::NotFound);
+    for _ in 0..4 {
+        env.faux.push(FauxResponse::text("word ".repeat(20_000)));
+        prompt(&handle, "more").await;
+    }
+    let before = data(&handle, Command::GetMessages).await;
+    let preview = Command::Compact {
+        custom_instructions: None,
+        preview: true,
+    };
+    let requests = env.faux.requests().len();
+    let preview = data(&handle, preview).await;
+    assert_eq!(env.faux.requests().len(), requests, "no model is called");
+    assert_eq!(data(&handle, Command::GetMessages).await, before);
+
+    env.faux.push(FauxResponse::text("the summary"));
+    let compact = Command::Compact {
+        custom_instructions: None,
+        preview: false,
+    };
+    let compacted = data(&handle, compact).await;
+    assert_eq!(
+        (&preview["firstKeptEntryId"], &preview["tokensBefore"]),
+        (&compacted["firstKeptEntryId"], &compacted["tokensBefore"])
+    );
+    let after = data(&handle, Command::GetMessages).await;
+    assert_ne!(after, before);
+    let kept = preview["keptMessages"].as_u64();
+    let messages = after["messages"].as_array().unwrap();
+    let conversation = messages
+        .iter()
+        .filter(|message| matches!(message["role"].as_str(), Some("user" | "assistant")));
+    assert_eq!(kept, Some(conversation.count() as u64), "{after}");
+
+    data(&handle, Command::UndoCompaction).await;
+    assert_eq!(data(&handle, Command::GetMessages).await, before);
+}
+
+#[tokio::test]
+async fn a_prompt_after_a_compaction_prevents_undoing_it() {
+    let env = RuntimeTestEnv::new();
+    let handle = open(env.options()).await;
+    execute(&handle, Command::SetAutoCompaction { enabled: false }).await;
+    for _ in 0..4 {
+        env.faux.push(FauxResponse::text("word ".repeat(20_000)));
+        prompt(&handle, "more").await;
+    }
+    env.faux.push(FauxResponse::text("the summary"));
+    let compact = Command::Compact {
+        custom_instructions: None,
+        preview: false,
+    };
+    data(&handle, compact).await;
+    env.faux.push(FauxResponse::text("an answer"));
+    prompt(&handle, "next").await;
+    let refused = rejection(&handle, Command::UndoCompaction).await;
+    assert_eq!(refused.code, RejectionCode::Invalid);
+    assert!(refused.message.contains("/tree"), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn reports_and_searches_return_data() {
+    let env = RuntimeTestEnv::new();
+    let handle = open(env.options()).await;
+    env.faux
+        .push(FauxResponse::text("the retry budget is used up"));
+    prompt(&handle, "what about retries").await;
+    let context = data(&handle, Command::GetContextReport).await;
+    let parts = context["parts"].as_array().unwrap();
+    assert!(
+        parts.iter().any(|it| it["part"] == "assistant"),
+        "{context}"
+    );
+    assert!(parts.iter().any(|it| it["part"] == "system"), "{context}");
+    let cache = data(&handle, Command::GetCacheReport).await;
+    assert_eq!(cache, json!({ "misses": [] }));
+    let search = |query: &str| Command::SearchSessions {
+        query: query.to_owned(),
+        cwd: None,
+        since: None,
+        role: None,
+        limit: None,
+    };
+    loop {
+        let found = data(&handle, search("\"retry budget\"")).await;
+        if found.get("indexing").is_none() {
+            assert_eq!(found["hits"][0]["role"], "assistant", "{found}");
+            break;
+        }
+    }
+    let empty = rejection(&handle, search("the of")).await;
+    assert_eq!(empty.code, RejectionCode::Invalid);
 }
 
 struct AskAlways;
@@ -379,7 +480,7 @@ async fn an_answer_continues_the_run_and_a_second_one_is_rejected() {
         rejection(&handle, answer(&request, Answer::Cancelled)).await,
         Rejected::new(
             RejectionCode::Invalid,
-            "this request expects `allow` or `deny`"
+            "this request expects `allow`, `allow_for_session` or `deny`"
         )
     );
     execute(&handle, answer(&request, Answer::Allow)).await;

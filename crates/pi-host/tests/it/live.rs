@@ -1,6 +1,7 @@
 //! Live attach: the socket of a session, and a session of another process. Both ends are in this process here.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
@@ -126,6 +127,71 @@ async fn a_remote_session_follows_the_file_and_the_growing_message() {
     assert!(directory(&env).ids().is_empty());
 }
 
+/// Replaces the content of a file that another process has open.
+fn overwrite(file: &Path, text: &str) {
+    let opened = fs::File::options().write(true).truncate(true).open(file);
+    opened.unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attaching_uses_the_index_of_the_owner() {
+    let env = RuntimeTestEnv::new();
+    let (host, runtime) = start_live(&env).await;
+    let id = first_message(&runtime, &directory(&env)).await;
+    let owner = runtime.session();
+    prompt(&owner, "second").await;
+    let totals = owner.history().totals().unwrap();
+
+    // A scan would skip this line.
+    let file = owner.session_file().unwrap();
+    let stored = fs::read_to_string(&file).unwrap();
+    let asked = stored.lines().find(|line| line.contains("\"first\""));
+    let damaged = asked.unwrap().replacen('{', "?", 1);
+    overwrite(&file, &stored.replacen(asked.unwrap(), &damaged, 1));
+    let remote = attach(&host, &env, &id, true).await;
+    let copy = remote.runtime().session();
+    let (read, written) = (copy.history().tree(), owner.history().tree());
+    assert_eq!(format!("{read:?}"), format!("{written:?}"));
+    assert_eq!(copy.history().totals().unwrap(), totals);
+
+    // What is appended later is read from the file.
+    overwrite(&file, &stored);
+    prompt(&owner, "third").await;
+    wait_until("the copy has the third message", || {
+        texts(&copy) == texts(&owner)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_was_just_opened_is_waited_for() {
+    let env = RuntimeTestEnv::new();
+    let (_host, runtime) = start_live(&env).await;
+    let session = runtime.session();
+    prompt(&session, "first").await;
+    let id = session.session_id();
+    let live = directory(&env);
+    let start = id.get(..20).unwrap();
+    let listed = live.list_with(start, |found| found.id == id).await;
+    let ids: Vec<&str> = listed.iter().map(|found| found.id.as_str()).collect();
+    assert_eq!(ids, [&id]);
+
+    // There is nothing to wait for.
+    let listed = live.list_with("absent", |found| found.id == "absent").await;
+    assert_eq!(listed.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_socket_of_a_session_that_was_just_opened_is_waited_for() {
+    let env = RuntimeTestEnv::new();
+    let (_host, runtime) = start_live(&env).await;
+    let session = runtime.session();
+    prompt(&session, "first").await;
+    let live = directory(&env);
+    assert!(live.has_socket(&session.session_id()).await);
+    assert!(!live.has_socket("absent").await);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_may_only_view_changes_nothing() {
     let env = RuntimeTestEnv::new();
@@ -163,10 +229,78 @@ async fn a_live_session_is_listed_and_a_stale_socket_is_removed() {
     let [session] = &listed[..] else {
         panic!("{listed:?}");
     };
-    assert_eq!((session.id.as_str(), session.is_busy), (id.as_str(), false));
+    assert_eq!(
+        (session.id.as_str(), session.is_busy()),
+        (id.as_str(), false)
+    );
     assert_eq!(session.pid, Some(std::process::id()));
     assert_eq!(Path::new(&session.cwd), env.path("project"));
     assert!(!stale.exists());
+    // A client that lists the sessions observes none of them.
+    assert_eq!(session.observers, 0);
+    let owner = runtime.session();
+    let mut observer = owner.observe(None);
+    directory.list().await;
+    prompt(&owner, "second").await;
+    while let Some(pi_host::Observed::Event(envelope)) = observer.next().await {
+        let event = format!("{:?}", envelope.event);
+        assert!(!event.starts_with("ObserversChanged"), "{event}");
+        if event.starts_with("AgentSettled") {
+            break;
+        }
+    }
+    runtime.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remote_session_follows_the_one_that_replaces_it() {
+    let env = RuntimeTestEnv::new();
+    let (host, runtime) = start_live(&env).await;
+    let directory = directory(&env);
+    let id = first_message(&runtime, &directory).await;
+    let mut remote = attach(&host, &env, &id, false).await;
+    for next in ["new", "fork", "resume"] {
+        let first = runtime.session().session_file().unwrap();
+        let mut status = remote.status();
+        match next {
+            "new" => {
+                runtime.new_session(None).await.unwrap();
+                let replaced = status.wait_for(|status| *status == LinkStatus::Replaced);
+                tokio::time::timeout(LIMIT, replaced)
+                    .await
+                    .unwrap()
+                    .unwrap();
+                prompt(&runtime.session(), "in the new one").await;
+            }
+            "fork" => drop(runtime.clone_session().await.unwrap()),
+            _ => drop(runtime.switch_session(&first).await.unwrap()),
+        }
+        if next == "resume" {
+            // The same session again, in a new log.
+            prompt(&runtime.session(), "resumed").await;
+        } else {
+            let succeeded = status.wait_for(|status| *status == LinkStatus::Succeeded);
+            tokio::time::timeout(LIMIT, succeeded)
+                .await
+                .unwrap()
+                .unwrap();
+            remote = remote.take_successor().unwrap();
+        }
+        let (owner, copy) = (runtime.session(), remote.runtime().session());
+        assert_eq!(copy.session_id(), owner.session_id(), "{next}");
+        wait_until(next, || texts(&copy) == texts(&owner)).await;
+        remote
+            .submit(&prompt_command("from the guest"))
+            .await
+            .unwrap();
+        wait_until(next, || {
+            texts(&copy)
+                .iter()
+                .any(|text| text.contains("from the guest"))
+        })
+        .await;
+        owner.wait_for_idle().await;
+    }
     runtime.shutdown().await;
 }
 
@@ -234,13 +368,11 @@ async fn a_paused_run_is_resumed_by_another_runtime_with_its_queue() {
         .queue()
         .follow_up("queued", Vec::new(), pi_host::InputSource::Rpc);
     queued.await.unwrap();
-    let pausing = tokio::spawn({
-        let session = session.clone();
-        async move { Handover::of(&session).pause().await }
-    });
-    tokio::task::yield_now().await;
+    // The pause is requested before the model responds: a task of its own could be late.
+    let mut pausing = std::pin::pin!(Handover::of(&session).pause());
+    assert!(futures_util::poll!(pausing.as_mut()).is_pending());
     gate.open();
-    assert!(pausing.await.unwrap());
+    assert!(pausing.await);
     let file = session.session_file().unwrap();
     let count = session.history().messages().unwrap().len();
     runtime.shutdown().await;

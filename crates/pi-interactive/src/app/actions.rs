@@ -10,6 +10,7 @@ use super::command::AppCommand;
 use super::message::AppMsg;
 use crate::ExitReason;
 use crate::controllers::appearance::AppearanceMsg;
+use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::terminal::{EditTarget, TerminalMsg};
@@ -33,6 +34,10 @@ impl App {
                 let text = self.display.expanded_prompt();
                 let target = EditTarget::Prompt;
                 self.route(TerminalMsg::Edit { text, target });
+            }
+            keys::PROMPT_STASH => {
+                let text = self.display.expanded_prompt();
+                self.route(PromptMsg::Stash(text));
             }
             action => match message(action) {
                 Some(message) => self.route(message),
@@ -63,6 +68,8 @@ fn message(action: &str) -> Option<AppMsg> {
         keys::TOOLS_EXPAND => TranscriptMsg::ToggleExpanded.into(),
         keys::THINKING_TOGGLE => AppearanceMsg::ToggleThinking.into(),
         keys::MESSAGE_DEQUEUE => PromptMsg::Dequeue.into(),
+        keys::PROMPT_HISTORY => PromptMsg::SearchHistory.into(),
+        keys::PALETTE => DialogMsg::Open(DialogRequest::Palette).into(),
         keys::CLIPBOARD_PASTE_IMAGE => TerminalMsg::Paste.into(),
         keys::MODEL_SELECT => slash("/model"),
         keys::SESSION_NEW => slash("/new"),
@@ -89,6 +96,7 @@ mod tests {
             keys::MESSAGE_COPY,
             keys::MESSAGE_FOLLOW_UP,
             keys::EDITOR_EXTERNAL,
+            keys::PROMPT_STASH,
         ];
         for action in ACTIONS.iter().filter(|action| !direct.contains(action)) {
             assert!(message(action).is_some(), "{action}");

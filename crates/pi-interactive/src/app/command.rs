@@ -38,6 +38,9 @@ pub(crate) enum AppCommand {
     RefreshCompletion,
     /// Exports the session in the current theme.
     Export(ExportRequest),
+    /// Adds a prompt to the history of all sessions.
+    SavePrompt(String),
+    LoadPromptHistory,
     /// Opens a text in the external editor; the terminal has been released.
     EditExternally(String),
     /// Copies the selection, or else the last response.

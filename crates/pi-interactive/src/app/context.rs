@@ -24,6 +24,8 @@ pub(crate) struct AppContext<'a> {
     pub(crate) now: Instant,
     /// Lists the models with credentials.
     pub(crate) available_models: &'a dyn Fn() -> Vec<Arc<Model>>,
+    /// Lists the names of the commands of extensions, skills and templates.
+    pub(crate) commands: &'a dyn Fn() -> Vec<String>,
 }
 
 /// Owns the state of an [`AppContext`], for tests.
@@ -66,6 +68,7 @@ impl TestContext {
             version: "1.2.3",
             now: self.now,
             available_models: &Vec::new,
+            commands: &Vec::new,
         }
     }
 }

@@ -6,18 +6,22 @@ use std::time::Instant;
 use jiff::tz::TimeZone;
 use pi_host::{SignIn, matches_a_model};
 use pi_markdown::{Markdown, MarkdownTheme};
+use pi_protocol::settings::SettingChange;
 use pi_protocol::{EntryId, ProjectAccess};
+use pi_views::dialogs::intent::Intent;
 use pi_views::dialogs::{
-    DialogContents, EnabledModel, ModelDialogOptions, SettingsDialogOptions, SummaryQuestion,
-    TreeDialogOptions,
+    DialogContents, EnabledModel, ModelDialogOptions, SearchEntry, SearchListOptions,
+    SettingsDialogOptions, SummaryQuestion, TreeDialogOptions,
 };
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::InteractiveOptions;
 use crate::controllers::appearance::AppearanceController;
 use crate::controllers::dialogs::DialogRequest;
+use crate::controllers::review::changed_files;
 use crate::extensions::question;
 use crate::session::port::SessionPort;
+use crate::slash::COMMANDS;
 use crate::terminal::environment::{clears_on_shrink, shows_hardware_cursor};
 use crate::transcript::{Notice, NoticeLevel};
 
@@ -74,6 +78,11 @@ impl DialogFactory<'_> {
             },
             DialogRequest::Changelog => return self.changelog_dialog(),
             DialogRequest::Hotkeys => DialogContents::Hotkeys,
+            DialogRequest::SearchList(options) => DialogContents::SearchList(options),
+            DialogRequest::Palette => self.palette(),
+            DialogRequest::Review => {
+                DialogContents::Review(changed_files(self.session.history().as_ref()))
+            }
             DialogRequest::Import(path) => {
                 let path = self.session.find_import(Path::new(&path));
                 DialogContents::Import {
@@ -96,6 +105,62 @@ impl DialogFactory<'_> {
                 DialogContents::Progress { title, subject }
             }
             DialogRequest::Extension { dialog, asked_at } => question::contents(dialog, asked_at),
+        })
+    }
+
+    /// Lists commands, models, thinking levels and themes.
+    fn palette(&self) -> DialogContents {
+        let workspace = self.session.workspace();
+        let entry = |label: String, note: String, intent: Intent| SearchEntry {
+            label,
+            note,
+            intent,
+        };
+        let command = |name: &str, note: &str, takes_argument: bool| {
+            let text = format!("/{name}");
+            let intent = if takes_argument {
+                Intent::SetPromptText(format!("{text} "))
+            } else {
+                Intent::Submit(text.clone())
+            };
+            entry(text, note.to_owned(), intent)
+        };
+        let own = COMMANDS.iter().filter(|own| !own.description.is_empty());
+        let mut entries: Vec<SearchEntry> = own
+            .map(|own| {
+                // An optional argument can be left out: the command then opens its dialog.
+                let needs_argument = own.argument.is_some_and(|hint| hint.starts_with('<'));
+                command(own.name, own.description, needs_argument)
+            })
+            .collect();
+        let others = self.session.commands().into_iter();
+        let others = others.filter(|it| !COMMANDS.iter().any(|own| own.name == it.name));
+        entries.extend(others.map(|it| {
+            command(
+                &it.name,
+                it.description.as_deref().unwrap_or_default(),
+                true,
+            )
+        }));
+        entries.extend(workspace.models.available().into_iter().map(|model| {
+            let label = format!("Model: {}", model.id);
+            entry(label, model.provider.clone(), Intent::SetModel(model))
+        }));
+        let levels = self.session.snapshot().thinking_levels;
+        entries.extend(levels.into_iter().map(|level| {
+            let label = format!("Thinking level: {}", level.as_str());
+            entry(label, String::new(), Intent::SetThinking(level))
+        }));
+        let themes = self.appearance.theme_choices().names;
+        entries.extend(themes.into_iter().map(|theme| {
+            let intent = Intent::ChangeSetting(SettingChange::Theme(theme.clone()));
+            entry(format!("Theme: {theme}"), String::new(), intent)
+        }));
+        DialogContents::SearchList(SearchListOptions {
+            title: "Commands",
+            verb: "run",
+            empty: "",
+            entries,
         })
     }
 

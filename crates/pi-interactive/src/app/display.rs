@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use pi_env::Env;
 use pi_host::ComponentId;
-use pi_protocol::settings::Settings;
-use pi_tui::{ColorToken, Keybindings, ListenerId, ProgramStatus, RunnerError, ScreenMode};
+use pi_protocol::settings::{RunNotification, Settings};
+use pi_tui::{ColorToken, Keybindings, ListenerId, ProgramStatus, Runner, RunnerError, ScreenMode};
 use pi_views::dialogs::dialog::Dialog;
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
@@ -19,10 +19,12 @@ use self::header::HeaderBlocks;
 use super::command::AppCommand;
 use super::display_command::{ContextChange, DisplayCommand};
 use super::message::AppMsg;
+use crate::blocks::clean_line;
 use crate::controllers::terminal::TerminalMsg;
 use crate::extensions::bridge::{ComponentTask, ExtensionUiBridge};
 use crate::prompt::double_press::DoublePress;
 use crate::screen::AppScreen;
+use crate::screen::title::WindowTitle;
 use crate::screen::working::WorkingIndicator;
 use crate::session::history::SessionHistory;
 use crate::terminal::setup::{apply_to_screen, screen_mode};
@@ -42,6 +44,7 @@ pub(crate) struct Display {
     transcript: Transcript,
     env: Env,
     settings: Arc<Settings>,
+    title: WindowTitle,
     border: ColorToken,
     header: HeaderBlocks,
     /// The component that replaces the built-in header, and whether it wants key releases.
@@ -68,6 +71,7 @@ impl Display {
             bridge,
             env,
             settings,
+            title: WindowTitle::default(),
             border: ColorToken::BorderMuted,
             header: HeaderBlocks::default(),
             extension_header: None,
@@ -98,8 +102,11 @@ impl Display {
             DisplayCommand::SetProgress(active) => {
                 log(self.screen.runner().set_progress(active));
             }
-            DisplayCommand::SetTitle(title) => log(self.screen.runner().set_title(&title)),
-            DisplayCommand::RingBell => log(self.screen.runner().ring_bell()),
+            DisplayCommand::SetTitle(title) => {
+                let title = self.title.rename(title);
+                log(self.screen.runner().set_title(&title));
+            }
+            DisplayCommand::Notify { kind, text } => notify(self.screen.runner(), kind, &text),
             DisplayCommand::Flash(hint) => {
                 self.screen.runner().tui_mut().flash(&hint, HINT_TIME, now);
             }
@@ -187,7 +194,11 @@ impl Display {
         let editor = self.screen.editor().and_then(|it| it.peek().next_tick());
         let working = self.screen.working().and_then(WorkingIndicator::next_tick);
         let dialog = self.screen.dialog().and_then(Dialog::next_tick);
-        [editor, working, dialog, self.transcript.next_tick()]
+        let transcript = self
+            .transcript
+            .next_tick()
+            .filter(|_| !self.screen.is_blocked());
+        [editor, working, dialog, transcript]
             .into_iter()
             .flatten()
             .min()
@@ -205,25 +216,9 @@ impl Display {
         if is_due(self.screen.dialog().and_then(Dialog::next_tick)) {
             self.screen.with_dialog(|dialog| dialog.tick(now));
         }
-        if is_due(self.transcript.next_tick()) {
+        if !self.screen.is_blocked() && is_due(self.transcript.next_tick()) {
             self.transcript.tick(self.screen.document(), now);
         }
-    }
-
-    /// Returns the size and the lines of the transcript, for a debug record.
-    pub(crate) fn describe_screen(&self) -> String {
-        let size = self.screen.peek().size();
-        let transcript = self.screen.peek().transcript();
-        let lines: Vec<String> = transcript
-            .lines(0..transcript.line_count())
-            .map(|line| format!("{:?}", line.as_str()))
-            .collect();
-        format!(
-            "terminal: {}x{}\n\n== lines ==\n{}",
-            size.columns,
-            size.rows,
-            lines.join("\n")
-        )
     }
 
     /// Changes the render context; everything is laid out again.
@@ -269,8 +264,19 @@ impl Display {
         self.bridge.enqueue(ComponentTask::Resized);
     }
 
+    /// Sets whether the run waits for an answer of the user; the clocks of its calls stand still meanwhile.
+    pub(crate) fn set_blocked(&mut self, blocked: bool) {
+        if self.screen.is_blocked() != blocked {
+            self.screen
+                .with_working(|working| working.set_blocked(blocked));
+        }
+    }
+
     /// Reports what the program does to terminals that show it.
     pub(crate) fn set_program_status(&mut self, status: ProgramStatus) {
+        if let Some(title) = self.title.mark(status.state) {
+            log(self.screen.runner().set_title(&title));
+        }
         log(self.screen.runner().set_program_status(status));
     }
 
@@ -284,6 +290,35 @@ impl Display {
         self.bridge.set_facts(|facts| facts.scheme = scheme);
         if has_changed {
             self.bridge.enqueue(ComponentTask::ThemeChanged { scheme });
+        }
+    }
+}
+
+/// Returns the size and the lines of the transcript, for a debug record.
+pub(crate) fn describe_screen(screen: &AppScreen) -> String {
+    let size = screen.peek().size();
+    let transcript = screen.peek().transcript();
+    let lines: Vec<String> = transcript
+        .lines(0..transcript.line_count())
+        .map(|line| format!("{:?}", line.as_str()))
+        .collect();
+    format!(
+        "terminal: {}x{}\n\n== lines ==\n{}",
+        size.columns,
+        size.rows,
+        lines.join("\n")
+    )
+}
+
+/// Notifies the user outside of the screen.
+fn notify(runner: &mut Runner, kind: RunNotification, text: &str) {
+    match kind {
+        RunNotification::Off => {}
+        RunNotification::Bell => log(runner.ring_bell()),
+        RunNotification::Desktop => {
+            let text = clean_line(text);
+            log(runner.write_out_of_band(&format!("\x1b]9;{text}\x07")));
+            log(runner.ring_bell());
         }
     }
 }

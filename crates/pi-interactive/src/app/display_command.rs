@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pi_host::{ComponentId, ExtensionShortcut, ScreenChange};
-use pi_protocol::settings::Settings;
+use pi_protocol::settings::{RunNotification, Settings};
 use pi_protocol::{QueuedTexts, StreamPhase};
 use pi_tui::{ColorToken, InputEvent, KeyId, Keybindings};
 use pi_views::theme::selector::ThemeSelector;
@@ -29,7 +29,11 @@ pub(crate) enum DisplayCommand {
     /// Shows progress in the terminal's title bar or taskbar.
     SetProgress(bool),
     SetTitle(String),
-    RingBell,
+    /// Reports the end of a run to a user who may look elsewhere.
+    Notify {
+        kind: RunNotification,
+        text: String,
+    },
     /// Shows a hint for a short time.
     Flash(String),
     CopyToTerminal(String),

@@ -1,6 +1,7 @@
 //! Routes the intents of dialogs to the controllers.
 
 use pi_host::Persist;
+use pi_protocol::Delivery;
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::dialogs::intent::Intent;
 
@@ -8,6 +9,8 @@ use super::message::AppMsg;
 use crate::controllers::appearance::AppearanceMsg;
 use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::models::ModelMsg;
+use crate::controllers::prompt::PromptMsg;
+use crate::controllers::review::ReviewMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::switching::SwitchMsg;
 use crate::controllers::terminal::{EditTarget, TerminalMsg};
@@ -63,6 +66,14 @@ pub(super) fn message(key: DialogKey, intent: Intent) -> AppMsg {
         })
         .into(),
         Intent::Answer(answer) => DialogMsg::Answered { key, answer }.into(),
+        Intent::SetPromptText(text) => PromptMsg::SetText(text).into(),
+        Intent::InsertPromptText(text) => PromptMsg::Insert(text).into(),
+        Intent::Submit(text) => PromptMsg::Submitted {
+            text,
+            delivery: Delivery::Steer,
+        }
+        .into(),
+        Intent::RevertHunk { path, hunk } => ReviewMsg::Revert { path, hunk }.into(),
         Intent::CopyText(text) => TerminalMsg::Copy {
             text,
             done: "Copied",

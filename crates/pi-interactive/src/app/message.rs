@@ -8,6 +8,8 @@ use crate::controllers::llama::LlamaMsg;
 use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
+use crate::controllers::review::ReviewMsg;
+use crate::controllers::search::SearchMsg;
 use crate::controllers::share::ShareMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::status::StatusMsg;
@@ -31,6 +33,8 @@ pub(crate) enum AppMsg {
     Appearance(AppearanceMsg),
     Share(ShareMsg),
     Report(ReportMsg),
+    Review(ReviewMsg),
+    Search(SearchMsg),
     Llama(LlamaMsg),
 }
 
@@ -58,5 +62,7 @@ from_message! {
     Appearance(AppearanceMsg),
     Share(ShareMsg),
     Report(ReportMsg),
+    Review(ReviewMsg),
+    Search(SearchMsg),
     Llama(LlamaMsg),
 }

@@ -7,6 +7,7 @@ use crate::controllers::llama::LlamaMsg;
 use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
+use crate::controllers::search::SearchMsg;
 use crate::controllers::share::ShareMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::status::StatusMsg;
@@ -87,6 +88,15 @@ impl From<SessionOutcome> for AppMsg {
             }
             .into(),
             SessionOutcome::SessionDescribed(result) => ReportMsg::SessionDescribed(result).into(),
+            SessionOutcome::SessionsFound(found) => SearchMsg::Found(found).into(),
+            SessionOutcome::CompactionPreviewed {
+                instructions,
+                result,
+            } => SwitchMsg::CompactionPreviewed {
+                instructions,
+                result,
+            }
+            .into(),
             SessionOutcome::ReportWritten(result) => ReportMsg::Written(result).into(),
             SessionOutcome::DebugRecordWritten(result) => {
                 ReportMsg::DebugRecordWritten(result).into()

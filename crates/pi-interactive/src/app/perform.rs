@@ -1,5 +1,7 @@
 //! Performs the commands of the controllers.
 
+use std::path::PathBuf;
+
 use pi_host::{BugReport, PreparedShare};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::text::paths::with_tilde;
@@ -9,12 +11,15 @@ use super::App;
 use super::command::{AppCommand, ExportRequest};
 use super::completion;
 use super::dialog_factory::DialogFactory;
+use super::display::describe_screen;
 use super::message::AppMsg;
 use super::tasks::AppTask;
 use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::extensions::ExtensionMsg;
+use crate::controllers::prompt::PromptMsg;
 use crate::controllers::status::StatusMsg;
 use crate::controllers::terminal::TerminalMsg;
+use crate::prompt::history_file::{self, PastPrompt};
 use crate::screen::footer::FooterData;
 use crate::screen::git_branch::current_branch;
 use crate::session::command::SessionCommand;
@@ -56,6 +61,12 @@ impl App {
             }
             AppCommand::RefreshCompletion => self.refresh_completion(),
             AppCommand::Export(request) => self.export(request),
+            AppCommand::SavePrompt(text) => self.save_prompt(text),
+            AppCommand::LoadPromptHistory => {
+                let directory = self.session.workspace().agent_dir.path().to_owned();
+                let cwd = self.session.snapshot().cwd;
+                self.tasks.spawn(load_prompt_history(directory, cwd));
+            }
             AppCommand::EditExternally(text) => self.edit_externally(text),
             AppCommand::CopyAnswer => {
                 let selected = self.display.screen.peek().selected_text();
@@ -68,7 +79,7 @@ impl App {
                 with_conversation,
             } => self.write_report(description, with_conversation),
             AppCommand::WriteDebugRecord => {
-                let screen = self.display.describe_screen();
+                let screen = describe_screen(&self.display.screen);
                 self.submit(SessionCommand::WriteDebugRecord { screen });
             }
             AppCommand::RebuildTranscript => self.rebuild_transcript(),
@@ -79,6 +90,19 @@ impl App {
     pub(super) fn submit(&mut self, command: SessionCommand) {
         let work = self.session.submit(command);
         let task = AppTask::new("session command", async move { AppMsg::from(work.await) });
+        self.tasks.spawn(task);
+    }
+
+    fn save_prompt(&mut self, text: String) {
+        let directory = self.session.workspace().agent_dir.path().to_owned();
+        let cwd = self.session.snapshot().cwd;
+        let task = AppTask::blocking("save a prompt", move || {
+            let prompt = PastPrompt { text, cwd };
+            if let Err(error) = history_file::append(&directory, &prompt) {
+                tracing::warn!(%error, "cannot write the prompt history");
+            }
+            PromptMsg::HistorySaved
+        });
         self.tasks.spawn(task);
     }
 
@@ -135,6 +159,12 @@ impl App {
             routed: snapshot.routed,
             statuses: self.display.bridge.statuses(),
         };
+        if with_usage {
+            let percent = data.context.as_ref().and_then(|context| context.percent);
+            self.display
+                .screen
+                .with_working(|working| working.set_context(percent));
+        }
         self.publish_providers(branch);
         self.display
             .screen
@@ -224,4 +254,10 @@ impl App {
         };
         self.submit(SessionCommand::WriteReport(Box::new(report)));
     }
+}
+
+fn load_prompt_history(directory: PathBuf, cwd: PathBuf) -> AppTask {
+    AppTask::blocking("read the prompt history", move || {
+        PromptMsg::HistoryLoaded(history_file::load(&directory, &cwd))
+    })
 }

@@ -16,6 +16,7 @@ use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
 use crate::controllers::status::StatusMsg;
 use crate::controllers::switching::SwitchMsg;
+use crate::screen::working::WorkingIndicator;
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::session::history::SessionHistory;
 use crate::slash;
@@ -41,6 +42,9 @@ impl App {
     pub(super) fn on_replaced(&mut self) {
         self.route(PromptMsg::SessionReplaced);
         self.run_status.reset();
+        self.display
+            .screen
+            .with_working(WorkingIndicator::forget_run);
         self.route(StatusMsg::SessionReplaced);
         self.route(DialogMsg::SessionReplaced);
         self.route(ApprovalMsg::SessionReplaced);
@@ -65,7 +69,7 @@ impl App {
         self.display.show_header(header);
         let report = self.session.take_opening_report();
         let has_model = self.session.snapshot().model.is_some();
-        for command in startup::notices(report, has_model) {
+        for command in startup::notices(report, has_model, workspace.project) {
             self.perform(command);
         }
         self.route(StatusMsg::CheckExtraUsage);

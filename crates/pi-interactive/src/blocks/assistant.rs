@@ -11,6 +11,7 @@ use pi_host::ComponentId;
 use pi_markdown::{Markdown, MarkdownOptions, MermaidRendering};
 use pi_protocol::{AssistantBlock, AssistantMessage, StopReason};
 use pi_tui::{ColorToken, Component, Line, Lines, MouseEvent, MouseOutcome, Style, Theme};
+use pi_views::text::provider_error::{has_more, readable_error};
 use pi_views::theme::ui_theme::RenderContext;
 
 use super::extension_renderer::TextTransform;
@@ -94,6 +95,8 @@ pub(crate) struct AssistantMessageBlock {
     parts: Vec<AnswerPart>,
     outcome: Option<AnswerOutcome>,
     is_finished: bool,
+    /// Whether errors are shown as the provider sent them.
+    expanded: bool,
     calls_tools: bool,
     generation: u64,
     /// Thinking runs that were clicked, and whether they are hidden now.
@@ -285,6 +288,10 @@ fn outcome_of(message: &AssistantMessage, calls_tools: bool) -> Option<AnswerOut
 
 impl TranscriptBlock for AssistantMessageBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
+        let room = ctx
+            .text_width
+            .map(|columns| columns + 2 * ctx.output_padding);
+        let width = room.map_or(width, |room| width.min(room));
         self.drop_stale_layouts(ctx);
         self.thinking_rows.clear();
         let mut lines = self.parts_lines(width, ctx);
@@ -292,7 +299,11 @@ impl TranscriptBlock for AssistantMessageBlock {
             let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
             match outcome {
                 AnswerOutcome::Aborted => canvas.text(ColorToken::Error, "Interrupted."),
+                AnswerOutcome::Failed(error) if self.expanded => {
+                    canvas.untrusted(ColorToken::Error, &format!("Error: {error}"));
+                }
                 AnswerOutcome::Failed(error) => {
+                    let error = readable_error(error);
                     canvas.untrusted(ColorToken::Error, &format!("Error: {error}"));
                 }
                 AnswerOutcome::CutOff => canvas.text(
@@ -314,6 +325,15 @@ impl TranscriptBlock for AssistantMessageBlock {
 
     fn is_finished(&self) -> bool {
         self.is_finished
+    }
+
+    fn set_expanded(&mut self, expanded: bool) {
+        let has_more =
+            matches!(&self.outcome, Some(AnswerOutcome::Failed(error)) if has_more(error));
+        if has_more && self.expanded != expanded {
+            self.generation += 1;
+        }
+        self.expanded = expanded;
     }
 
     fn row(&self) -> Option<ComponentId> {

@@ -1,11 +1,14 @@
 //! Rendering of all blocks in different states and widths.
 
+mod tool_rows;
+
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::FutureExt as _;
 use pi_markdown::MermaidRendering;
+use pi_protocol::settings::ToolRows;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, BashExecutionMessage, ImageContent, InputBlock,
     MessageContent, StopReason, ThinkingContent,
@@ -38,8 +41,16 @@ fn shown_with(block: &mut impl TranscriptBlock, width: usize, ctx: &RenderContex
         .collect()
 }
 
+/// Tool calls are panels, as in the TypeScript pi.
+fn panels() -> RenderContext {
+    RenderContext {
+        tool_rows: ToolRows::Panel,
+        ..RenderContext::for_tests()
+    }
+}
+
 fn shown(block: &mut impl TranscriptBlock) -> Vec<String> {
-    shown_with(block, 60, &RenderContext::for_tests())
+    shown_with(block, 60, &panels())
 }
 
 fn call(name: &str, arguments: &Value) -> ToolCallBlock {
@@ -212,13 +223,13 @@ fn a_command_shows_the_end_of_its_output() {
             " line 6",
             " line 7",
             "",
-            " Running for 0.0s",
+            " Running for 0s",
             "",
         ]
     );
     assert_eq!(block.next_tick(), Some(start + Duration::from_secs(1)));
     block.tick(start + Duration::from_secs(1));
-    assert!(shown(&mut block).concat().contains("Running for 1.0s"));
+    assert!(shown(&mut block).concat().contains("Running for 1s"));
     let end = start + Duration::from_millis(1_640);
     block.end(&result(&numbered(7)), None, false, Some(end));
     block.set_expanded(true);
@@ -410,6 +421,7 @@ fn mistyped_arguments_are_handled() {
     ] {
         for width in [1, 2, 3, 20, 200] {
             let mut block = call(name, &wrong);
+            shown_with(&mut block, width, &panels());
             shown_with(&mut block, width, &RenderContext::for_tests());
             block.end(
                 &result("\u{1b}]0;evil\u{7}text\r\nmore"),
@@ -417,15 +429,18 @@ fn mistyped_arguments_are_handled() {
                 true,
                 None,
             );
-            let lines = block.lines(width, &RenderContext::for_tests());
-            assert!(!lines.iter().any(|line| line.contains("]0;")));
+            for ctx in [panels(), RenderContext::for_tests()] {
+                shown_with(&mut block, width, &ctx);
+                let lines = block.lines(width, &ctx);
+                assert!(!lines.iter().any(|line| line.contains("]0;")));
+            }
         }
     }
 }
 
 #[test]
 fn background_shows_the_state_of_a_call() {
-    let ctx = RenderContext::for_tests();
+    let ctx = panels();
     let background = |block: &mut ToolCallBlock, token| {
         let open = ctx.style(token).open();
         let lines = block.lines(40, &ctx);

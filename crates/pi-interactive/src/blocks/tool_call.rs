@@ -1,6 +1,6 @@
 //! Tool calls: streaming arguments, running output, result.
 //!
-//! The `tools` module renders each tool; this block holds the state.
+//! `pi_views::tool_calls` renders each tool; this block holds the state.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,9 @@ use pi_views::theme::ui_theme::RenderContext;
 use serde_json::Value;
 
 use super::extension_renderer::{CallRenderer, CallState};
-use super::image::ImagePreview;
-use super::streaming_code::StreamingCode;
-use super::tools::{self, EditPreviews};
 use crate::blocks::block::TranscriptBlock;
-use pi_views::canvas::{BlockCanvas, PanelCache, clean, is_click};
+use pi_views::canvas::{BlockCanvas, PanelCache, is_click};
+use pi_views::tool_calls::{self, CallOutput, CallProgress, CallView, EditPreviews, StreamingCode};
 
 /// How often the elapsed time is updated.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -46,62 +44,6 @@ impl CallArguments {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CallProgress {
-    /// The arguments are streaming, or the call is queued.
-    Waiting,
-    /// Running since.
-    Running(Instant),
-    /// Finished; the duration, if the call ran in this process.
-    Done(Option<Duration>),
-}
-
-/// A tool's final or partial result.
-#[derive(Debug, Default)]
-pub(super) struct CallOutput {
-    pub(super) text: String,
-    pub(super) images: Vec<ImagePreview>,
-    /// Tool-specific data.
-    pub(super) details: Option<Value>,
-}
-
-impl CallOutput {
-    fn new(content: &[InputBlock], details: Option<&Value>) -> Self {
-        let mut output = Self {
-            details: details.cloned(),
-            ..Self::default()
-        };
-        let mut texts = Vec::new();
-        for block in content {
-            match block {
-                InputBlock::Text(text) => texts.push(clean(&text.text)),
-                InputBlock::Image(image) => output.images.push(ImagePreview::new(image.clone())),
-                InputBlock::Unknown(_) => {}
-            }
-        }
-        output.text = texts.join("\n");
-        output
-    }
-}
-
-/// The part of a call that a tool renders.
-#[derive(Debug)]
-pub(super) struct CallView<'block> {
-    pub(super) name: &'block str,
-    /// The arguments parsed so far.
-    pub(super) arguments: &'block JsonObject,
-    /// The output so far.
-    pub(super) output: Option<&'block CallOutput>,
-    pub(super) failed: bool,
-    pub(super) progress: CallProgress,
-    /// The current time, for elapsed times.
-    pub(super) now: Option<Instant>,
-    /// Highlighted code of the arguments.
-    pub(super) code: &'block mut StreamingCode,
-    /// Previews of the edits in the arguments.
-    pub(super) previews: &'block mut EditPreviews,
-}
-
 #[derive(Debug)]
 pub(crate) struct ToolCallBlock {
     name: String,
@@ -118,6 +60,8 @@ pub(crate) struct ToolCallBlock {
     /// Incremented on changes that an extension renderer must see.
     revision: u64,
     renderer: Option<CallRenderer>,
+    /// Whether another call is directly above; rows of calls form a group.
+    follows_call: bool,
 }
 
 impl ToolCallBlock {
@@ -137,7 +81,13 @@ impl ToolCallBlock {
             generation: 0,
             revision: 0,
             renderer: None,
+            follows_call: false,
         }
+    }
+
+    /// Sets whether another call is directly above.
+    pub(crate) fn set_follows_call(&mut self, follows: bool) {
+        self.follows_call = follows;
     }
 
     /// Lets an extension draw the call.
@@ -237,6 +187,15 @@ impl ToolCallBlock {
         }
     }
 
+    /// Frees what only a growing call needs.
+    fn drop_caches(&mut self) {
+        if self.is_finished() {
+            self.code = StreamingCode::default();
+            self.previews = EditPreviews::default();
+            self.panel = PanelCache::default();
+        }
+    }
+
     fn images(&mut self, width: usize, ctx: &RenderContext) -> Vec<Line> {
         let images = self.output.iter_mut().flat_map(|output| &mut output.images);
         let mut lines = Vec::new();
@@ -318,7 +277,17 @@ impl TranscriptBlock for ToolCallBlock {
             code: &mut self.code,
             previews: &mut self.previews,
         };
-        tools::draw_with(&mut call, &mut canvas, extension.call, extension.result);
+        if self.renderer.is_none() && tool_calls::is_row(self.expanded, ctx.tool_rows) {
+            tool_calls::draw_row(&mut call, &mut canvas);
+            let mut lines = canvas.plain();
+            if self.follows_call {
+                lines.remove(0);
+            }
+            lines.extend(self.images(width, ctx));
+            self.drop_caches();
+            return lines.into();
+        }
+        tool_calls::draw_with(&mut call, &mut canvas, extension.call, extension.result);
         let background = match self.progress {
             CallProgress::Waiting | CallProgress::Running(_) => ColorToken::ToolPendingBg,
             CallProgress::Done(_) if self.failed => ColorToken::ToolErrorBg,
@@ -326,11 +295,7 @@ impl TranscriptBlock for ToolCallBlock {
         };
         let mut lines = canvas.panel_cached(background, &mut self.panel);
         lines.extend(self.images(width, ctx));
-        if self.is_finished() {
-            self.code = StreamingCode::default();
-            self.previews = EditPreviews::default();
-            self.panel = PanelCache::default();
-        }
+        self.drop_caches();
         lines.into()
     }
 
@@ -351,7 +316,7 @@ impl TranscriptBlock for ToolCallBlock {
 
     fn next_tick(&self) -> Option<Instant> {
         match (self.progress, self.now) {
-            (CallProgress::Running(_), Some(now)) if tools::shows_time(&self.name) => {
+            (CallProgress::Running(_), Some(now)) if tool_calls::shows_time(&self.name) => {
                 Some(now + CLOCK)
             }
             _ => None,

@@ -7,9 +7,9 @@ use pi_tui::{ColorToken, Lines};
 use pi_views::theme::ui_theme::RenderContext;
 
 use super::extension_renderer::TextTransform;
-use super::image::describe;
 use crate::blocks::block::TranscriptBlock;
 use pi_views::canvas::{BlockCanvas, mark_zone};
+use pi_views::image_preview::describe;
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {

@@ -14,7 +14,11 @@ use crate::app::command::AppCommand;
 use crate::session::command::SessionCommand;
 
 /// The first choice is preselected and changes nothing.
-const CHOICES: [&str; 2] = ["Deny", "Allow"];
+const CHOICES: [&str; 3] = [
+    "Deny",
+    "Allow once",
+    "Allow this exact call in this session",
+];
 
 /// Maximum number of characters of the arguments shown.
 const MAX_ARGUMENTS: usize = 2000;
@@ -47,6 +51,11 @@ pub(crate) struct ApprovalController {
 }
 
 impl ApprovalController {
+    /// Whether a call waits for an answer.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     pub(crate) fn update(&mut self, message: ApprovalMsg) -> Vec<AppCommand> {
         match message {
             ApprovalMsg::Requested(request) => {
@@ -79,7 +88,11 @@ impl ApprovalController {
         else {
             return None;
         };
-        let arguments = json::to_string(args).unwrap_or_default();
+        let command = args.get("command").and_then(|command| command.as_str());
+        let arguments = match command.filter(|_| args.len() == 1) {
+            Some(command) => command.to_owned(),
+            None => json::to_string(args).unwrap_or_default(),
+        };
         let mut details = excerpt(&arguments);
         if let Some(reason) = reason {
             details = format!("{reason}\n{details}");
@@ -115,6 +128,7 @@ impl ApprovalController {
         };
         let answer = match answer {
             QuestionAnswer::Chosen(1) => Answer::Allow,
+            QuestionAnswer::Chosen(2) => Answer::AllowForSession,
             _ => Answer::Deny { reason: None },
         };
         let mut commands = vec![AppCommand::Session(SessionCommand::Answer {

@@ -11,12 +11,13 @@ use pi_host::{DialogPrompt, DialogResponse, ExtensionDialog};
 use pi_protocol::{EntryId, LoginOption, TrustChoice};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::dialogs::intent::QuestionAnswer;
-use pi_views::dialogs::{ForkPoint, QuestionOptions};
+use pi_views::dialogs::{ForkPoint, QuestionOptions, SearchListOptions};
 use tokio::sync::oneshot;
 
 use super::approvals::ApprovalMsg;
 use super::llama::LlamaMsg;
 use super::report::ReportMsg;
+use super::search::SearchMsg;
 use super::share::ShareMsg;
 use super::switching::SwitchMsg;
 use crate::app::command::AppCommand;
@@ -53,6 +54,10 @@ pub(crate) enum DialogRequest {
     Resume,
     Changelog,
     Hotkeys,
+    SearchList(SearchListOptions),
+    Palette,
+    /// The changes of files in this session.
+    Review,
     /// Asks whether to import a session file; the path as typed.
     Import(String),
     FirstStart,
@@ -95,6 +100,8 @@ pub(crate) enum Asker {
     Approval,
     Takeover,
     HeldElsewhere,
+    Compaction,
+    Search,
 }
 
 impl Asker {
@@ -106,6 +113,8 @@ impl Asker {
             Self::Approval => AppCommand::send(ApprovalMsg::Answered(answer)),
             Self::Takeover => AppCommand::send(SwitchMsg::TakeoverAnswered(answer)),
             Self::HeldElsewhere => AppCommand::send(SwitchMsg::HeldAnswered(answer)),
+            Self::Search => AppCommand::send(SearchMsg::Answered(answer)),
+            Self::Compaction => AppCommand::send(SwitchMsg::CompactionAnswered(answer)),
         }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) enum ExtensionMsg {
     },
     /// The session has nothing more to do.
     Settled,
+    /// The session moves in its tree, after which the transcript is rebuilt.
+    NavigationStarted,
+    NavigationEnded,
     /// The current branch of the working directory.
     Branch(Option<String>),
 }
@@ -64,6 +67,8 @@ pub(crate) struct ExtensionController {
     completion_triggers: Option<Vec<char>>,
     branch: Option<String>,
     last_failure: Option<ExtensionFailure>,
+    /// Notices that arrived while the session moves in its tree: rebuilding the transcript would remove them.
+    held_notices: Option<Vec<AppCommand>>,
     quit_when_idle: bool,
 }
 
@@ -103,6 +108,11 @@ impl ExtensionController {
                 vec![AppCommand::Quit(ExitReason::Quit)]
             }
             ExtensionMsg::Settled | ExtensionMsg::ShortcutEnded(Ok(())) => Vec::new(),
+            ExtensionMsg::NavigationStarted => {
+                self.held_notices.get_or_insert_default();
+                Vec::new()
+            }
+            ExtensionMsg::NavigationEnded => self.held_notices.take().unwrap_or_default(),
             ExtensionMsg::Branch(branch) => {
                 let has_changed = self.branch != branch;
                 self.branch.clone_from(&branch);
@@ -160,6 +170,15 @@ impl ExtensionController {
         match event {
             // The application adds what it knows and sends `Connected`.
             ExtensionEvent::Connected => Vec::new(),
+            ExtensionEvent::Notice(notice @ ExtensionNotice::Notify { .. }) => {
+                match &mut self.held_notices {
+                    Some(held) => {
+                        held.extend(on_notice(notice));
+                        Vec::new()
+                    }
+                    None => on_notice(notice),
+                }
+            }
             ExtensionEvent::Notice(notice) => on_notice(notice),
             ExtensionEvent::DialogRequested { id, dialog, answer } => {
                 vec![AppCommand::send(DialogMsg::ExtensionAsked {

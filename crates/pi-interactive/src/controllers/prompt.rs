@@ -8,14 +8,19 @@ use pi_host::Prompt;
 use pi_protocol::settings::DoubleEscapeAction;
 use pi_protocol::{Delivery, ThinkingLevel};
 use pi_tui::ColorToken;
+use pi_views::dialogs::intent::Intent;
+use pi_views::dialogs::{SearchEntry, SearchListOptions};
+use pi_views::text::paths::with_tilde;
 
 use self::shell::{ShellLine, ShellPrompt};
+use super::dialogs::{DialogMsg, DialogRequest};
 use super::terminal::TerminalMsg;
 use crate::ExitReason;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::display_command::DisplayCommand;
 use crate::prompt::double_press::DoublePress;
+use crate::prompt::history_file::PastPrompt;
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::session::outcome::{PromptRefusal, RefusalReason};
 use crate::slash;
@@ -38,6 +43,13 @@ pub(crate) enum PromptMsg {
     /// Moves queued messages back to the prompt.
     Dequeue,
     SetText(String),
+    /// Puts a draft aside, or restores the one put aside last if there is none.
+    Stash(String),
+    /// Opens the list of earlier prompts.
+    SearchHistory,
+    /// The prompts of all sessions.
+    HistoryLoaded(Vec<PastPrompt>),
+    HistorySaved,
     /// Sets the text unless something has been typed.
     RestoreText(String),
     Insert(String),
@@ -85,6 +97,10 @@ pub(crate) struct PromptController {
     held: Vec<(String, Delivery)>,
     /// A prompt that could not be sent because no model is configured; restored once one is.
     unsent: Option<String>,
+    /// Drafts put aside, newest last.
+    stashed: Vec<String>,
+    /// Text that looks like a command but is none; submitting it again sends it to the model.
+    questioned: Option<String>,
 }
 
 impl PromptController {
@@ -107,6 +123,10 @@ impl PromptController {
             PromptMsg::Clear => vec![set_prompt("")],
             PromptMsg::Dequeue => vec![self.take_queue(false)],
             PromptMsg::SetText(text) => vec![set_prompt(text)],
+            PromptMsg::Stash(draft) => self.stash(draft),
+            PromptMsg::SearchHistory => vec![AppCommand::LoadPromptHistory],
+            PromptMsg::HistoryLoaded(prompts) => vec![show_history(prompts, ctx)],
+            PromptMsg::HistorySaved => Vec::new(),
             PromptMsg::RestoreText(text) => restore(&text, ctx),
             PromptMsg::Insert(text) => {
                 vec![AppCommand::Display(DisplayCommand::InsertAtPrompt(text))]
@@ -185,6 +205,14 @@ impl PromptController {
             return commands;
         }
         commands.push(remember(text));
+        if let Some(explanation) = self.question(text, ctx) {
+            commands.push(set_prompt(text));
+            commands.push(AppCommand::notify(NoticeLevel::Status, explanation));
+            return commands;
+        }
+        if ctx.session.file.is_some() {
+            commands.push(AppCommand::SavePrompt(text.to_owned()));
+        }
         if ctx.session.activity.compacting && !is_immediate(text, ctx) {
             commands.extend(self.hold(text.to_owned(), delivery, ctx));
         } else {
@@ -194,6 +222,31 @@ impl PromptController {
             }));
         }
         commands
+    }
+
+    fn stash(&mut self, draft: String) -> Vec<AppCommand> {
+        if !draft.trim().is_empty() {
+            self.stashed.push(draft);
+            let hint = "Draft stashed; the same key restores it at an empty prompt";
+            return vec![set_prompt(""), AppCommand::status(hint)];
+        }
+        match self.stashed.pop() {
+            Some(draft) => vec![set_prompt(draft)],
+            None => vec![AppCommand::status("No stashed draft")],
+        }
+    }
+
+    /// Returns what to say instead of sending text that looks like a mistyped command, the first time.
+    fn question(&mut self, text: &str, ctx: &AppContext<'_>) -> Option<String> {
+        let is_repeated = self.questioned.take().is_some_and(|before| before == text);
+        if is_repeated || is_immediate(text, ctx) {
+            return None;
+        }
+        let explanation = slash::explain(text, ctx.commands)?;
+        self.questioned = Some(text.to_owned());
+        Some(format!(
+            "{explanation} Press Enter again to send it as a message."
+        ))
     }
 
     fn changed(&mut self, ctx: &AppContext<'_>) -> Vec<AppCommand> {
@@ -337,6 +390,30 @@ fn set_prompt(text: impl Into<String>) -> AppCommand {
 
 fn remember(text: &str) -> AppCommand {
     AppCommand::Display(DisplayCommand::AddToHistory(text.to_owned()))
+}
+
+/// Opens the list of earlier prompts: those of the directory first.
+fn show_history(prompts: Vec<PastPrompt>, ctx: &AppContext<'_>) -> AppCommand {
+    let home = ctx.ui.context().home.clone();
+    let entry = |prompt: PastPrompt| {
+        let is_here = prompt.cwd == ctx.session.cwd;
+        SearchEntry {
+            note: if is_here {
+                String::new()
+            } else {
+                with_tilde(&prompt.cwd, home.as_deref())
+            },
+            intent: Intent::SetPromptText(prompt.text.clone()),
+            label: prompt.text,
+        }
+    };
+    let options = SearchListOptions {
+        title: "Prompt history",
+        verb: "edit",
+        empty: "No earlier prompts.",
+        entries: prompts.into_iter().map(entry).collect(),
+    };
+    AppCommand::send(DialogMsg::Open(DialogRequest::SearchList(options)))
 }
 
 /// Restores text, unless something else has been typed.

@@ -18,7 +18,7 @@ use crate::session::command::SessionCommand;
 use crate::session::snapshot::ProviderInfo;
 use crate::transcript::{NoticeLevel, TranscriptMsg};
 
-/// Runs longer than this ring the bell when they end.
+/// The end of longer runs is reported to a user who may look elsewhere.
 const LONG_RUN: Duration = Duration::from_secs(30);
 
 /// Sessions with at most this many entries are counted without delay.
@@ -239,7 +239,11 @@ impl StatusController {
         commands.extend(self.refresh_footer(ctx));
         let started = self.run_started.take();
         if started.is_some_and(|started| ctx.now.duration_since(started) >= LONG_RUN) {
-            commands.push(AppCommand::Display(DisplayCommand::RingBell));
+            let session = ctx.session.name.as_deref().unwrap_or("pi");
+            commands.push(AppCommand::Display(DisplayCommand::Notify {
+                kind: ctx.session.settings.terminal.notify(),
+                text: format!("{session}: run finished"),
+            }));
         }
         commands.push(AppCommand::send(ExtensionMsg::Settled));
         commands

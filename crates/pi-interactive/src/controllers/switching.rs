@@ -14,6 +14,7 @@ use pi_views::dialogs::{ForkPoint, QuestionOptions};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::dialogs::{Asker, DialogMsg, DialogRequest};
+use super::extensions::ExtensionMsg;
 use super::prompt::PromptMsg;
 use super::status::StatusMsg;
 use crate::ExitReason;
@@ -72,6 +73,12 @@ pub(crate) enum SwitchMsg {
         result: Result<(), String>,
     },
     Compacted(Result<(), CompactFailure>),
+    CompactionPreviewed {
+        instructions: Option<String>,
+        result: Result<String, String>,
+    },
+    /// Whether to run the compaction that was previewed.
+    CompactionAnswered(QuestionAnswer),
     ProjectChecked(Option<ConfigDiagnostic>),
     /// The connection to the process that runs the session ended.
     Link(LinkStatus),
@@ -91,6 +98,9 @@ pub(crate) enum SwitchMsg {
 /// attached to.
 const HELD_CHOICES: [&str; 3] = ["Attach", "Read only", "Fork"];
 
+/// What can be done after the preview of a compaction.
+const PREVIEW_CHOICES: [&str; 2] = ["Compact", "Cancel"];
+
 /// What can be done with a session whose process has ended, as choices of a question.
 const TAKEOVER_CHOICES: [&str; 3] = ["Continue the session here", "Keep reading", "Quit"];
 
@@ -101,6 +111,8 @@ pub(crate) struct SwitchController {
     listing: Option<DropGuard>,
     /// The holder that the user was asked about last.
     held_by: SessionHolder,
+    /// The instructions of the compaction that was previewed last.
+    previewed: Option<String>,
 }
 
 impl SwitchController {
@@ -109,6 +121,7 @@ impl SwitchController {
             handle,
             listing: None,
             held_by: SessionHolder::Other,
+            previewed: None,
         }
     }
 
@@ -181,6 +194,28 @@ impl SwitchController {
             SwitchMsg::Compacted(Err(CompactFailure::Canceled)) => {
                 vec![AppCommand::status("Compaction canceled")]
             }
+            SwitchMsg::Compacted(Ok(())) => {
+                vec![AppCommand::status("Run /compact undo to go back")]
+            }
+            SwitchMsg::CompactionPreviewed {
+                instructions,
+                result: Ok(text),
+            } => {
+                self.previewed = instructions;
+                vec![
+                    AppCommand::notify(NoticeLevel::Info, text),
+                    ask(
+                        "Compact the conversation?",
+                        PREVIEW_CHOICES.map(str::to_owned).to_vec(),
+                        Asker::Compaction,
+                    ),
+                ]
+            }
+            SwitchMsg::CompactionAnswered(QuestionAnswer::Chosen(0)) => {
+                vec![AppCommand::Session(SessionCommand::Compact {
+                    instructions: self.previewed.take(),
+                })]
+            }
             SwitchMsg::Link(status) => vec![link_ended(status)],
             SwitchMsg::Paused { was_running } => {
                 vec![AppCommand::Quit(ExitReason::Detach { was_running })]
@@ -205,7 +240,7 @@ impl SwitchController {
             }
             SwitchMsg::HeldAnswered(_)
             | SwitchMsg::TakeoverAnswered(_)
-            | SwitchMsg::Compacted(Ok(()))
+            | SwitchMsg::CompactionAnswered(_)
             | SwitchMsg::ProjectChecked(None) => Vec::new(),
             SwitchMsg::ProjectChecked(Some(changes)) => vec![startup::diagnostic(&changes)],
             // The session that was shown stays.
@@ -218,6 +253,10 @@ impl SwitchController {
                 ..
             }
             | SwitchMsg::ForkPoints(Err(message))
+            | SwitchMsg::CompactionPreviewed {
+                result: Err(message),
+                ..
+            }
             | SwitchMsg::Compacted(Err(CompactFailure::Failed(message))) => {
                 vec![AppCommand::error(message)]
             }
@@ -276,8 +315,8 @@ fn ask(title: &str, choices: Vec<String>, asker: Asker) -> AppCommand {
 /// Returns what follows when the process that runs the session no longer does.
 fn link_ended(status: LinkStatus) -> AppCommand {
     if status != LinkStatus::Ended {
-        let text = "Another session replaced this one in the pi that runs it. Run pi attach to follow that one.";
-        return AppCommand::notify(NoticeLevel::Warning, text.to_owned());
+        let text = "The pi that runs this session started another one. It opens here after its first message.";
+        return AppCommand::notify(NoticeLevel::Info, text.to_owned());
     }
     ask(
         "The pi that ran this session has ended",
@@ -325,7 +364,7 @@ fn navigate(target: EntryId, summarize: Summarize, ctx: &AppContext<'_>) -> Vec<
         },
         ..NavigateOptions::default()
     };
-    let mut commands = Vec::new();
+    let mut commands = vec![AppCommand::send(ExtensionMsg::NavigationStarted)];
     if options.summarize {
         commands.push(AppCommand::send(StatusMsg::Show(Activity::Summarizing)));
     }
@@ -355,5 +394,6 @@ fn navigated(target: EntryId, result: Result<NavigateOutcome, String>) -> Vec<Ap
         }
         Err(message) => commands.push(AppCommand::error(message)),
     }
+    commands.push(AppCommand::send(ExtensionMsg::NavigationEnded));
     commands
 }

@@ -66,7 +66,6 @@ pub(crate) enum TerminalMsg {
     OpenFile(PathBuf),
     OpenFailed {
         what: String,
-        error: String,
     },
     Opened,
 }
@@ -167,9 +166,11 @@ impl TerminalController {
                 let what = path.display().to_string();
                 vec![open(path, what)]
             }
-            TerminalMsg::OpenFailed { what, error } => vec![AppCommand::notify(
+            // A dialog that opens a page shows its URL, too.
+            TerminalMsg::OpenFailed { .. } if ctx.has_dialog => Vec::new(),
+            TerminalMsg::OpenFailed { what } => vec![AppCommand::notify(
                 NoticeLevel::Warning,
-                format!("Cannot open {what}: {error}"),
+                format!("No application could be started. Open it yourself: {what}"),
             )],
             TerminalMsg::Opened => Vec::new(),
         }
@@ -296,10 +297,10 @@ fn open(target: impl AsRef<std::ffi::OsStr> + Send + 'static, what: String) -> A
         "open",
         move || match open::that_detached(target) {
             Ok(()) => TerminalMsg::Opened,
-            Err(error) => TerminalMsg::OpenFailed {
-                what,
-                error: error.to_string(),
-            },
+            Err(error) => {
+                tracing::info!(%error, "cannot open with the default application");
+                TerminalMsg::OpenFailed { what }
+            }
         },
     ))
 }

@@ -3,23 +3,18 @@
 //! Drawing is asynchronous: this component only requests, caches and shows lines.
 
 use pi_host::{ComponentId, RenderedComponent};
+use pi_screen::fitted_row;
 use pi_tui::{
-    Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers, MouseButton,
-    MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, truncate_to_width,
+    CURSOR_MARKER, Component, InputContext, InputEvent, InputOutcome, Line, Lines, Modifiers,
+    MouseButton, MouseEvent, MouseEventKind, MouseOutcome, TruncateOptions, WideCharPolicy,
+    slice_columns, truncate_to_width,
 };
-use pi_views::text::untrusted_text::fitted_line;
 use serde_json::{Value, json};
 
 use crate::extensions::bridge::{ComponentTask, DrawSubject, ExtensionUiBridge};
 
 /// Maximum rows of a component, more than a terminal has.
 const MAX_ROWS: usize = 2000;
-
-/// Maximum length of a row without images, in bytes: characters without a width never fill a row.
-const MAX_ROW_BYTES: usize = 16 * 1024;
-
-/// How sequences start that may contain an image.
-const IMAGE_SEQUENCES: [&str; 2] = ["\x1b_G", "\x1b]1337"];
 
 #[derive(Debug)]
 pub(crate) struct ExtensionView {
@@ -87,10 +82,16 @@ impl ExtensionView {
             return None;
         }
         let mut too_wide = 0;
-        let fitted = drawn.lines.iter().take(MAX_ROWS).map(|line| {
-            let (line, was_wider) = fitted_line(bounded(line), width);
-            too_wide += usize::from(was_wider);
-            Line::from(line)
+        let cursor = drawn.remote.and_then(|remote| remote.cursor);
+        let fitted = drawn.lines.iter().take(MAX_ROWS).enumerate();
+        let fitted = fitted.map(|(row, line)| {
+            let (line, was_wider) = fitted_row(line, width);
+            // Another process draws for its own screen.
+            too_wide += usize::from(was_wider && drawn.remote.is_none());
+            match cursor {
+                Some(cursor) if cursor.row == row => with_cursor(&line, cursor.col).into(),
+                _ => Line::from(line),
+            }
         });
         let mut fitted: Vec<Line> = fitted.collect();
         if self.blank_before && !fitted.is_empty() {
@@ -177,14 +178,11 @@ impl Component for ExtensionView {
     }
 }
 
-/// Returns the start of a row that is too long to be drawn in every frame.
-fn bounded(row: &str) -> &str {
-    let has_image = || IMAGE_SEQUENCES.iter().any(|start| row.contains(start));
-    if row.len() <= MAX_ROW_BYTES || has_image() {
-        return row;
-    }
-    let end = row.floor_char_boundary(MAX_ROW_BYTES);
-    row.get(..end).unwrap_or_default()
+/// Marks the cursor in a line.
+fn with_cursor(line: &str, column: usize) -> String {
+    let before = slice_columns(line, 0..column, WideCharPolicy::Drop).text;
+    let after = slice_columns(line, column..usize::MAX, WideCharPolicy::Drop).text;
+    [&before, CURSOR_MARKER, &after].concat()
 }
 
 /// Serializes a mouse event for extensions.
@@ -228,6 +226,8 @@ fn mouse_json(event: &MouseEvent) -> Value {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
+
+    use pi_screen::MAX_ROW_BYTES;
 
     use super::*;
 

@@ -13,7 +13,7 @@ use pi_views::keys;
 use pi_views::theme::ui_theme::UiTheme;
 
 /// Actions available wherever the cursor is, in matching order.
-pub(crate) const ACTIONS: [&str; 18] = [
+pub(crate) const ACTIONS: [&str; 21] = [
     keys::CLIPBOARD_PASTE_IMAGE,
     keys::CLEAR,
     keys::SUSPEND,
@@ -27,6 +27,9 @@ pub(crate) const ACTIONS: [&str; 18] = [
     keys::MESSAGE_COPY,
     keys::MESSAGE_FOLLOW_UP,
     keys::MESSAGE_DEQUEUE,
+    keys::PROMPT_HISTORY,
+    keys::PROMPT_STASH,
+    keys::PALETTE,
     keys::SESSION_NEW,
     keys::SESSION_TREE,
     keys::SESSION_FORK,

@@ -15,7 +15,7 @@ fn every_default_key_is_valid() {
         let keys = definition.default_keys(Platform::Linux);
         assert_eq!(keys.len(), definition.keys.len(), "{}", definition.id);
     }
-    assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 90);
+    assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 93);
 }
 
 /// A prompt with history, kill-ring contents and several lines.

@@ -3,8 +3,11 @@
 use std::time::{Duration, Instant};
 
 use pi_protocol::{AgentEvent, AgentMessage, AssistantMessageEvent, SessionEvent, StreamPhase};
-use pi_tui::{ColorToken, Component, Lines, TruncateOptions, styled_line, truncate_to_width};
+use pi_tui::{
+    ColorToken, Component, Lines, TruncateOptions, styled_line, truncate_to_width, visible_width,
+};
 use pi_views::keys;
+use pi_views::run_tally::RunTally;
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::clean_line;
@@ -15,6 +18,8 @@ pub(crate) const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴",
 pub(crate) const INTERVAL: Duration = Duration::from_millis(80);
 /// Waits longer than this show the elapsed seconds.
 const SHOW_ELAPSED_AFTER: Duration = Duration::from_secs(3);
+/// Minimum columns between the indicator and the numbers of the run.
+const MIN_GAP: usize = 2;
 /// A stream is reported as stalled after this long without an event.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 
@@ -64,6 +69,11 @@ pub(crate) struct WorkingIndicator {
     since: Instant,
     now: Instant,
     overrides: WorkingOverrides,
+    /// Whether the run waits for an answer of the user.
+    blocked: bool,
+    tally: RunTally,
+    /// Share of the context window in use, in percent.
+    context: Option<f64>,
 }
 
 /// Overrides by extensions while the model works.
@@ -86,7 +96,29 @@ impl WorkingIndicator {
             since: now,
             now,
             overrides: WorkingOverrides::default(),
+            blocked: false,
+            tally: RunTally::default(),
+            context: None,
         }
+    }
+
+    /// Sets whether the run waits for an answer of the user.
+    pub(crate) fn set_blocked(&mut self, blocked: bool) {
+        self.blocked = blocked;
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Sets the share of the context window in use, in percent.
+    pub(crate) fn set_context(&mut self, percent: Option<f64>) {
+        self.context = percent;
+    }
+
+    /// Forgets the last run, for another session.
+    pub(crate) fn forget_run(&mut self) {
+        self.tally.reset();
     }
 
     pub(crate) fn update_overrides(&mut self, change: impl FnOnce(&mut WorkingOverrides)) {
@@ -110,6 +142,7 @@ impl WorkingIndicator {
 
     /// Tracks what a run is doing. Does not change the activity.
     pub(crate) fn follow(&mut self, event: &SessionEvent, now: Instant) {
+        self.tally.follow(event, now);
         let SessionEvent::Agent(step) = event else {
             return;
         };
@@ -215,6 +248,7 @@ impl WorkingIndicator {
                 let message = self.overrides.message.as_deref().unwrap_or_default();
                 styled_line(message).into_owned()
             }
+            Activity::Working if self.blocked => "Waiting for your decision".to_owned(),
             Activity::Working => self.working_text(),
             Activity::Compacting { automatic: true } => "Auto-compacting…".to_owned(),
             Activity::Compacting { automatic: false } => "Compacting…".to_owned(),
@@ -283,11 +317,18 @@ fn with_elapsed(text: &str, waited: Duration) -> String {
 
 impl Component for WorkingIndicator {
     fn render(&mut self, width: usize) -> Lines {
-        // An empty row separates the conversation from the prompt.
-        let Some(text) = self.text() else {
-            return [""].into_iter().collect();
-        };
         let ctx = self.ui.context();
+        let cut = TruncateOptions { ellipsis: "…" };
+        let Some(text) = self.text() else {
+            // An empty row separates the conversation from the prompt. The summary keeps the row of the indicator,
+            // so that the prompt does not move when a run ends.
+            let summary = self.tally.summary(self.context, &ctx);
+            let summary = summary.filter(|_| self.activity == Activity::Idle);
+            let rows = std::iter::once(String::new()).chain(
+                summary.map(|line| truncate_to_width(&format!(" {line}"), width, cut).into_owned()),
+            );
+            return rows.collect();
+        };
         let stop = ctx.key(keys::INTERRUPT);
         let frame = self.spinner_frame();
         let is_custom = self.overrides.indicator.is_some() && self.is_working();
@@ -302,8 +343,19 @@ impl Component for WorkingIndicator {
             frame => format!("{} ", ctx.paint(token, frame)),
         };
         let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
-        let line = format!(" {frame}{text}");
-        let line = truncate_to_width(&line, width, TruncateOptions { ellipsis: "…" });
+        let mut line = format!(" {frame}{text}");
+        let numbers = self
+            .tally
+            .live(self.now, &ctx)
+            .filter(|_| self.is_working());
+        if let Some(numbers) = numbers {
+            let used = visible_width(&line) + visible_width(&numbers) + 1;
+            if let Some(gap) = width.checked_sub(used).filter(|gap| *gap >= MIN_GAP) {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(&numbers);
+            }
+        }
+        let line = truncate_to_width(&line, width, cut);
         [String::new(), line.into_owned()].into_iter().collect()
     }
 }
@@ -359,7 +411,7 @@ mod tests {
         let step = AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
-            result: pi_protocol::ToolOutput::default(),
+            result: Box::default(),
             is_error: false,
             duration_ms: None,
             parent_tool_call_id: None,
@@ -399,6 +451,26 @@ mod tests {
         working.set_phase(None, after(1));
         working.step = RunStep::Preparing;
         assert!(shown(&mut working).contains("Working…"));
+    }
+
+    #[test]
+    fn a_question_stops_the_run_and_a_summary_keeps_its_row() {
+        let start = Instant::now();
+        let mut working = WorkingIndicator::new(UiTheme::for_tests(), start);
+        assert_eq!(working.render(80).len(), 1);
+        working.set(Activity::Working, start);
+        working.follow(&SessionEvent::Agent(AgentEvent::AgentStart), start);
+        working.set_blocked(true);
+        assert!(shown(&mut working).contains("Waiting for your decision"));
+        working.set_blocked(false);
+        let rows = working.render(80).len();
+        let later = start + Duration::from_secs(12);
+        working.follow(&SessionEvent::AgentSettled { aborted: false }, later);
+        working.set(Activity::Idle, later);
+        assert_eq!(shown(&mut working), " ✓ 12s");
+        assert_eq!(working.render(80).len(), rows, "the prompt does not move");
+        working.forget_run();
+        assert_eq!(working.render(80).len(), 1);
     }
 
     #[test]

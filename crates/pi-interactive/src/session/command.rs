@@ -109,6 +109,16 @@ pub(crate) enum SessionCommand {
     ListForkPoints,
     ReadLastResponse,
     CountUsage,
+    ReadInsight(SessionInsight),
+    /// Searches the text of all stored sessions.
+    SearchSessions {
+        query: String,
+    },
+    /// Describes what a compaction would do.
+    PreviewCompaction {
+        instructions: Option<String>,
+    },
+    UndoCompaction,
     DescribeSession {
         version: String,
     },
@@ -155,6 +165,14 @@ pub(crate) enum SessionCommand {
     ListLlama(LlamaRouter),
 }
 
+/// A report about what the session costs and contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SessionInsight {
+    CacheMisses,
+    Context,
+    Cost,
+}
+
 impl std::fmt::Debug for SessionCommand {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(self.name())
@@ -186,6 +204,10 @@ impl SessionCommand {
             Self::ListForkPoints => "ListForkPoints",
             Self::ReadLastResponse => "ReadLastResponse",
             Self::CountUsage => "CountUsage",
+            Self::ReadInsight(_) => "ReadInsight",
+            Self::SearchSessions { .. } => "SearchSessions",
+            Self::PreviewCompaction { .. } => "PreviewCompaction",
+            Self::UndoCompaction => "UndoCompaction",
             Self::DescribeSession { .. } => "DescribeSession",
             Self::Export { .. } => "Export",
             Self::PrepareShare { .. } => "PrepareShare",

@@ -9,7 +9,7 @@ use pi_host::{
 };
 use pi_protocol::{
     ConfigDiagnostic, Delivery, EntryId, LlamaModel, LoginOption, Model, SessionInfo, SessionScope,
-    ThinkingLevel,
+    SessionSearchResults, ThinkingLevel,
 };
 use pi_views::dialogs::ForkPoint;
 
@@ -118,6 +118,11 @@ pub(crate) enum SessionOutcome {
         is_counted: bool,
     },
     SessionDescribed(Result<String, String>),
+    SessionsFound(Result<SessionSearchResults, String>),
+    CompactionPreviewed {
+        instructions: Option<String>,
+        result: Result<String, String>,
+    },
     Exported(Result<PathBuf, String>),
     SharePrepared(Result<PreparedShare, String>),
     ReportWritten(Result<WrittenReport, String>),

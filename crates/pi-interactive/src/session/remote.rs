@@ -41,6 +41,20 @@ impl RemoteSessionPort {
         }
     }
 
+    /// Continues with the session that replaced this one; `false` if there is none.
+    fn follow_successor(&mut self) -> bool {
+        let Some(successor) = self.remote.take_successor() else {
+            return false;
+        };
+        let ended = std::mem::replace(self, Self::new(successor));
+        let remote = self.remote.clone();
+        tokio::spawn(async move {
+            Box::new(ended).shutdown().await;
+            remote.show_pending().await;
+        });
+        true
+    }
+
     /// Sends a command whose effect arrives as events.
     fn send(&self, command: Command) {
         let remote = self.remote.clone();
@@ -144,7 +158,12 @@ impl SessionPort for RemoteSessionPort {
             tokio::select! {
                 biased;
                 Ok(()) = self.status.changed() => {
-                    PortUpdate::Link(*self.status.borrow_and_update())
+                    let status = *self.status.borrow_and_update();
+                    if status == LinkStatus::Succeeded && self.follow_successor() {
+                        PortUpdate::Replaced
+                    } else {
+                        PortUpdate::Link(status)
+                    }
                 }
                 update = self.copy.next_update() => update,
             }

@@ -2,6 +2,7 @@
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
+use crate::controllers::search::SearchMsg;
 use crate::controllers::switching::SwitchMsg;
 use crate::session::command::{Replacement, SessionCommand};
 
@@ -15,12 +16,30 @@ pub(super) fn clone(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     replace(Replacement::Clone)
 }
 
-/// `/compact [instructions]`
+/// `/compact [--preview] [instructions]`, `/compact undo`
 pub(super) fn compact(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
-    let instructions = (!argument.is_empty()).then(|| argument.to_owned());
+    let instructions = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    if argument == "undo" {
+        return vec![AppCommand::Session(SessionCommand::UndoCompaction)];
+    }
+    let preview = argument.strip_prefix("--preview");
+    if let Some(rest) = preview.filter(|rest| rest.is_empty() || rest.starts_with(' ')) {
+        let instructions = instructions(rest.trim());
+        return vec![AppCommand::Session(SessionCommand::PreviewCompaction {
+            instructions,
+        })];
+    }
+    let instructions = instructions(argument);
     vec![AppCommand::Session(SessionCommand::Compact {
         instructions,
     })]
+}
+
+/// `/search <words>`
+pub(super) fn search(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::send(SearchMsg::Start(
+        argument.trim().to_owned(),
+    ))]
 }
 
 /// `/reload`

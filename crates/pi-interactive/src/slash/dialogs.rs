@@ -71,6 +71,11 @@ pub(super) fn changelog(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppComman
     open(DialogRequest::Changelog)
 }
 
+/// `/diff`
+pub(super) fn diff(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    open(DialogRequest::Review)
+}
+
 /// `/hotkeys`
 pub(super) fn hotkeys(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     open(DialogRequest::Hotkeys)

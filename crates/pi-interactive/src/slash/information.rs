@@ -2,7 +2,7 @@
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
-use crate::session::command::SessionCommand;
+use crate::session::command::{SessionCommand, SessionInsight};
 use crate::transcript::NoticeLevel;
 
 /// `/name [name]`
@@ -21,6 +21,25 @@ pub(super) fn name(argument: &str, ctx: &AppContext<'_>) -> Vec<AppCommand> {
         None => "The session has no name. Set one with /name <name>.".to_owned(),
     };
     vec![AppCommand::notify(NoticeLevel::Info, text)]
+}
+
+/// `/cache`
+pub(super) fn cache(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    insight(SessionInsight::CacheMisses)
+}
+
+/// `/context`
+pub(super) fn context(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    insight(SessionInsight::Context)
+}
+
+/// `/cost`
+pub(super) fn cost(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    insight(SessionInsight::Cost)
+}
+
+fn insight(insight: SessionInsight) -> Vec<AppCommand> {
+    vec![AppCommand::Session(SessionCommand::ReadInsight(insight))]
 }
 
 /// `/session`

@@ -8,7 +8,7 @@ use pi_env::Env;
 use pi_host::{AgentDir, read_keybindings};
 use pi_markdown::MermaidRendering;
 use pi_protocol::settings::{
-    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, Settings, TuiMode,
+    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, Settings, ToolRows, TuiMode,
 };
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 use pi_tui::{
@@ -245,6 +245,8 @@ pub(crate) fn render_context(
         mermaid: MermaidRendering::default(),
         show_cost_notices: false,
         show_images: true,
+        tool_rows: ToolRows::default(),
+        text_width: None,
         image_width: 60,
         image_converter: ImageConverter::default(),
         cwd,

@@ -1,11 +1,14 @@
 //! Streaming assistant messages and their tool calls.
 
+use std::any::Any;
+
 use pi_protocol::json::JsonObject;
 use pi_protocol::{AssistantMessage, AssistantMessageEvent, LiveMessage, StopReason};
 use pi_tui::{BlockId, Document};
 use serde_json::Value;
 
 use super::{Transcript, extension_rendering};
+use crate::blocks::block::BlockView;
 use crate::blocks::{AssistantMessageBlock, ToolCallBlock};
 
 impl Transcript {
@@ -33,7 +36,8 @@ impl Transcript {
                 tool_name,
             } if !self.arriving.contains_key(content_index) => {
                 let renderer = extension_rendering::for_call(&self.bridge, tool_name, id);
-                let block = ToolCallBlock::arriving(tool_name).rendered_by(renderer);
+                let mut block = ToolCallBlock::arriving(tool_name).rendered_by(renderer);
+                block.set_follows_call(ends_with_call(document));
                 let block = self.push(document, block);
                 self.arriving.insert(*content_index, block);
                 self.calls.insert(id.clone(), block);
@@ -69,15 +73,21 @@ impl Transcript {
         answer: &AssistantMessage,
     ) {
         let complete = AssistantMessageBlock::of(answer);
+        let is_error = answer.stop_reason == StopReason::Error
+            && answer.tool_calls().next().is_none()
+            && answer.text().trim().is_empty();
+        self.failed = None;
         match self.assistant.take() {
             Some(id) => {
+                self.failed = Some(id).filter(|_| is_error);
                 self.update_block::<AssistantMessageBlock>(document, Some(id), |block| {
                     block.finish(answer);
                 });
             }
             None if !complete.is_blank() => {
                 let transform = extension_rendering::for_texts(&self.bridge, None);
-                self.push(document, complete.transformed_by(transform));
+                let id = self.push(document, complete.transformed_by(transform));
+                self.failed = Some(id).filter(|_| is_error);
             }
             None => {}
         }
@@ -161,9 +171,16 @@ impl Transcript {
         arguments: &JsonObject,
     ) -> BlockId {
         let renderer = extension_rendering::for_call(&self.bridge, name, id);
-        let block = ToolCallBlock::new(name, arguments).rendered_by(renderer);
+        let mut block = ToolCallBlock::new(name, arguments).rendered_by(renderer);
+        block.set_follows_call(ends_with_call(document));
         self.push(document, block)
     }
+}
+
+/// Whether the last block is a tool call.
+fn ends_with_call(document: &Document) -> bool {
+    let last = document.last().and_then(|id| document.get(id));
+    last.is_some_and(|block| (block as &dyn Any).is::<BlockView<ToolCallBlock>>())
 }
 
 /// Returns why the calls of a message will never run, if they will not.

@@ -6,6 +6,7 @@ use pi_protocol::{
     AgentEvent, AgentMessage, CompactionOutcome, CompactionReason, EntryBody, SessionEvent, Usage,
 };
 use pi_tui::Document;
+use pi_views::text::provider_error::readable_error;
 
 use super::history::HistoryBuilder;
 use super::{NoticeLevel, Transcript, extension_rendering};
@@ -54,8 +55,19 @@ impl Transcript {
                 ..
             } => {
                 let is_manual = *reason == CompactionReason::Manual;
-                let outcome = (result.as_ref(), *aborted, error_message.as_deref());
+                let outcome = (result.as_deref(), *aborted, error_message.as_deref());
                 self.finish_compaction(document, is_manual, outcome);
+            }
+            SessionEvent::AutoRetryStart {
+                attempt,
+                error_message,
+                ..
+            } => {
+                self.remove_failed_answer(document);
+                let error = readable_error(error_message);
+                let reason = error.lines().next().unwrap_or_default();
+                let text = format!("Attempt {attempt} failed: {reason}");
+                self.push_notice(document, NoticeLevel::Status, text);
             }
             SessionEvent::AutoRetryEnd {
                 success: false,
@@ -70,7 +82,13 @@ impl Transcript {
                 }
                 let error = final_error.as_deref().unwrap_or("unknown");
                 let times = if *attempt == 1 { "retry" } else { "retries" };
-                let text = format!("Failed after {attempt} {times}: {error}");
+                let text = format!("Failed after {attempt} {times}: {}", readable_error(error));
+                self.remove_failed_answer(document);
+                if self.status.is_some() && document.last() == self.status {
+                    self.status
+                        .take()
+                        .and_then(|status| document.remove(status));
+                }
                 self.push_notice(document, NoticeLevel::Error, text);
             }
             SessionEvent::SummarizationRetryScheduled { error_message, .. } => {
@@ -144,6 +162,13 @@ impl Transcript {
                 });
             }
             _ => {}
+        }
+    }
+
+    /// Removes an answer that is only an error: the notice about the retries replaces it.
+    fn remove_failed_answer(&mut self, document: &mut Document) {
+        if let Some(failed) = self.failed.take() {
+            document.remove(failed);
         }
     }
 

@@ -223,6 +223,7 @@ impl HistoryBuilder {
                     self.open.insert(call.id.clone(), self.blocks.len());
                 }
             }
+            block.set_follows_call(matches!(self.blocks.last(), Some(HistoryBlock::Call(_))));
             self.blocks.push(HistoryBlock::Call(block));
         }
     }

@@ -83,13 +83,16 @@ impl Transcript {
             TranscriptMsg::ToggleExpanded => {
                 let expanded = !self.is_expanded();
                 self.set_expanded(document, expanded);
+                let status = if expanded {
+                    // On the main screen, rows that have left the screen stay as they are.
+                    let key = self.ui.context().key(pi_tui::action::EDITOR_PAGE_UP);
+                    format!("Tool output expanded · {key} to scroll")
+                } else {
+                    "Tool output collapsed".to_owned()
+                };
                 return vec![
                     AppCommand::Display(DisplayCommand::PublishExpanded(expanded)),
-                    AppCommand::status(if expanded {
-                        "Details shown"
-                    } else {
-                        "Details hidden"
-                    }),
+                    AppCommand::status(status),
                 ];
             }
             TranscriptMsg::Show(source) => self.show(document, &source),

@@ -215,7 +215,7 @@ fn a_call_is_shown_from_first_argument_to_result() {
             now,
         );
     }
-    assert_eq!(tester.shown(), ["$ echo hi"]);
+    assert_eq!(tester.shown(), ["◦ $ echo hi"]);
     assert_eq!(tester.layouts::<ToolCallBlock>(tester.ids()[0]), 1);
     let message = answer(
         vec![AssistantBlock::ToolCall(bash("1", "echo hi there"))],
@@ -232,24 +232,69 @@ fn a_call_is_shown_from_first_argument_to_result() {
         },
         now,
     );
-    assert_eq!(tester.shown(), ["$ echo hi there", "Running for 0.0s"]);
+    assert_eq!(tester.shown(), ["▸ $ echo hi there"]);
     let tick = now + Duration::from_secs(1);
     assert_eq!(tester.transcript.next_tick(), Some(tick));
     tester.with(|transcript, document| transcript.tick(document, tick));
-    assert_eq!(tester.shown(), ["$ echo hi there", "Running for 1.0s"]);
+    assert_eq!(tester.shown(), ["▸ $ echo hi there  1s"]);
     tester.follow(
         AgentEvent::ToolExecutionEnd {
             tool_call_id: "1".to_owned(),
             tool_name: "bash".to_owned(),
-            result: ToolOutput::text("hi"),
+            result: Box::new(ToolOutput::text("hi")),
             is_error: false,
             duration_ms: None,
             parent_tool_call_id: None,
         },
         now + Duration::from_millis(1_500),
     );
-    assert_eq!(tester.shown(), ["$ echo hi there", "hi", "Took 1.5s"]);
+    assert_eq!(tester.shown(), ["✓ $ echo hi there  1.5s", "hi"]);
     assert_eq!(tester.transcript.next_tick(), None);
+}
+
+#[test]
+fn retries_are_one_line_that_changes() {
+    let mut tester = TranscriptTester::new();
+    let raw = r#"529: {"error":{"message":"Overloaded"}}"#.to_owned();
+    let fail = |tester: &mut TranscriptTester| {
+        let message = AssistantMessage {
+            error_message: Some(raw.clone()),
+            ..answer(Vec::new(), StopReason::Error)
+        };
+        let message = shared(AgentMessage::from(message));
+        tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
+    };
+    let send = |tester: &mut TranscriptTester, event: &SessionEvent| {
+        tester.with(|transcript, document| transcript.on_event(document, event, Instant::now()));
+    };
+    for attempt in 1..=2 {
+        fail(&mut tester);
+        let event = SessionEvent::AutoRetryStart {
+            attempt,
+            max_attempts: 2,
+            delay_ms: 0,
+            error_message: raw.clone(),
+        };
+        send(&mut tester, &event);
+        assert_eq!(
+            tester.shown(),
+            [format!("Attempt {attempt} failed: Overloaded (529)")]
+        );
+    }
+    fail(&mut tester);
+    let event = SessionEvent::AutoRetryEnd {
+        success: false,
+        attempt: 2,
+        final_error: Some(raw.clone()),
+        canceled: false,
+    };
+    send(&mut tester, &event);
+    let rows = tester.shown();
+    assert_eq!(rows[0], "Error: Failed after 2 retries: Overloaded (529)");
+    assert!(
+        rows.concat().contains("/model") && rows.len() <= 3,
+        "{rows:?}"
+    );
 }
 
 #[test]
@@ -268,7 +313,7 @@ fn an_interrupted_message_cancels_its_calls() {
         tester.shown(),
         [
             "Let me see.",
-            "$ sleep 60",
+            "✗ $ sleep 60",
             "Interrupted before it started."
         ]
     );
@@ -287,11 +332,7 @@ fn expanding_changes_only_expandable_blocks() {
         .append_message(tool_result("1", "1\n2\n3\n4\n5\n6\n7"))
         .unwrap();
     tester.with(|transcript, document| transcript.show_recent(document, &session, true));
-    assert!(
-        tester
-            .shown()
-            .contains(&"… 2 earlier lines (ctrl+o to expand)".to_owned())
-    );
+    assert!(tester.shown().contains(&"✓ $ seq 9  7 lines".to_owned()));
     tester.with(|transcript, document| transcript.set_expanded(document, true));
     assert!(tester.shown().contains(&"1".to_owned()));
     let ids = tester.ids();
@@ -355,7 +396,7 @@ fn earlier_entries_are_loaded_in_order() {
     assert!(!tester.transcript.has_older());
     assert_eq!(tester.ids().len(), turns * 3);
     let rows = tester.shown();
-    assert_eq!(rows.get(..4).unwrap(), ["ask 0", "$ x", "done", "said 0"]);
+    assert_eq!(rows.get(..4).unwrap(), ["ask 0", "✓ $ x", "done", "said 0"]);
     let expected: Vec<String> = (0..turns).map(|turn| format!("said {turn}")).collect();
     let said = rows.iter().filter(|row| row.starts_with("said"));
     assert_eq!(said.cloned().collect::<Vec<_>>(), expected);

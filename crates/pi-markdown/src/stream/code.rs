@@ -10,7 +10,7 @@ use crate::parse::{MarkdownBlock, SpannedBlock};
 ///
 /// Highlighting is by far the most expensive part of a delta; text received since then is
 /// temporarily plain.
-const COLOR_STEP: usize = 16;
+const COLOR_STEP: usize = 32;
 
 /// An unindented code block that is still growing.
 #[derive(Debug)]

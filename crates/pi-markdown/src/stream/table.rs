@@ -37,6 +37,7 @@ impl OpenTable {
         let head = original.get(..first.len() + second.len() + 2)?;
         let table = MarkdownTable {
             header: table.header.clone(),
+            alignments: table.alignments.clone(),
             rows: Vec::new(),
             source: String::new(),
         };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use pi_protocol::JsonRpcMessage;
 use serde_json::{Map, Value, json};
 
 use super::{Client, RequestOptions};
 use crate::error::{McpError, UNSUPPORTED_VERSION};
-use crate::json_rpc;
 
 /// The version of the protocol that is requested.
 const LATEST_VERSION: &str = "2025-11-25";
@@ -65,7 +65,7 @@ impl Client {
             )));
         }
         self.0.transport().set_protocol_version(version);
-        let initialized = json_rpc::notification("notifications/initialized", None);
+        let initialized = JsonRpcMessage::notification("notifications/initialized", None);
         self.0.transport().send(initialized).await?;
         Ok(info)
     }

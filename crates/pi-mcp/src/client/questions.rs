@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 
+use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{ClientState, ServerRequestAnswer};
-use crate::error::{INTERNAL_ERROR, McpError};
-use crate::json_rpc;
 
 impl ClientState {
     pub(super) fn asked(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
@@ -35,16 +34,9 @@ impl ClientState {
             for request in state.pending().values() {
                 request.renewed.notify_one();
             }
-            match answered {
-                Some(Ok(result)) => state.notify(json_rpc::json_rpc_response(&id, &result)),
-                Some(Err(McpError::Rpc { code, message, .. })) => {
-                    state.notify(json_rpc::error_response(&id, code, &message));
-                }
-                Some(Err(error)) => {
-                    let text = error.to_string();
-                    state.notify(json_rpc::error_response(&id, INTERNAL_ERROR, &text));
-                }
-                None => {}
+            if let Some(outcome) = answered {
+                let outcome = outcome.map_err(JsonRpcError::from);
+                state.notify(JsonRpcMessage::response(&id, outcome));
             }
         });
     }

@@ -55,7 +55,7 @@ impl TestServer {
     /// Answers the next request.
     async fn answer(&mut self, result: Value) -> Value {
         let request = self.next().await;
-        self.say(json_rpc::json_rpc_response(&request["id"], &result));
+        self.say(JsonRpcMessage::response(&request["id"], Ok(result)));
         request
     }
 }
@@ -137,7 +137,7 @@ async fn requests_of_the_server_are_answered() {
     server.say(json!({"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage"}));
     assert_eq!(
         server.next().await["error"]["code"],
-        json!(METHOD_NOT_FOUND)
+        json!(JsonRpcError::METHOD_NOT_FOUND)
     );
 }
 

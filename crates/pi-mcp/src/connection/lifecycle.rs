@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::select_ok;
-use pi_protocol::{McpProtocol, McpTransport};
+use pi_protocol::{JsonRpcError, McpProtocol, McpTransport};
 use serde_json::{Value, json};
 
 use super::ConnectionState;
 use crate::client::{Client, ServerInfo};
-use crate::error::{METHOD_NOT_FOUND, MODERN_ERRORS, McpError};
+use crate::error::{MODERN_ERRORS, McpError};
 
 /// How long a child process may take to answer before the handshake is tried as well.
 const DISCOVERY_PATIENCE: Duration = Duration::from_secs(1);
@@ -100,7 +100,9 @@ impl ConnectionState {
 /// Whether a server may know only connections without a handshake.
 fn rejects_handshake(error: &McpError) -> bool {
     match error {
-        McpError::Rpc { code, .. } => MODERN_ERRORS.contains(code) || *code == METHOD_NOT_FOUND,
+        McpError::Rpc { code, .. } => {
+            MODERN_ERRORS.contains(code) || *code == JsonRpcError::METHOD_NOT_FOUND
+        }
         _ => false,
     }
 }

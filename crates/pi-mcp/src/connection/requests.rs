@@ -2,12 +2,12 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_protocol::McpState;
+use pi_protocol::{JsonRpcError, McpState};
 use serde_json::Value;
 
 use super::{McpConnection, RETRY_DELAYS};
 use crate::client::{Client, ListKind, ListPage, RequestOptions};
-use crate::error::{METHOD_NOT_FOUND, McpError};
+use crate::error::McpError;
 
 /// Whether a request may be sent again after it may have been processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,8 @@ impl McpConnection {
                 };
                 match result {
                     Err(McpError::Rpc { code, .. })
-                        if code == METHOD_NOT_FOUND && list == ListKind::ResourceTemplates =>
+                        if code == JsonRpcError::METHOD_NOT_FOUND
+                            && list == ListKind::ResourceTemplates =>
                     {
                         Ok(ListPage::default())
                     }

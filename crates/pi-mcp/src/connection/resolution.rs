@@ -38,6 +38,7 @@ impl ConnectionState {
                 InheritedVariables::All => None,
                 InheritedVariables::Basic => Some(basic_variables()),
             },
+            sandbox: self.options.sandbox.clone(),
         })
     }
 

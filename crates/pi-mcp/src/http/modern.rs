@@ -3,12 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use pi_protocol::JsonRpcError;
 use serde_json::Value;
 
 use super::PROTOCOL_VERSION;
 use crate::client::{METHOD_HEADER_NAMES, envelope_version};
 use crate::error::{MODERN_ERRORS, McpError};
-use crate::json_rpc;
 
 const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -52,11 +52,11 @@ pub(super) fn rpc_error(status: u16, body: &str, is_modern: bool) -> Option<McpE
         return None;
     }
     let body: Value = serde_json::from_str(body).ok()?;
-    let error = json_rpc::parse_error(body.get("error")?)?;
-    match &error {
-        McpError::Rpc { code, .. } if is_modern || MODERN_ERRORS.contains(code) => Some(error),
-        _ => None,
-    }
+    let error = body.get("error")?;
+    error.get("code").and_then(Value::as_i64)?;
+    let error = JsonRpcError::of(error);
+    let is_known = is_modern || MODERN_ERRORS.contains(&error.code);
+    is_known.then(|| error.into())
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method};
+use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use reqwest::Response;
 use serde_json::Value;
 
 use super::response::content_type;
 use super::{EVENT_STREAM, HttpState, LAST_EVENT_ID};
-use crate::error::{INTERNAL_ERROR, McpError, is_transient_status};
+use crate::error::{McpError, is_transient_status};
 use crate::event_stream::{EventDecoder, StreamPosition};
-use crate::json_rpc::error_response;
 
 /// How often a broken stream is opened again without a new event.
 const MAX_REOPENS: u32 = 5;
@@ -63,7 +63,8 @@ impl HttpState {
             |error| error.to_string(),
         );
         let text = format!("the response stream of the MCP server failed: {reason}");
-        self.receive(error_response(&request_id, INTERNAL_ERROR, &text));
+        let failed = Err(JsonRpcError::internal(text));
+        self.receive(JsonRpcMessage::response(&request_id, failed));
     }
 
     /// Opens the stream of messages that belong to no request, once.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
 use http::HeaderValue;
 use pi_auth::Pkce;
 use pi_protocol::McpClientRegistration;
@@ -61,33 +62,37 @@ pub(super) fn registered_redirects(state: &JsonObject) -> Vec<String> {
 
 impl OAuthState {
     /// Gets tokens. Credentials that the server no longer accepts are removed, and the flow starts again once.
-    pub(super) async fn authorize(
-        self: &Arc<Self>,
-        request: &FlowRequest,
-    ) -> Result<FlowOutcome, OAuthFailure> {
-        let mut is_retry = false;
-        loop {
-            let error = match self.run_flow(request).await {
-                Err(error) if !is_retry => error,
-                outcome => return outcome,
-            };
-            let OAuthFailure::Rejected { code, .. } = &error else {
-                return Err(error);
-            };
-            match code.as_str() {
-                "invalid_client" | "unauthorized_client" => {
-                    let server = self.server.to_string();
-                    self.update(move |state| {
-                        state.clear();
-                        state.insert("serverUrl".to_owned(), server.into());
-                    })
-                    .await?;
+    ///
+    /// Boxed: each of the callers would contain a copy of the flow.
+    pub(super) fn authorize<'a>(
+        self: &'a Arc<Self>,
+        request: &'a FlowRequest,
+    ) -> BoxFuture<'a, Result<FlowOutcome, OAuthFailure>> {
+        Box::pin(async move {
+            let mut is_retry = false;
+            loop {
+                let error = match self.run_flow(request).await {
+                    Err(error) if !is_retry => error,
+                    outcome => return outcome,
+                };
+                let OAuthFailure::Rejected { code, .. } = &error else {
+                    return Err(error);
+                };
+                match code.as_str() {
+                    "invalid_client" | "unauthorized_client" => {
+                        let server = self.server.to_string();
+                        self.update(move |state| {
+                            state.clear();
+                            state.insert("serverUrl".to_owned(), server.into());
+                        })
+                        .await?;
+                    }
+                    "invalid_grant" => self.update(remove_tokens).await?,
+                    _ => return Err(error),
                 }
-                "invalid_grant" => self.update(remove_tokens).await?,
-                _ => return Err(error),
+                is_retry = true;
             }
-            is_retry = true;
-        }
+        })
     }
 
     async fn run_flow(

@@ -132,7 +132,9 @@ async fn choose<Choice: Clone + PartialEq>(
 /// Lists the servers, those that need the user first.
 fn list(inner: &ServersInner) -> Menu<String> {
     let mut servers: Vec<&ManagedServer> = inner.servers.iter().collect();
-    servers.sort_by_key(|server| (attention(server), server.name().to_owned()));
+    pi_protocol::sort_by_key(&mut servers, |server| {
+        (attention(server), server.name().to_owned())
+    });
     let options = servers.into_iter().map(|server| {
         let configured = &server.configured;
         let origin = match &configured.override_file {

@@ -29,7 +29,9 @@ pub(super) fn render(servers: &[ManagedServer]) -> Option<String> {
     let mut listed: Vec<_> = listed
         .map(|server| (server.spec(), server.instructions()))
         .collect();
-    listed.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+    pi_protocol::sort_by(&mut listed, |(one, _), (other, _)| {
+        one.name.cmp(&other.name)
+    });
     let listed = listed
         .into_iter()
         .map(|(spec, instructions)| listed_server(spec, instructions.as_deref()));

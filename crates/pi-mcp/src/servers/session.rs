@@ -51,6 +51,9 @@ pub trait McpSession: Send + Sync {
     /// Whether a user can respond to dialogs.
     fn has_user(&self) -> bool;
 
+    /// Whether [`McpSession::input`] reaches the user.
+    fn asks_for_text(&self) -> bool;
+
     /// Whether the user sees a screen with menus.
     fn has_screen(&self) -> bool;
 

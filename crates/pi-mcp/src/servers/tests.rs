@@ -69,6 +69,7 @@ impl Home {
             pinning,
             dot_mcp_json: DotMcpJson::Off,
             config_files: Vec::new(),
+            sandbox: None,
         })
     }
 

@@ -68,7 +68,7 @@ impl Packument {
             .filter_map(|text| Some((NpmVersion::parse(text)?, text)))
             .filter(|(version, _)| range.contains(version))
             .collect();
-        matching.sort_by(|left, right| right.0.cmp(&left.0));
+        pi_protocol::sort_by(&mut matching, |left, right| right.0.cmp(&left.0));
         let mut newest = None;
         for (_, version) in matching {
             let Some(release) = self.release(name, version)? else {

@@ -28,6 +28,21 @@ pub struct ClientHello {
     /// Whether its user answers questions of MCP servers, which arrive as dialogs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub elicitation: bool,
+    /// Up to how many entries a snapshot has, without `entry`: those before `before`, or up to the leaf.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// Whether each event has its `cursor`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cursors: bool,
+    /// Whether the client only reads the first snapshot; it is not counted as an observer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub listing: bool,
+    /// The format of the index that the client reads. A process of the same user that reads the session file asks for
+    /// it, so that it need not scan the file. A snapshot then has the index, if the session has it in that format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
 }
 
 /// What a client may do.

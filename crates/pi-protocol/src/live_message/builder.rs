@@ -350,7 +350,7 @@ impl MessageBuilder {
     }
 
     fn emit_tool_call_end(&mut self, content_index: usize) {
-        if let Some(tool_call) = self.with_tool_call(content_index, |call| call.clone()) {
+        if let Some(tool_call) = self.with_tool_call(content_index, |call| Box::new(call.clone())) {
             self.events.push(AssistantMessageEvent::ToolCallEnd {
                 content_index,
                 tool_call,

@@ -1,9 +1,9 @@
 //! The compatibility wire: events as clients of the TypeScript pi expect them.
 //!
 //! RPC, JSON mode and extensions use it. It omits events that the TypeScript pi does not have, because its clients
-//! compare complete streams. There are two exceptions. Approvals only occur if the embedding program has a policy that
+//! compare complete streams. There are three exceptions. Approvals only occur if the embedding program has a policy that
 //! asks, and then a client must be able to answer. Warnings only occur in situations that the TypeScript pi does not
-//! detect, and a client must be able to show them. Everything else serializes events as they are.
+//! detect, and a client must be able to show them. Sub-agents only occur if the user turned them on. Everything else serializes events as they are.
 
 use serde::Serialize;
 

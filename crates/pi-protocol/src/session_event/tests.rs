@@ -183,6 +183,7 @@ fn event_lines() -> Vec<String> {
         r#"{"type":"approval_requested","request":{"id":"1","call":"c","method":"approval","toolName":"bash","args":{"command":"ls"},"reason":"r"}}"#.to_owned(),
         r#"{"type":"approval_resolved","request":"1","answer":{"type":"deny","reason":"no"}}"#.to_owned(),
         r#"{"type":"session_warning","message":"m"}"#.to_owned(),
+        r#"{"type":"task_update","task":{"id":"task-1","agent":"general","title":"t","toolCallId":"c","state":"running","tool":"bash","turns":2,"tokens":30,"cost":0.5,"background":false,"sessionFile":"/s/session.jsonl"}}"#.to_owned(),
     ];
     lines.extend(OWN_EVENTS.iter().map(|line| (*line).to_owned()));
     let updates = [
@@ -230,4 +231,11 @@ fn an_envelope_round_trips_byte_for_byte() {
         let envelope: crate::Envelope = serde_json::from_str(&line).unwrap();
         assert_eq!(crate::json::to_string(&envelope).unwrap(), line);
     }
+}
+
+/// Each delta moves through several queues, so the size of an event is part of its cost.
+#[test]
+fn events_are_small() {
+    assert!(size_of::<AssistantMessageEvent>() <= 72);
+    assert!(size_of::<SessionEvent>() <= 192);
 }

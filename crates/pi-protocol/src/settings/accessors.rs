@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    BoolOrAuto, CacheWarming, CodeMode, CodemodeSettings, DoubleEscapeAction, FullscreenExitOutput,
-    FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting, ImageSettings, MarkdownSettings,
-    MermaidMode, ProjectTrustDefault, ProviderRetrySettings, QuietStartup, QuietStartupPart,
-    Settings, TerminalSettings, TreeFilterMode, TuiMode, WheelScrollLines,
+    BoolOrAuto, CacheWarming, CodeMode, CodemodeSettings, DoubleEscapeAction, FileHistoryMode,
+    FullscreenExitOutput, FullscreenScrollbar, ImageProtocolName, ImageProtocolSetting,
+    ImageSettings, MarkdownSettings, MermaidMode, ProjectTrustDefault, ProviderRetrySettings,
+    QuietStartup, QuietStartupPart, RunNotification, Settings, TerminalSettings, ToolRows,
+    TreeFilterMode, TuiMode, WheelScrollLines,
 };
 use crate::provider_id;
 use crate::queue::QueueMode;
@@ -25,6 +26,12 @@ pub struct CompactionTokens {
 
 const COMPACTION_RESERVE_TOKENS: u64 = 16_384;
 const COMPACTION_KEEP_RECENT_TOKENS: u64 = 20_000;
+
+const FILE_HISTORY_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Columns of prose that are easy to read; narrower terminals use all of theirs.
+const DEFAULT_TEXT_WIDTH: u16 = 120;
+const MIN_TEXT_WIDTH: u16 = 40;
 
 const CODEMODE_INLINE_BUDGET: u64 = 3_000;
 
@@ -105,6 +112,15 @@ impl Settings {
 
 /// Sessions.
 impl Settings {
+    pub fn file_history(&self) -> FileHistoryMode {
+        self.file_history.unwrap_or_default()
+    }
+
+    pub fn file_history_max_bytes(&self) -> u64 {
+        self.file_history_max_bytes
+            .unwrap_or(FILE_HISTORY_MAX_BYTES)
+    }
+
     /// Returns whether sessions are compacted automatically.
     pub fn compaction_enabled(&self) -> bool {
         self.compaction.enabled.unwrap_or(true)
@@ -268,6 +284,27 @@ impl TerminalSettings {
     }
 
     /// Returns whether to report progress to the terminal, for its tab or taskbar icon.
+    pub fn tool_rows(&self) -> ToolRows {
+        self.tool_rows.unwrap_or_default()
+    }
+
+    pub fn notify(&self) -> RunNotification {
+        self.notify.unwrap_or_default()
+    }
+
+    /// Returns the columns of prose; `None` for the width of the terminal.
+    pub fn max_text_width(&self) -> Option<u16> {
+        match self.max_text_width {
+            None => Some(DEFAULT_TEXT_WIDTH),
+            Some(0) => None,
+            Some(columns) => Some(
+                u16::try_from(columns)
+                    .unwrap_or(u16::MAX)
+                    .max(MIN_TEXT_WIDTH),
+            ),
+        }
+    }
+
     pub fn show_terminal_progress(&self) -> bool {
         self.show_terminal_progress.unwrap_or(false)
     }

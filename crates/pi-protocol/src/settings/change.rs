@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
-    ProjectTrustDefault, QuietStartup, Settings, TreeFilterMode, TuiMode,
+    ProjectTrustDefault, QuietStartup, RunNotification, Settings, ToolRows, TreeFilterMode,
+    TuiMode,
 };
 use crate::queue::QueueMode;
 use crate::request_choice::TransportPreference;
@@ -85,6 +86,12 @@ pub enum SettingChange {
     ClearOnShrink(bool),
     /// `terminal-progress`
     TerminalProgress(bool),
+    /// `tool-rows`
+    ToolRows(ToolRows),
+    /// `max-text-width`; 0 for no limit.
+    MaxTextWidth(u64),
+    /// `notify`
+    Notify(RunNotification),
     /// Patterns of the models to cycle through; `None` means all.
     EnabledModels(Option<Vec<String>>),
     /// The version whose changelog was shown last.
@@ -134,6 +141,9 @@ impl SettingChange {
             }
             Self::Theme(theme) => settings.theme = Some(theme),
             Self::ShowImages(show) => settings.terminal.show_images = Some(show),
+            Self::ToolRows(rows) => settings.terminal.tool_rows = Some(rows),
+            Self::MaxTextWidth(columns) => settings.terminal.max_text_width = Some(columns),
+            Self::Notify(notify) => settings.terminal.notify = Some(notify),
             Self::ImageWidthCells(cells) => settings.terminal.image_width_cells = Some(cells),
             Self::AutoResizeImages(resize) => settings.images.auto_resize = Some(resize),
             Self::BlockImages(block) => settings.images.block_images = Some(block),

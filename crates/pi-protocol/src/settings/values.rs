@@ -54,6 +54,18 @@ pub enum CodeMode {
     Only,
 }
 
+/// Which changes of files are recorded, so that they can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileHistoryMode {
+    #[default]
+    Off,
+    /// Those of `edit` and `write`.
+    Edits,
+    /// Also those of shell commands below the working directory.
+    All,
+}
+
 /// What happens when a known tool of an MCP server changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,6 +85,28 @@ pub enum DotMcpJson {
     #[default]
     Ask,
     Off,
+}
+
+/// How files are accessed in an editor that offers its buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClientFileAccess {
+    /// Unsaved text is read from the editor; files are written to disk.
+    #[default]
+    Read,
+    /// Files are also written by the editor.
+    Write,
+    Off,
+}
+
+/// The slash commands that an editor offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcpCommands {
+    #[default]
+    All,
+    /// Without those of extensions.
+    Safe,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -110,6 +144,30 @@ pub enum FullscreenScrollbar {
     Auto,
     Always,
     Hidden,
+}
+
+/// How finished tool calls look until they are expanded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolRows {
+    /// One row with the result, and the lines of output that matter.
+    #[default]
+    Compact,
+    /// One row; only failures show output.
+    Line,
+    /// A panel with the first or last lines of output.
+    Panel,
+}
+
+/// How the end of a long run is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunNotification {
+    #[default]
+    Bell,
+    /// A notification of the desktop (OSC 9), and the bell.
+    Desktop,
+    Off,
 }
 
 /// When Mermaid diagrams are rendered.

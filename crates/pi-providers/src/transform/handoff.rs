@@ -8,16 +8,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use pi_protocol::{
-    AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, Model, ToolCall,
-    ToolResultMessage, UserMessage,
+    AssistantBlock, AssistantMessage, InputBlock, MISSING_RESULT, Message, MessageContent, Model,
+    ToolCall, ToolResultMessage, UserMessage,
 };
 
 use super::images::{ImageOrigin, supported_blocks};
 use super::thinking::{Recipient, replay_block};
 use super::{CallIdRule, is_same_model};
-
-/// The result inserted for a call that has none.
-const MISSING_RESULT: &str = "No result: this call was interrupted, and the tool may not have run.";
 
 /// Returns the transcript as the target model accepts it.
 pub fn hand_off<'transcript>(

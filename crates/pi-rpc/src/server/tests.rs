@@ -35,6 +35,14 @@ impl ToolPolicy for AskAlways {
 }
 
 async fn start(faux: FauxProvider, participants: Participants) -> SessionRuntime {
+    start_with_tools(faux, participants, ClientTools::default()).await
+}
+
+async fn start_with_tools(
+    faux: FauxProvider,
+    participants: Participants,
+    tools: ClientTools,
+) -> SessionRuntime {
     let env = Env::fixed::<&str, &str>([]);
     let models = Models::new(ModelsOptions {
         env: env.clone(),
@@ -52,6 +60,7 @@ async fn start(faux: FauxProvider, participants: Participants) -> SessionRuntime
     let session = SessionOptions {
         session: SessionChoice::InMemory { id: None },
         participants: Arc::new(participants),
+        tool_sources: vec![Arc::new(tools)],
         ..SessionOptions::new(std::env::temp_dir())
     };
     host.start(session).await.unwrap()
@@ -131,6 +140,60 @@ async fn a_client_approves_a_tool_call_and_the_run_continues() {
     let result = client.read_until("tool_execution_end").await;
     assert_eq!(result["isError"], false);
     client.read_until("agent_settled").await;
+    client.input.shutdown().await.unwrap();
+    drop(client);
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_runs_its_tools_until_the_run_is_aborted() {
+    let faux = FauxProvider::echo();
+    faux.push(FauxResponse::tool_call("weather", json!({"city": "Rome"})));
+    faux.push(FauxResponse::tool_call("weather", json!({"city": "Oslo"})));
+    let tools = ClientTools::default();
+    let runtime = start_with_tools(faux, Participants::default(), tools.clone()).await;
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(theirs);
+    let writer = LineWriter::start(writer);
+    let options = ServeOptions {
+        tools,
+        ..ServeOptions::default()
+    };
+    let serving = tokio::spawn(serve(runtime, reader, writer, options));
+
+    let mut client = Client::new(ours);
+    let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    let weather = json!({"name": "weather", "description": "d", "parameters": parameters});
+    client
+        .send(json!({"id": 1, "type": "register_tools", "tools": [weather]}))
+        .await;
+    assert_eq!(client.read().await["success"], true);
+    client
+        .send(json!({"id": 2, "type": "prompt", "message": "go"}))
+        .await;
+    let request = client.read_until("tool_call_request").await;
+    assert_eq!(request["toolName"], "weather");
+    assert_eq!(request["args"], json!({"city": "Rome"}));
+    let output =
+        json!({"content": [{"type": "text", "text": "sunny"}], "details": {"degrees": 20}});
+    client
+        .send(json!({"type": "tool_call_update", "id": request["id"], "partialResult": output}))
+        .await;
+    let update = client.read_until("tool_execution_update").await;
+    assert_eq!(update["partialResult"]["details"]["degrees"], 20);
+    client
+        .send(json!({"type": "tool_call_result", "id": request["id"], "result": output}))
+        .await;
+    let result = client.read_until("tool_execution_end").await;
+    assert_eq!(result["result"]["content"][0]["text"], "sunny");
+    assert_eq!(result["isError"], false);
+
+    let request = client.read_until("tool_call_request").await;
+    client.send(json!({"id": 3, "type": "abort"})).await;
+    let cancelled = client.read_until("tool_call_cancelled").await;
+    assert_eq!(cancelled["id"], request["id"]);
+    let settled = client.read_until("agent_settled").await;
+    assert_eq!(settled["aborted"], true);
     client.input.shutdown().await.unwrap();
     drop(client);
     serving.await.unwrap();

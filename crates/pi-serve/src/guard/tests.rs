@@ -13,7 +13,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 
 fn status(method: &Method, pairs: &[(&str, &str)], peer: Peer) -> u16 {
     let names = HostNames::new(Some(4141), &["box.example".to_owned()]);
-    match check_headers(method, &headers(pairs), peer, &names) {
+    match check_headers(method, "/v1/sessions", &headers(pairs), peer, &names) {
         Ok(()) => 200,
         Err(problem) => problem.status.as_u16(),
     }
@@ -102,4 +102,29 @@ fn credentials_come_from_the_token_and_the_cookie_of_this_port() {
     );
     let basic = [("authorization", "Basic dG9rZW4=")];
     assert!(presented(&self::headers(&basic), "pi_4141").is_empty());
+}
+
+#[test]
+fn mcp_clients_need_no_mark_but_a_credential_that_pages_cannot_send() {
+    let names = HostNames::new(Some(4141), &[]);
+    let check = |method: &Method, pairs: &[(&str, &str)], peer| {
+        let mut all = vec![("host", "localhost:4141")];
+        all.extend_from_slice(pairs);
+        check_headers(method, "/mcp", &headers(&all), peer, &names).is_ok()
+    };
+    let json = ("content-type", "application/json");
+    let token = ("authorization", "Bearer x");
+    assert!(check(&Method::POST, &[json, token], Peer::Tcp));
+    assert!(check(&Method::POST, &[json, ("x-pi", "1")], Peer::Tcp));
+    assert!(check(&Method::POST, &[json], Peer::SameUser));
+    assert!(check(&Method::DELETE, &[token], Peer::Tcp));
+    assert!(!check(&Method::POST, &[json], Peer::Tcp));
+    assert!(!check(&Method::POST, &[token], Peer::Tcp));
+    assert!(!check(
+        &Method::DELETE,
+        &[("cookie", "pi_4141=x")],
+        Peer::Tcp
+    ));
+    let cross_site = ("origin", "https://evil.example");
+    assert!(!check(&Method::POST, &[json, token, cross_site], Peer::Tcp));
 }

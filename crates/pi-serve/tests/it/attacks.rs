@@ -168,6 +168,41 @@ async fn large_and_slow_requests_end() {
     assert_eq!(server.get("/v1/health").await.status, 200);
 }
 
+#[tokio::test(start_paused = true)]
+async fn headers_that_arrive_byte_by_byte_end_the_connection() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!(
+        "GET /v1/health HTTP/1.1\r\nHost: {}\r\nX-Long: ",
+        server.address
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let started = tokio::time::Instant::now();
+    let mut answer = Vec::new();
+    loop {
+        // The clock of the test moves on when nothing else happens.
+        let reading = tokio::time::timeout(Duration::from_secs(1), stream.read_buf(&mut answer));
+        if matches!(reading.await, Ok(Ok(0) | Err(_))) {
+            break;
+        }
+        if stream.write_all(b"x").await.is_err() {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_mins(1), "still open");
+    }
+    assert!(
+        started.elapsed() >= Duration::from_secs(9),
+        "{:?}",
+        started.elapsed()
+    );
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(
+        answer.is_empty() || answer.starts_with("HTTP/1.1 408"),
+        "{answer}"
+    );
+    assert_eq!(server.get("/v1/health").await.status, 200);
+}
+
 #[tokio::test]
 async fn too_many_connections_are_closed_and_the_socket_stays_usable() {
     let server = TestServer::start(FauxProvider::echo()).await;

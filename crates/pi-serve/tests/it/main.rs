@@ -4,4 +4,11 @@
 
 mod api;
 mod attacks;
+#[cfg(unix)]
+#[path = "../../examples/client.rs"]
+mod client_example;
+mod elsewhere;
+mod mcp;
+mod node_tools;
+mod replacement;
 mod support;

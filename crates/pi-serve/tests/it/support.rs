@@ -11,17 +11,12 @@ use pi_env::Env;
 use pi_host::{Host, HostOptions, SessionOptions};
 use pi_protocol::settings::Settings;
 use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
-use pi_serve::{Asset, ListenOptions, ServeOptions, Server};
+use pi_serve::{ListenOptions, ServeOptions, Server};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-
-/// The word `page`, compressed.
-const PAGE: &[u8] = &[
-    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 43, 72, 76, 79, 5, 0, 32, 182, 10, 20, 4, 0, 0, 0,
-];
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
@@ -45,6 +40,9 @@ pub(crate) fn options(directory: &std::path::Path, faux: FauxProvider) -> ServeO
         settings: Some(SettingsStore::in_memory(Settings::default())),
         model_collection: Some(models),
         offline: true,
+        files: Some(Arc::new(|_cwd, query| {
+            Box::pin(async move { vec![format!("found-{query}")] })
+        })),
         ..HostOptions::new(AgentDir::at(directory.join("agent")), env)
     });
     let cwd = directory.join("project");
@@ -61,14 +59,9 @@ pub(crate) fn options(directory: &std::path::Path, faux: FauxProvider) -> ServeO
             allow_remote: false,
         },
         credentials: directory.join("agent/serve.json"),
-        assets: vec![Asset {
-            path: "/",
-            content_type: "text/html; charset=utf-8",
-            gzip: PAGE,
-            etag: "\"1\"",
-        }],
-        files: Box::new(|_cwd, query| Box::pin(async move { vec![format!("found-{query}")] })),
+        page_theme: None,
         acp: None,
+        mcp: None,
         version: "1.5.0".to_owned(),
         idle_limit: Duration::from_mins(30),
         stop: CancellationToken::new(),
@@ -79,6 +72,10 @@ impl TestServer {
     pub(crate) async fn start(faux: FauxProvider) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let options = options(directory.path(), faux);
+        Self::run(directory, options).await
+    }
+
+    pub(crate) async fn run(directory: tempfile::TempDir, options: ServeOptions) -> Self {
         let stop = options.stop.clone();
         let credentials = options.credentials.clone();
         let server = Server::bind(options).await.unwrap();
@@ -174,6 +171,7 @@ impl TestServer {
 pub(crate) struct Answered {
     pub(crate) status: u16,
     pub(crate) head: String,
+    original_head: String,
     pub(crate) text: String,
 }
 
@@ -185,12 +183,19 @@ impl Answered {
         Self {
             status,
             head: head.to_ascii_lowercase(),
+            original_head: head.to_owned(),
             text: body.to_owned(),
         }
     }
 
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    /// Returns a header as it was sent.
+    pub(crate) fn original_header(&self, name: &str) -> Option<String> {
+        let mut lines = self.original_head.lines();
+        lines.find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(": ")?.to_owned()))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {

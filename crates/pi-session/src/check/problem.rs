@@ -366,6 +366,6 @@ impl Findings {
 
     /// Sorts the problems in file order; those that concern the whole file come first.
     pub(crate) fn sort(&mut self) {
-        self.problems.sort_by_key(|problem| problem.line);
+        pi_protocol::sort_by_key(&mut self.problems, |problem| problem.line);
     }
 }

@@ -15,6 +15,13 @@ pub(super) struct SlotsById {
 }
 
 impl SlotsById {
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self {
+            slots: HashTable::with_capacity(count),
+            hasher: RandomState::new(),
+        }
+    }
+
     /// Returns the last entry that was inserted with this ID.
     pub(super) fn find(&self, id: &str, records: &[IndexRecord]) -> Option<EntrySlot> {
         let hash = self.hasher.hash_one(id);

@@ -83,7 +83,7 @@ impl RepairPlan {
         let detached: HashSet<usize> = inspection.link_repairs.detached.iter().copied().collect();
         let mut placeholders: Vec<&Placeholder> =
             inspection.link_repairs.placeholders.iter().collect();
-        placeholders.sort_by_key(|placeholder| placeholder.position);
+        pi_protocol::sort_by_key(&mut placeholders, |placeholder| placeholder.position);
         let mut placeholders = placeholders.into_iter().peekable();
         for (position, segment) in inspection.scan.segments.iter().enumerate() {
             while let Some(placeholder) = placeholders.next_if(|next| next.position <= position) {

@@ -24,6 +24,11 @@ pub struct SessionEntries {
 }
 
 impl SessionEntries {
+    /// Returns the size of the session in bytes, which is the length of its file once that exists.
+    pub fn byte_length(&self) -> u64 {
+        self.log.length()
+    }
+
     /// Returns the entries of a log that the index has read to its end.
     pub(super) fn new(log: AppendLog, index: Index) -> Self {
         Self {

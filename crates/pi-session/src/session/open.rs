@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pi_protocol::{SessionHeader, timestamp};
 
 use super::entries::SessionEntries;
+use super::packed_index::load_packed;
 use super::pending::PendingState;
 use super::{OpenReport, OpenSession, Session, SessionLocation, encode_record};
 use crate::cache::EntryCache;
@@ -32,13 +33,16 @@ impl Session {
             locked_elsewhere: log.is_locked_elsewhere(),
             ..OpenReport::default()
         };
-        let mut index = Index::default();
-        let (header, scanned_to) = if log.length() == 0 {
+        let (header, index, scanned_to) = if log.length() == 0 {
             open_report.was_empty = true;
             let header = write_first_header(&mut log, &path, &options)?;
-            (header, log.length())
+            (header, Index::default(), log.length())
         } else {
-            let mut loaded = read_log(&log, &path, &mut index)?;
+            let read = match read_packed(&log, &path, &options)? {
+                Some(read) => read,
+                None => read_log(&log, &path)?,
+            };
+            let (mut loaded, mut index) = read;
             let version = loaded
                 .header
                 .as_ref()
@@ -46,14 +50,13 @@ impl Session {
             if version < SessionHeader::CURRENT_VERSION && loaded.header.is_some() {
                 open_report.migrated_from = Some(version);
                 log = migrate::migrate_log(&*storage, &log, &path)?;
-                index = Index::default();
-                loaded = read_log(&log, &path, &mut index)?;
+                (loaded, index) = read_log(&log, &path)?;
             }
             open_report.skipped_lines = loaded.skipped;
             let scanned_to = repair_tail(&mut log, &loaded, &mut open_report);
             let header = loaded.header;
             let header = header.ok_or_else(|| SessionError::NotASession { path: path.clone() })?;
-            (header, scanned_to)
+            (header, index, scanned_to)
         };
         let parent = path.parent().map(Path::to_owned).unwrap_or_default();
         let restores = options.access == AccessMode::Write && !open_report.locked_elsewhere;
@@ -94,26 +97,44 @@ pub(crate) fn open_log(
             io::ErrorKind::NotFound => SessionError::Missing {
                 path: path.to_owned(),
             },
-            _ => SessionError::Unreadable {
-                path: path.to_owned(),
-                source,
-            },
+            _ => unreadable(path, source),
         })
 }
 
-fn read_log(log: &AppendLog, path: &Path, index: &mut Index) -> Result<LoadResult, SessionError> {
-    let loaded = load(log.file(), 0, log.length(), None, index).map_err(|source| {
-        SessionError::Unreadable {
-            path: path.to_owned(),
-            source,
-        }
-    })?;
+/// Loads the file with the index of the process that writes it, if there is one that fits.
+fn read_packed(
+    log: &AppendLog,
+    path: &Path,
+    options: &OpenSession,
+) -> Result<Option<(LoadResult, Index)>, SessionError> {
+    let packed = options.index.as_ref();
+    let Some(packed) = packed.filter(|_| options.access == AccessMode::Read) else {
+        return Ok(None);
+    };
+    let read = load_packed(log, packed).map_err(|source| unreadable(path, source))?;
+    if read.is_none() {
+        tracing::debug!(path = %path.display(), "the index of the other process does not fit");
+    }
+    Ok(read)
+}
+
+fn read_log(log: &AppendLog, path: &Path) -> Result<(LoadResult, Index), SessionError> {
+    let mut index = Index::default();
+    let loaded = load(log.file(), 0, log.length(), None, &mut index)
+        .map_err(|source| unreadable(path, source))?;
     if loaded.header.is_none() {
         return Err(SessionError::NotASession {
             path: path.to_owned(),
         });
     }
-    Ok(loaded)
+    Ok((loaded, index))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> SessionError {
+    SessionError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 fn write_first_header(

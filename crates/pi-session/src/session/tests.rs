@@ -15,6 +15,7 @@ use super::*;
 use crate::storage::faulty::FaultyDisk;
 
 mod faults;
+mod packed_index;
 mod round_trip;
 mod writers;
 

@@ -354,7 +354,7 @@ fn an_unknown_entry_is_reported() {
     let temp = TempFiles::new();
     let session = create(&temp.sessions("/project"));
     let error = session.entries().read("ffffffff").unwrap_err();
-    assert_eq!(error.to_string(), "no entry `ffffffff` in this session");
+    assert_eq!(error.to_string(), "Entry ffffffff not found");
 }
 
 #[cfg(unix)]

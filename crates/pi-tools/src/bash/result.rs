@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pi_core::{ExitCode, ProcessError, ToolError};
+use pi_core::{ExitCode, ProcessError, ProcessOperations, ToolError};
 use pi_protocol::ToolOutput;
 use pi_protocol::json::JsonObject;
 use serde_json::{Value, json};
@@ -40,6 +40,7 @@ pub(super) struct FinishedCommand<'command> {
     pub(super) wall_time: Duration,
     /// Name of the shell in messages.
     pub(super) shell: &'static str,
+    pub(super) processes: &'command dyn ProcessOperations,
 }
 
 impl FinishedCommand<'_> {
@@ -86,7 +87,9 @@ impl FinishedCommand<'_> {
         let shown = shown.unwrap_or_else(|| NO_OUTPUT.to_owned());
         let has_failed = code != 0;
         let text = if has_failed {
-            format!("{shown}\n\nCommand exited with code {code}")
+            let hint = self.processes.failure_hint(&shown);
+            let hint = hint.map_or_else(String::new, |hint| format!("\n{hint}"));
+            format!("{shown}\n\nCommand exited with code {code}{hint}")
         } else {
             shown
         };

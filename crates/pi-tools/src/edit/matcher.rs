@@ -115,7 +115,7 @@ pub(super) fn find_replacements(
             },
         });
     }
-    matches.sort_by_key(|found| found.replacement.range.start);
+    pi_protocol::sort_by_key(&mut matches, |found| found.replacement.range.start);
     check_overlaps(&matches)?;
 
     let replacements = if fuzzy {

@@ -42,7 +42,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, ImageError> {
         ImageFormat::Png => without_metadata(bytes),
         _ => Cow::Borrowed(bytes),
     };
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    // The type of reader that the crate's decoders are compiled for.
+    let mut reader = ImageReader::with_format(Cursor::new(&*bytes), format);
     let mut limits = Limits::default();
     limits.max_alloc = Some(MAX_DECODED_BYTES);
     reader.limits(limits);

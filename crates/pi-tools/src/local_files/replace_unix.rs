@@ -9,7 +9,7 @@
 mod attributes;
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
@@ -54,6 +54,25 @@ pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), FileError> {
         Err(error) if can_write_in_place(&error) => existing.write_in_place(contents),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Opens a regular file for reading; `path` must not contain symlinks.
+pub(super) fn open_regular(path: &Path) -> Result<(File, Metadata), FileError> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(FileError::NotAFile(FileKind::Directory));
+    };
+    let directory = open_directory(parent, IfMissing::Fail)?;
+    // Opening a device may have side effects.
+    let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    expect_regular(&stat.map_err(io_error)?)?;
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&directory, name, flags, Mode::empty())
+        .map_err(|error| entry_error(&directory, name, error))?;
+    expect_regular(&rustix::fs::fstat(&file).map_err(io_error)?)?;
+    let file = File::from(file);
+    let metadata = file.metadata()?;
+    Ok((file, metadata))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

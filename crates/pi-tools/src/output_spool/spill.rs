@@ -55,7 +55,7 @@ impl SpillTarget {
     pub(super) fn remove_old(&self, now: SystemTime) {
         let mut files = self.existing();
         // The newest first.
-        files.sort_by_key(|file| std::cmp::Reverse(file.modified));
+        pi_protocol::sort_by_key(&mut files, |file| std::cmp::Reverse(file.modified));
         let mut total = 0_u64;
         for file in files {
             total = total.saturating_add(file.size);

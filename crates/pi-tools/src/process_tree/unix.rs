@@ -9,7 +9,7 @@ use bytes::BytesMut;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
-use tokio::process::Child;
+use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix::SignalKind;
 
 use super::table::{self, PipeId, Process};
@@ -75,6 +75,11 @@ impl ProcessTree {
             supervision,
         };
         Ok((tree, OutputPipe(reader)))
+    }
+
+    /// Returns the standard input of the shell, if it is a pipe and was not taken before.
+    pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
+        self.shell.stdin.take()
     }
 
     /// Waits until the shell has exited, without reaping it. Cancel safe.

@@ -76,7 +76,7 @@ impl LineSearch {
     }
 
     fn into_found(self, mut files: Vec<MatchedFile>) -> FoundLines {
-        files.sort_by(|one, other| one.path.cmp(&other.path));
+        pi_protocol::sort_by(&mut files, |one, other| one.path.cmp(&other.path));
         FoundLines {
             files,
             reached_max_bytes: self.is_full(),

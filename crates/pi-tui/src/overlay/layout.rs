@@ -198,7 +198,7 @@ fn percent_of(total: usize, percent: f32) -> usize {
 
 impl OverlayOptions {
     /// Returns the width of the overlay on a screen of this size.
-    pub(super) fn resolve_width(&self, size: Size) -> usize {
+    pub fn resolve_width(&self, size: Size) -> usize {
         let available = self.columns(size).available();
         let width = match self.width {
             OverlayWidth::Auto => available.min(80),
@@ -209,7 +209,7 @@ impl OverlayOptions {
     }
 
     /// Returns the cells of an overlay that rendered `lines` lines of `width` columns.
-    pub(super) fn place(&self, width: usize, lines: usize, size: Size) -> CellRect {
+    pub fn place(&self, width: usize, lines: usize, size: Size) -> CellRect {
         let rows = self.rows(size);
         let height = match self.max_height {
             None => lines,

@@ -20,6 +20,10 @@ use crate::text::visible_width;
 
 mod images;
 
+/// Erases the row of the cursor, at its start, and all rows below. tmux pushes the screen into the scrollback if it is
+/// erased from the top left corner (`scroll-on-clear`), so the first row is erased separately.
+const ERASE_BELOW: &str = "\x1b7\x1b[K\x1b[B\x1b[J\x1b8";
+
 /// What happens to rows that become free when the content shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShrinkPolicy {
@@ -138,6 +142,9 @@ impl MainScreen {
             (self.first_live, self.pulled) = (total.saturating_sub(size.rows), 0);
         }
         self.first_live = self.first_live.min(total);
+        if start != FrameStart::InPlace {
+            tracing::debug!(?start, before = ?self.size, now = ?size, lines = total, "full redraw");
+        }
         self.size = Some(size);
         self.pull_back(total - self.first_live, size.rows, options.shrink);
         self.paint_window(content, start, options)
@@ -272,10 +279,14 @@ impl MainScreen {
             FrameStart::InPlace => {}
             FrameStart::RowsUp(rows) => {
                 output.move_row(rows, 0);
-                output.push("\r\x1b[J");
+                output.push("\r");
+                output.push(ERASE_BELOW);
             }
             // Not `2J`: several terminals respond to it by pushing the screen into the scrollback.
-            FrameStart::Top => output.push("\x1b[H\x1b[J"),
+            FrameStart::Top => {
+                output.push("\x1b[H");
+                output.push(ERASE_BELOW);
+            }
             FrameStart::Cleared => output.push("\x1b[2J\x1b[H\x1b[3J"),
         }
         self.rows.clear();

@@ -29,3 +29,20 @@ pub(super) fn size(variable: impl Fn(&str) -> Option<String>) -> Size {
         rows: pick(rows, "LINES", fallback.rows),
     }
 }
+
+/// Raw mode of the process's terminal, until it is dropped.
+#[derive(Debug)]
+pub struct RawModeGuard(());
+
+impl RawModeGuard {
+    pub fn enable() -> io::Result<Self> {
+        enable()?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for RawModeGuard {
+    fn drop(&mut self) {
+        disable();
+    }
+}

@@ -58,6 +58,25 @@ fn a_settled_block_is_not_rendered_again() {
 }
 
 #[test]
+fn a_resized_screen_is_not_erased_from_its_corner() {
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..9));
+    ui.tui.dock_mut().push(FixedLines::new(&["> "]));
+    ui.frame();
+    for (columns, rows) in [(18, 5), (20, 5), (20, 4), (20, 5)] {
+        ui.resize(Size { columns, rows });
+        ui.frame();
+        // tmux would push the whole screen into the scrollback.
+        assert!(
+            !ui.last_frame.contains("\x1b[H\x1b[J"),
+            "{:?}",
+            ui.last_frame
+        );
+        assert_eq!(ui.screen().last().unwrap(), ">");
+    }
+}
+
+#[test]
 fn one_changed_line_among_ten_thousand_is_a_few_bytes() {
     let mut ui = ui();
     let mut last = None;

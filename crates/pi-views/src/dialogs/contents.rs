@@ -18,7 +18,9 @@ use super::question::{QuestionDialog, QuestionOptions};
 use super::reader::ReaderDialog;
 use super::resources::{ResourceScope, ResourcesDialog, ToggleStore};
 use super::resume::ResumeDialog;
+use super::review::{ReviewDialog, ReviewFile};
 use super::scoped_models::{EnabledModel, ScopedModelsDialog};
+use super::search_list::{SearchListDialog, SearchListOptions};
 use super::settings::{SettingsDialog, SettingsDialogOptions};
 use super::text_editor::EditorDialog;
 use super::thinking::ThinkingDialog;
@@ -73,6 +75,8 @@ pub enum DialogContents {
         content: Box<dyn Component>,
     },
     Hotkeys,
+    SearchList(SearchListOptions),
+    Review(Vec<ReviewFile>),
     /// Asks whether to import a session file.
     Import {
         path: PathBuf,
@@ -146,6 +150,8 @@ impl DialogContents {
             Self::Logout(stored) => Box::new(LogoutDialog::open(ui, stored)),
             Self::Resume { current, now_ms } => Box::new(ResumeDialog::open(ui, current, now_ms)),
             Self::Reader { title, content } => Box::new(ReaderDialog::open(ui, title, content)),
+            Self::SearchList(options) => Box::new(SearchListDialog::open(ui, options)),
+            Self::Review(files) => Box::new(ReviewDialog::open(ui, files)),
             Self::Hotkeys => Box::new(ReaderDialog::hotkeys(ui)),
             Self::Import { path, now } => Box::new(QuestionDialog::import(ui, path, now)),
             Self::FirstStart { scheme, ready } => {

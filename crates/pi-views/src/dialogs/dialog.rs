@@ -10,6 +10,7 @@ use pi_protocol::{LoginEvent, LoginPrompt, SessionInfo, SessionScope};
 use pi_tui::Component;
 
 use crate::dialogs::intent::Intent;
+use crate::diff_view::DiffHunk;
 
 /// Identifies an open dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,11 @@ pub enum DialogUpdate {
     /// The available models changed.
     Models(Vec<Arc<pi_protocol::Model>>),
     Progress(crate::dialogs::ProgressUpdate),
+    /// A change of a file has been undone as requested.
+    HunkReverted {
+        path: String,
+        hunk: DiffHunk,
+    },
     /// The external editor was closed with this text.
     Edited(String),
     /// A requested operation failed.

@@ -12,6 +12,8 @@ use pi_protocol::{
 
 use pi_protocol::settings::SettingChange;
 
+use crate::diff_view::DiffHunk;
+
 /// An action a dialog requests from the application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
@@ -79,6 +81,18 @@ pub enum Intent {
     OpenLogin,
     /// Answer to a question of the application or of an extension.
     Answer(QuestionAnswer),
+    /// Replace the text of the prompt.
+    SetPromptText(String),
+    /// Insert text at the cursor of the prompt.
+    InsertPromptText(String),
+    /// Submit text as if it had been typed.
+    Submit(String),
+    /// Undo a change of a file; the result arrives as
+    /// [`DialogUpdate::HunkReverted`](crate::dialogs::dialog::DialogUpdate).
+    RevertHunk {
+        path: String,
+        hunk: DiffHunk,
+    },
     CopyText(String),
     OpenUrl(String),
     /// Open a text in the external editor; the result arrives as

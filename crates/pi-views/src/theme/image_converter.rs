@@ -71,16 +71,15 @@ impl ImageConverter {
 
 fn to_png(image: &ImageContent) -> Option<String> {
     let bytes = STANDARD.decode(&image.data).ok()?;
-    let mut reader = ImageReader::new(Cursor::new(bytes))
+    // The type of reader that the crate's decoders are compiled for.
+    let mut reader = ImageReader::new(Cursor::new(bytes.as_slice()))
         .with_guessed_format()
         .ok()?;
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODED_BYTES);
     reader.limits(limits);
-    let mut png = Vec::new();
+    let mut png = Cursor::new(Vec::new());
     let decoded = reader.decode().ok()?;
-    decoded
-        .write_to(&mut Cursor::new(&mut png), ImageFormat::Png)
-        .ok()?;
-    Some(STANDARD.encode(png))
+    decoded.write_to(&mut png, ImageFormat::Png).ok()?;
+    Some(STANDARD.encode(png.into_inner()))
 }

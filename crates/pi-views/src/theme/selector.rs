@@ -4,18 +4,35 @@ use pi_protocol::ThemeFile;
 use pi_protocol::settings::Settings;
 use pi_tui::{ColorMode, ColorScheme, SYSTEM_THEME, TerminalColors, Theme};
 
-const DARK: &str = include_str!("../../themes/dark.json");
-const LIGHT: &str = include_str!("../../themes/light.json");
-
-const BUILT_IN: [&str; 3] = [SYSTEM_THEME, "dark", "light"];
+/// The built-in themes that do not depend on the terminal, in the order of the dialog.
+const BUILT_IN: [(&str, &str); 10] = [
+    ("dark", include_str!("../../themes/dark.json")),
+    ("light", include_str!("../../themes/light.json")),
+    (
+        "color-blind-dark",
+        include_str!("../../themes/color-blind-dark.json"),
+    ),
+    (
+        "color-blind-light",
+        include_str!("../../themes/color-blind-light.json"),
+    ),
+    ("catppuccin", include_str!("../../themes/catppuccin.json")),
+    ("gruvbox", include_str!("../../themes/gruvbox.json")),
+    ("nord", include_str!("../../themes/nord.json")),
+    (
+        "solarized-dark",
+        include_str!("../../themes/solarized-dark.json"),
+    ),
+    (
+        "solarized-light",
+        include_str!("../../themes/solarized-light.json"),
+    ),
+    ("tokyo-night", include_str!("../../themes/tokyo-night.json")),
+];
 
 /// Returns a built-in theme that does not depend on the terminal, or `None` if none has that name.
 pub fn built_in(name: &str, mode: ColorMode) -> Option<Theme> {
-    let json = match name {
-        "dark" => DARK,
-        "light" => LIGHT,
-        _ => return None,
-    };
+    let (_, json) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
     Theme::from_json(json, mode).ok()
 }
 
@@ -91,8 +108,9 @@ impl ThemeSelector {
 
     /// Returns all theme names, built-in ones first.
     pub fn names(&self) -> Vec<String> {
-        let built_in = BUILT_IN.iter().map(|name| (*name).to_owned());
-        let mut names: Vec<String> = built_in.collect();
+        let built_in = BUILT_IN.iter().map(|(name, _)| *name);
+        let built_in = std::iter::once(SYSTEM_THEME).chain(built_in);
+        let mut names: Vec<String> = built_in.map(str::to_owned).collect();
         for file in &self.files {
             if !names.contains(&file.name) {
                 names.push(file.name.clone());
@@ -186,6 +204,7 @@ impl ThemeSelector {
 #[cfg(test)]
 mod tests {
     use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
+    use pi_tui::{Color, ColorToken, contrast};
 
     use super::*;
 
@@ -199,11 +218,59 @@ mod tests {
 
     #[test]
     fn the_built_in_themes_are_complete() {
-        for name in ["dark", "light"] {
+        for (name, _) in BUILT_IN {
             let theme = built_in(name, ColorMode::Palette).unwrap();
             assert_eq!(theme.name(), name);
         }
         assert!(built_in("sepia", ColorMode::Palette).is_none());
+    }
+
+    fn color(theme: &Theme, token: ColorToken) -> (u8, u8, u8) {
+        let style = theme.style(token);
+        match style.foreground.or(style.background) {
+            Some(Color::Rgb(red, green, blue)) => (red, green, blue),
+            other => panic!("{}: {token:?} is {other:?}", theme.name()),
+        }
+    }
+
+    #[test]
+    fn text_is_readable_on_every_panel_of_the_built_in_themes() {
+        for (name, _) in BUILT_IN {
+            let theme = built_in(name, ColorMode::TrueColor).unwrap();
+            for panel in [
+                ColorToken::UserMessageBg,
+                ColorToken::ToolPendingBg,
+                ColorToken::ToolSuccessBg,
+                ColorToken::ToolErrorBg,
+            ] {
+                for (token, least) in [
+                    (ColorToken::Text, 7.0),
+                    (ColorToken::Success, 4.0),
+                    (ColorToken::Error, 4.0),
+                    (ColorToken::ToolOutput, 4.0),
+                ] {
+                    let contrast = contrast(color(&theme, token), color(&theme, panel));
+                    assert!(
+                        contrast >= least,
+                        "{name}: {token:?} on {panel:?}: {contrast}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_color_blind_themes_do_not_oppose_red_and_green() {
+        for name in ["color-blind-dark", "color-blind-light"] {
+            let theme = built_in(name, ColorMode::TrueColor).unwrap();
+            for (good, bad) in [
+                (ColorToken::Success, ColorToken::Error),
+                (ColorToken::ToolDiffAdded, ColorToken::ToolDiffRemoved),
+            ] {
+                let ((_, _, good), (_, _, bad)) = (color(&theme, good), color(&theme, bad));
+                assert!(good.abs_diff(bad) > 100, "{name}: blue against yellow");
+            }
+        }
     }
 
     #[test]
@@ -264,7 +331,8 @@ mod tests {
         };
         selector.load(&Settings::default(), &[file]);
         assert!(selector.load_named("system").is_ok());
-        assert_eq!(selector.names(), ["system", "dark", "light"]);
+        let names = selector.names();
+        assert_eq!(names.iter().filter(|name| *name == "system").count(), 1);
     }
 
     #[test]
@@ -273,7 +341,11 @@ mod tests {
         assert_eq!(chosen.theme.name(), "system");
         assert_eq!(
             chosen.problem.as_deref(),
-            Some("unknown theme \"sepia\"; available: system, dark, light")
+            Some(
+                "unknown theme \"sepia\"; available: system, dark, light, color-blind-dark, \
+                 color-blind-light, catppuccin, gruvbox, nord, solarized-dark, solarized-light, \
+                 tokyo-night"
+            )
         );
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pi_markdown::MermaidRendering;
-use pi_protocol::settings::{MermaidMode, Settings};
+use pi_protocol::settings::{MermaidMode, Settings, ToolRows};
 use pi_tui::{ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
 
 use crate::theme::image_converter::ImageConverter;
@@ -34,6 +34,10 @@ pub struct RenderContext {
     /// Whether notices about cache misses and summary costs are shown.
     pub show_cost_notices: bool,
     pub show_images: bool,
+    /// How finished tool calls look until they are expanded.
+    pub tool_rows: ToolRows,
+    /// Maximum columns of prose.
+    pub text_width: Option<usize>,
     /// Maximum image width in cells.
     pub image_width: usize,
     /// Queue for images that must be converted to PNG.
@@ -182,6 +186,8 @@ impl RenderContext {
         };
         self.show_cost_notices = settings.show_cache_miss_notices();
         self.show_images = settings.terminal.show_images();
+        self.tool_rows = settings.terminal.tool_rows();
+        self.text_width = settings.terminal.max_text_width().map(usize::from);
         self.image_width = usize::from(settings.terminal.image_width_cells());
     }
 }
@@ -217,6 +223,8 @@ impl RenderContext {
             mermaid: MermaidRendering::default(),
             show_cost_notices: false,
             show_images: true,
+            tool_rows: ToolRows::default(),
+            text_width: None,
             image_width: 60,
             image_converter: ImageConverter::default(),
             cwd: PathBuf::from("/project"),

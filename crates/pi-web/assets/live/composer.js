@@ -221,6 +221,9 @@ export class Composer {
     if (session === undefined || this.stop.hidden) return;
     this.stop.disabled = true;
     try {
+      // As in the terminal: what waits is edited instead of sent with the next prompt.
+      const { steering = [], followUp = [] } = session.queue ?? {};
+      if (session.isRunning && steering.length + followUp.length > 0) await this.unqueue();
       await sendCommand(session.id, { type: session.shell && !session.isRunning ? "abort_bash" : "abort" });
     } catch (error) {
       failure(error);

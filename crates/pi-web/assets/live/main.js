@@ -11,6 +11,7 @@ import { LiveTranscript } from "./live.js";
 import { alertHidden, failure, hasNotifications, notice, setTitle, toggleNotifications } from "./notify.js";
 import { ask, pick, pickModel, pickThinking } from "./pickers.js";
 import { RequestPanel } from "./requests.js";
+import { ScreenPanel } from "./screen.js";
 import { LiveSession } from "./session_state.js";
 import { SessionList, shortDirectory } from "./sessions.js";
 import { readSnapshot } from "./snapshot.js";
@@ -24,6 +25,7 @@ const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
 view.isLive = true;
 view.diff = numberedDiff;
+view.draw = (body, row) => screen.draw(body, row);
 view.thinking = localStorage.getItem("pi-thinking") === "on";
 fillIcons(document);
 
@@ -40,7 +42,11 @@ const transcript = new LiveTranscript(byId("transcript"), byId("scroller"), {
 });
 const composer = new Composer(byId("composer"), { session: () => session, command: runCommand, sent: () => { transcript.schedule("transcript"); transcript.follow(); } });
 const requests = new RequestPanel(byId("requests"));
-const sessions = new SessionList({ list: byId("session-list"), search: byId("session-search"), add: byId("new-session") }, { open: openSession, current: () => session?.id });
+const screen = new ScreenPanel({
+  main: byId("main"), header: byId("screen-header"), above: byId("screen-above"), below: byId("screen-below"), overlays: byId("screen-overlays"), prompt: byId("prompt"),
+  resized: () => { if (stream && session) stream.path = eventsPath(session.id); },
+});
+const sessions = new SessionList({ list: byId("session-list"), search: byId("session-search"), add: byId("new-session") }, { open: openSession, current: () => session?.id, screen: screenSize });
 const tree = new TreePanel(byId("tree-panel"), {
   jump: (index) => transcript.jump(index),
   forked: (text, from) => takeText(text, from),
@@ -53,7 +59,12 @@ const tree = new TreePanel(byId("tree-panel"), {
 
 // Sessions
 
-const eventsPath = (id) => `/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}`;
+const eventsPath = (id) => `/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}&screen=${screenSize()}`;
+
+/** The size of the screen for components of extensions, in cells. */
+function screenSize() {
+  return `${screen.size.cols}x${screen.size.rows}`;
+}
 
 /** Opens a session: the stream starts with a snapshot. */
 function openSession(id) {
@@ -83,6 +94,7 @@ function showSession(id) {
   transcript.show(session);
   composer.open(id);
   requests.show(session);
+  screen.reset(id);
   showStatus();
   sessions.mark();
 }
@@ -103,6 +115,7 @@ function receive(name, data) {
     loadFacts();
     return;
   }
+  if (screen.apply(data)) return;
   const opened = session;
   const changed = opened.apply(data);
   transcript.schedule(...changed);
@@ -316,6 +329,7 @@ function showClosed(id) {
 function setOnline(isOnline) {
   const banner = byId("banner");
   banner.hidden = isOnline;
+  screen.reset(session?.id);
   if (isOnline) return;
   banner.textContent = "Connection lost. Reconnecting…";
   explainLoss(asText(session?.id));
@@ -417,12 +431,26 @@ function toggleThinking() {
   transcript.render();
 }
 
+/** Uses the colors of the user's theme, unless the reader has chosen a scheme. */
+async function loadTheme() {
+  if (localStorage.getItem("pi-scheme") !== null) return;
+  const root = document.documentElement;
+  const theme = await request("GET", "/v1/theme").catch(() => ({}));
+  root.dataset.scheme = asText(theme.scheme) || "auto";
+  for (const name of THEME_COLORS) if (typeof theme[name] === "string") root.style.setProperty(`--${name}`, theme[name]);
+}
+
 function switchScheme() {
   const root = document.documentElement;
+  // The colors of the theme only fit its own scheme.
+  for (const name of THEME_COLORS) root.style.removeProperty(`--${name}`);
   const isDark = root.dataset.scheme === "dark" || (root.dataset.scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
   root.dataset.scheme = isDark ? "light" : "dark";
   localStorage.setItem("pi-scheme", root.dataset.scheme);
 }
+
+/** Backgrounds that a theme may set. */
+const THEME_COLORS = ["page", "card", "note"];
 
 const SHORTCUTS = [
   ["Enter", "send, or steer the run"], ["Shift+Enter", "new line"], ["Alt+Enter", "queue a follow-up"], ["Esc", "stop the run"], ["↑", "edit the last prompt, in an empty composer"],
@@ -581,6 +609,7 @@ function registerWorker() {
 async function start() {
   await sessions.load();
   if (document.body.classList.contains("signed-out")) return;
+  loadTheme();
   hostStream?.close();
   hostStream = new EventStream("/v1/events", { event: (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), online: () => undefined, isNeeded: () => false }, ["snapshot"]);
   const last = hashValue("s") ?? localStorage.getItem("pi-last") ?? undefined;

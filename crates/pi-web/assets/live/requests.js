@@ -93,7 +93,7 @@ const FORMS = {
       request.reason && element("p", { class: "note" }, plainText(asText(request.reason))),
       renderCall({ id: request.call, name: request.toolName, arguments: request.args }, undefined, undefined, { isRunning: true }),
       reason,
-      actions(button("Deny", () => answer({ type: "deny", reason: reason.value || undefined })), button("Allow", () => answer({ type: "allow" }), "primary")),
+      actions(button("Deny", () => answer({ type: "deny", reason: reason.value || undefined })), button("Allow in this session", () => answer({ type: "allow_for_session" })), button("Allow", () => answer({ type: "allow" }), "primary")),
     ];
   },
   unknown: (request, answer) => [element("p", { class: "note" }, `This page has no dialog of type ${asText(request.method)}. Answer it in the terminal.`), actions(button("Cancel", () => answer({ type: "cancelled" })))],

@@ -12,7 +12,7 @@ const SEARCH_DELAY = 180;
 export class SessionList {
   /**
    * @param {{ list: HTMLElement, search: HTMLInputElement, add: HTMLElement }} parts
-   * @param {{ open: (id: string) => void, current: () => string | undefined }} page
+   * @param {{ open: (id: string) => void, current: () => string | undefined, screen: () => string }} page
    */
   constructor(parts, page) {
     this.parts = parts;
@@ -133,7 +133,7 @@ export class SessionList {
     const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "Directory of the server", action: "Start", options }));
     if (cwd === undefined) return;
     try {
-      const session = await request("POST", "/v1/sessions", cwd === "" ? {} : { cwd });
+      const session = await request("POST", "/v1/sessions", { cwd: cwd === "" ? undefined : cwd, screen: this.page.screen() });
       this.page.open(asText(session.session));
       this.refresh();
     } catch (error) {

@@ -8,6 +8,8 @@ import { applyCarriageReturns, plainText, terminalText } from "./terminal_text.j
 /** Number of output lines shown initially. */
 const PREVIEW_LINES = 10;
 
+/** Number of lines of a diff shown initially on exported pages, which are read from top to bottom. */
+const EXPORTED_DIFF_LINES = 500;
 /** Number of lines of a diff shown initially on the live page. */
 const DIFF_PREVIEW_LINES = 40;
 
@@ -21,7 +23,8 @@ const TAIL_LENGTH = 8_000;
  * View options for all entries. The live page adds durations, folding and numbered diffs.
  * @type {{ thinking: boolean, outputs: boolean, hidden: boolean, isLive: boolean, diff: (text: string) => Node }}
  */
-export const view = { thinking: false, outputs: false, hidden: false, isLive: false, diff: diffLines };
+/** Settings of the page. `draw` replaces the body of an element by what an extension draws. */
+export const view = { draw: (_element, _row) => {}, thinking: false, outputs: false, hidden: false, isLive: false, diff: diffLines };
 
 export const KIND_NAMES = {
   system: "System prompt", user: "User", assistant: "Assistant", toolResult: "Tool result", bash: "Shell",
@@ -72,7 +75,7 @@ const ENTRY_RENDERERS = {
   name: (entry) => element("span", null, asText(entry.name) || "(cleared)"),
   usage: (entry) => element("span", null, `${asText(entry.kind)} · ${asText(entry.provider)}/${asText(entry.model)} · ${usageText(entry.usage)}`),
   edit: renderEdit,
-  state: (entry) => folded(asText(entry.customType), () => element("pre", null, asText(entry.data))),
+  state: renderState,
 };
 
 function renderLabel(entry, { session }) {
@@ -159,6 +162,8 @@ export function renderCall(call, result, resultNode, open) {
     element("span", { class: "call-state" }, { running: "running", waiting: "no result", failed: "failed", done: "" }[state], view.isLive && final?.durationMs !== undefined && element("span", null, formatDuration(final.durationMs))));
   const card = element("div", { class: `call ${state}`, id: resultNode && `e-${resultNode.id}`, "data-call": view.isLive && asText(call.id) }, head);
   append(card, [callBody(name, input, describe !== undefined), isRunning ? renderPartial(open?.result) : final && renderResult(final, name)]);
+  const shown = final ?? open?.result;
+  view.draw(card, { kind: "tool", toolCallId: asText(call.id), toolName: name, args: input, result: shown && { content: shown.content, details: shown.details }, isPartial: final === undefined, isError: final?.isError === true, durationMs: final?.durationMs });
   return card;
 }
 
@@ -204,9 +209,9 @@ export function renderResult(result, name) {
     if (block.type === "image") parts.push(imageElement(block.mimeType, block.data, "Image from the tool"));
     else if (block.type !== "text") parts.push(renderUnknown(block));
     // The text of a successful edit repeats what the diff shows.
-    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText, "", view.isLive && name === "bash" ? lastLines : firstLines));
+    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText, "", name === "bash" ? lastLines : firstLines));
   }
-  if (typeof diff === "string") parts.push(outputBlock(plainText(diff), view.diff, "diff", view.isLive ? (text) => firstLines(text, DIFF_PREVIEW_LINES) : firstLines));
+  if (typeof diff === "string") parts.push(outputBlock(plainText(diff), view.diff, "diff", (text) => firstLines(text, view.isLive ? DIFF_PREVIEW_LINES : EXPORTED_DIFF_LINES)));
   return element("div", { class: `result${result.isError ? " failed" : ""}` }, parts);
 }
 
@@ -224,8 +229,16 @@ function renderBash(message) {
   ];
 }
 
+function renderState(entry) {
+  const body = element("div", null, folded(asText(entry.customType), () => element("pre", null, asText(entry.data))));
+  view.draw(body, { kind: "entry", entry });
+  return body;
+}
+
 function renderCustom(message) {
-  return [element("span", { class: "note" }, asText(message.customType)), renderContent(message.content)];
+  const body = element("div", null, element("span", { class: "note" }, asText(message.customType)), renderContent(message.content));
+  view.draw(body, { kind: "message", message: { role: "custom", ...message } });
+  return body;
 }
 
 function renderSummary(summary, lead) {

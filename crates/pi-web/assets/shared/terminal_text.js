@@ -36,6 +36,7 @@ export function applyCarriageReturns(text) {
 }
 
 function styled(text, { classes, color, background }) {
+  if (classes.has("t-inverse")) [color, background] = [background ?? "var(--page)", color ?? "var(--ink)"];
   if (classes.size === 0 && color === undefined && background === undefined) return document.createTextNode(text);
   const span = element("span", { class: [...classes].join(" ") || undefined }, text);
   // Set through the style object: the content security policy blocks style attributes.
@@ -58,10 +59,12 @@ function applyGraphics(parameters, style) {
     else if (code === 2) style.classes.add("t-dim");
     else if (code === 3) style.classes.add("t-italic");
     else if (code === 4) style.classes.add("t-underline");
+    else if (code === 7) style.classes.add("t-inverse");
     else if (code === 9) style.classes.add("t-strike");
     else if (code === 22) { drop("t-bold"); drop("t-dim"); }
     else if (code === 23) drop("t-italic");
     else if (code === 24) drop("t-underline");
+    else if (code === 27) drop("t-inverse");
     else if (code === 29) drop("t-strike");
     else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) {
       drop("t-fg-");

@@ -224,7 +224,6 @@ fn questions_models_and_branches() {
         assert_eq!(host.received("fork")["entryId"], entry);
         host.replace("s2");
         browser.wait_for("document.getElementById('prompt').value === 'forked text' && location.hash === '#s=s2'");
-        browser.clear_problems();
         assert_eq!(browser.problems(), [] as [String; 0]);
         let overflow = "document.documentElement.scrollWidth > innerWidth";
         assert_eq!(
@@ -232,6 +231,87 @@ fn questions_models_and_branches() {
             false,
             "the page is wider than the screen"
         );
+    }
+}
+
+#[test]
+fn components_of_extensions_are_shown_and_receive_keys() {
+    for size in [DESKTOP, PHONE] {
+        let host = ScriptedHost::start();
+        host.store(&user("first prompt"));
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        let mount = |id: u64, place: Value, focused: bool| json!({"type": "screen_mount", "id": id, "place": place, "cols": 30, "focused": focused});
+        let lines = |id: u64, texts: &[(usize, &str)], rows: usize| {
+            let lines = texts.iter();
+            let lines = lines.map(|(row, text)| json!({"row": row, "text": text}));
+            json!({"type": "screen_lines", "id": id, "rows": rows, "lines": lines.collect::<Vec<_>>(), "cursor": null})
+        };
+        let widget = json!({"kind": "widget", "key": "w", "placement": "aboveEditor"});
+        host.emit(&mount(1, widget, false));
+        host.emit(&lines(
+            1,
+            &[(0, "\u{1b}[31mred\u{1b}[0m  x"), (1, "second")],
+            2,
+        ));
+        host.emit(&mount(2, json!({"kind": "footer"}), false));
+        host.emit(&lines(2, &[(0, "\u{1b}[7mfooter\u{1b}[27m")], 1));
+        browser.wait_for("document.querySelector('#screen-below')?.textContent.includes('footer')");
+        let red = "document.querySelector('#screen-above .t-fg-red').textContent";
+        assert_eq!(browser.evaluate(red), "red");
+        host.emit(&lines(1, &[(1, "changed")], 2));
+        browser.wait_for(
+            "document.querySelector('#screen-above').innerText.includes('red  x\\nchanged')",
+        );
+
+        // A dialog replaces the prompt, has the focus, and gets keys as a terminal sends them.
+        host.emit(&mount(3, json!({"kind": "custom"}), true));
+        host.emit(&lines(3, &[(0, "Pick one"), (1, "> first")], 2));
+        browser.wait_for("document.activeElement?.className === 'screen-keys' && document.querySelector('.screen-custom').textContent.includes('Pick one')");
+        let has_prompt = "document.querySelector('#composer .box').checkVisibility()";
+        assert_eq!(browser.evaluate(has_prompt), false);
+        browser.press("ArrowDown");
+        let input = host.received("screen_input");
+        assert_eq!(
+            (&input["component"], &input["data"]),
+            (&json!(3), &json!("\u{1b}[B"))
+        );
+        host.emit(&mount(
+            4,
+            json!({"kind": "overlay", "anchor": "top-right"}),
+            true,
+        ));
+        host.emit(&lines(4, &[(0, "overlay <b>text</b>")], 1));
+        browser.wait_for("document.querySelector('[role=dialog].screen-overlay')?.textContent.includes('<b>text</b>')");
+        for id in [4, 3] {
+            host.emit(&json!({"type": "screen_unmount", "id": id}));
+        }
+        browser.wait_for(
+            "!document.querySelector('.screen-overlay') && document.activeElement?.id === 'prompt'",
+        );
+        assert_eq!(browser.evaluate(has_prompt), true);
+        let overflow = "document.documentElement.scrollWidth > innerWidth";
+        assert_eq!(browser.evaluate(overflow), false);
+
+        // The server sends all components again with each stream.
+        host.disconnect();
+        browser.wait_for("!document.querySelector('.screen-component')");
+        let keys = "import('/assets/live/screen.js').then(({ keySequence }) => [
+          { key: 'c', ctrlKey: true }, { key: 'Tab', shiftKey: true }, { key: 'ArrowLeft', altKey: true }, { key: 'a' }, { key: 'x', altKey: true }, { key: 'F5' },
+        ].map((event) => keySequence(event) ?? ''))";
+        assert_eq!(
+            browser.evaluate(keys),
+            json!([
+                "\u{3}",
+                "\u{1b}[Z",
+                "\u{1b}[1;3D",
+                "",
+                "\u{1b}x",
+                "\u{1b}[15~"
+            ])
+        );
+        browser.clear_problems();
     }
 }
 

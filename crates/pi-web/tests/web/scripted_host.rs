@@ -287,7 +287,9 @@ impl Site {
         if !is_signed_in {
             return json_reply(stream, "401 Unauthorized", &json!({"title": "Sign in"}));
         }
-        let own = path.strip_prefix(&format!("/v1/sessions/{SESSION}"));
+        // A session that replaces the first one has the same state.
+        let own = path.strip_prefix("/v1/sessions/");
+        let own = own.and_then(|rest| rest.get(rest.find('/')?..));
         match (path, own) {
             ("/v1/events", _) => self.stream(stream, None, false),
             (_, Some("/events")) => {
@@ -322,6 +324,7 @@ impl Site {
                     "live": {"status": {"kind": "idle"}, "pending": 0, "cost": 0}});
                 json_reply(stream, "200 OK", &json!({"sessions": [session]}))
             }
+            ("/v1/theme", _) => json_reply(stream, "200 OK", &json!({})),
             ("/v1/files", _) => json_reply(
                 stream,
                 "200 OK",

@@ -11,6 +11,7 @@ pub(crate) enum Flag {
     Mode,
     Print,
     FullUpdates,
+    Barrier,
     Demo,
     Continue,
     Resume,
@@ -25,6 +26,9 @@ pub(crate) enum Flag {
     NoBuiltinTools,
     Tools,
     ExcludeTools,
+    Sandbox,
+    NoNetwork,
+    Keep,
     Thinking,
     Extension,
     NoExtensions,
@@ -62,6 +66,8 @@ pub(crate) enum Takes {
     RequiredWord(&'static str),
     /// The next argument, unless it looks like a flag or a file.
     Optional(&'static str),
+    /// The next argument if it is one of these words.
+    OptionalWord(&'static str, &'static [&'static str]),
     /// The next argument, unless it looks like a flag or a file; three dashes start a message.
     Message(&'static str),
 }
@@ -119,11 +125,11 @@ const fn row(
 }
 
 use FlagGroup::{Instructions, Model, Other, Output, Resources, Selection, Session};
-use Takes::{Message, Nothing, Optional, Required, RequiredWord, Value};
+use Takes::{Message, Nothing, Optional, OptionalWord, Required, RequiredWord, Value};
 
 /// Every flag, in the order of [`Flag`] and of the help.
 #[rustfmt::skip]
-static ROWS: [FlagRow; 45] = [
+static ROWS: &[FlagRow] = &[
     row(Flag::Provider, Model, "--provider", None, Value("ID"), "Limit --model to this provider; requires --model"),
     row(Flag::Model, Model, "--model", None, Value("PATTERN"), "Model as provider/id, ID or part of a name; append :LEVEL to set the thinking level"),
     row(Flag::ApiKey, Model, "--api-key", None, Value("KEY"), "API key for this run; not stored"),
@@ -132,6 +138,7 @@ static ROWS: [FlagRow; 45] = [
     row(Flag::Mode, Output, "--mode", None, RequiredWord("MODE"), "Output mode: text (the response), json (every event), rpc (commands and events), acp (for editors)"),
     row(Flag::Print, Output, "--print", Some("-p"), Message("MESSAGE"), "Print the response and exit"),
     row(Flag::FullUpdates, Output, "--full-updates", None, Nothing, "Repeat the full message in each json and rpc update, for older clients"),
+    row(Flag::Barrier, Output, "--barrier", None, Nothing, "With --mode rpc, wait for the client before requests and tool calls"),
     row(Flag::Demo, Output, "--demo", None, Nothing, "Run a demo with a scripted model; needs no API key and no network"),
     row(Flag::Continue, Session, "--continue", Some("-c"), Nothing, "Resume the latest session in this directory"),
     row(Flag::Resume, Session, "--resume", Some("-r"), Nothing, "Choose a session to resume"),
@@ -146,6 +153,9 @@ static ROWS: [FlagRow; 45] = [
     row(Flag::NoBuiltinTools, Selection, "--no-builtin-tools", Some("-nbt"), Nothing, "Disable built-in tools; keep extension tools"),
     row(Flag::Tools, Selection, "--tools", Some("-t"), Value("NAMES"), "Tools to enable: names and patterns with *, or +name and -name entries that change the default tools"),
     row(Flag::ExcludeTools, Selection, "--exclude-tools", Some("-xt"), Value("NAMES"), "Tools to disable: names and patterns with *"),
+    row(Flag::Sandbox, Selection, "--sandbox", None, OptionalWord("MODE", &["workspace", "try", "read-only"]), "Confine tools and commands: workspace (default), try (keep or discard changes), read-only"),
+    row(Flag::NoNetwork, Selection, "--no-network", None, Nothing, "With --sandbox: deny network access to commands"),
+    row(Flag::Keep, Selection, "--keep", None, Nothing, "Keep what tried commands change where no user can be asked"),
     row(Flag::Thinking, Selection, "--thinking", None, Value("LEVEL"), "Thinking level: off, minimal, low, medium, high, xhigh, max"),
     row(Flag::Extension, Resources, "--extension", Some("-e"), Value("SOURCE"), "Load an extension; repeatable"),
     row(Flag::NoExtensions, Resources, "--no-extensions", Some("-ne"), Nothing, "Disable extensions except those given with -e"),

@@ -46,6 +46,10 @@ fn known<'a>(flag: Flag, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a
             let value = rest.next_if(|next| is_value(next));
             return Word::Flag(flag, value.map(str::to_owned));
         }
+        Takes::OptionalWord(_, words) => {
+            let value = rest.next_if(|next| words.contains(next));
+            return Word::Flag(flag, value.map(str::to_owned));
+        }
         Takes::Message(_) => {
             let value = rest.next_if(|next| is_value(next) || next.starts_with("---"));
             return Word::Flag(flag, value.map(str::to_owned));

@@ -61,6 +61,7 @@ fn every_flag_changes_something() {
                 _ => "x",
             };
             let args = match flag.takes() {
+                Takes::Nothing if flag == Flag::NoNetwork => words(&["--sandbox", flag.long()]),
                 Takes::Nothing => words(&[flag.long()]),
                 _ => words(&[flag.long(), value]),
             };

@@ -60,6 +60,14 @@ pub(super) fn model() -> FauxProvider {
     provider
 }
 
+/// The answer to prompts after the script.
+pub(super) fn end() -> FauxResponse {
+    FauxResponse::text(
+        "The script ends here. Look around: `/diff` shows the changes, **Ctrl+O** opens the tool calls, `/theme` does \
+         not exist and is questioned. Quit with **Ctrl+D**, then start `pi` with your own model.",
+    )
+}
+
 /// Returns `success`, or an explanation if the last tool call failed.
 fn outcome_reply(call: &FauxCall, success: &str) -> FauxResponse {
     if last_tool_failed(call) {

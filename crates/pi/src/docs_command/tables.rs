@@ -116,7 +116,9 @@ fn flags() -> String {
                 Takes::Value(name) | Takes::Required(name) | Takes::RequiredWord(name) => {
                     format!(" {}", cell(name))
                 }
-                Takes::Optional(name) | Takes::Message(name) => format!(" [{name}]"),
+                Takes::Optional(name) | Takes::OptionalWord(name, _) | Takes::Message(name) => {
+                    format!(" [{name}]")
+                }
             };
             let short = flag.short().map(|short| format!(", `{short}`"));
             let names = format!("`{}{value}`{}", flag.long(), short.unwrap_or_default());
@@ -231,6 +233,8 @@ fn keys() -> String {
                 "app.editor",
                 "app.message",
                 "app.clipboard",
+                "app.prompt",
+                "app.palette",
             ][..],
         ),
         ("Sessions", &["app.session"]),

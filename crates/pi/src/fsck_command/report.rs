@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use pi_checkpoint::HistoryCheck;
 use pi_session::{SessionCheck, SessionProblem, SessionRepair, Severity};
 use serde::Serialize;
 
@@ -19,6 +20,80 @@ pub(super) enum FsckOutcome {
     Repaired(SessionRepair),
     /// The file could not be checked or repaired.
     Failed(Option<SessionCheck>, Failure),
+}
+
+/// The result for the file history of a session.
+#[derive(Debug)]
+pub(super) enum HistoryOutcome {
+    None,
+    Checked(HistoryCheck),
+    Repaired(HistoryCheck),
+    Failed(String),
+}
+
+impl HistoryOutcome {
+    fn is_damaged(&self) -> bool {
+        match self {
+            Self::None | Self::Repaired(_) => false,
+            Self::Checked(check) => !check.is_sound(),
+            Self::Failed(_) => true,
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let (check, repaired) = match self {
+            Self::None => return None,
+            Self::Failed(error) => return Some(format!("file history: error: {error}")),
+            Self::Checked(check) => (check, ""),
+            Self::Repaired(check) => (check, ", repaired"),
+        };
+        let HistoryCheck {
+            changes, contents, ..
+        } = check;
+        let damage = if check.is_sound() {
+            "ok".to_owned()
+        } else {
+            let (lines, damaged) = (check.invalid_lines, check.damaged.len());
+            format!("{lines} invalid lines, {damaged} damaged contents{repaired}")
+        };
+        let unused = check.unused.len();
+        Some(format!(
+            "file history: {damage}, {changes} changes, {contents} contents, {unused} unused"
+        ))
+    }
+}
+
+/// The file history in the JSON line of a session.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HistoryLine {
+    status: &'static str,
+    changes: usize,
+    contents: usize,
+    invalid_lines: usize,
+    damaged: usize,
+    unused: usize,
+}
+
+impl HistoryLine {
+    fn of(outcome: &HistoryOutcome) -> Option<Self> {
+        let failed = HistoryCheck::default();
+        let (check, status) = match outcome {
+            HistoryOutcome::None => return None,
+            HistoryOutcome::Failed(_) => (&failed, "failed"),
+            HistoryOutcome::Repaired(check) => (check, "repaired"),
+            HistoryOutcome::Checked(check) if check.is_sound() => (check, "sound"),
+            HistoryOutcome::Checked(check) => (check, "damaged"),
+        };
+        Some(Self {
+            status,
+            changes: check.changes,
+            contents: check.contents,
+            invalid_lines: check.invalid_lines,
+            damaged: check.damaged.len(),
+            unused: check.unused.len(),
+        })
+    }
 }
 
 /// The JSON line of one file.
@@ -39,6 +114,8 @@ struct FileLine<'outcome> {
     lost: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'outcome str>,
+    #[serde(rename = "fileHistory", skip_serializing_if = "Option::is_none")]
+    file_history: Option<HistoryLine>,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +162,11 @@ impl FsckOutcome {
     }
 
     /// Serializes the outcome as a line of JSON.
-    pub(super) fn json(&self, file: &Path) -> Result<String, serde_json::Error> {
+    pub(super) fn json(
+        &self,
+        file: &Path,
+        history: &HistoryOutcome,
+    ) -> Result<String, serde_json::Error> {
         let check = self.check();
         let named = |path: &Path| path.to_string_lossy().into_owned();
         let (backup, lost) = match self {
@@ -110,14 +191,16 @@ impl FsckOutcome {
                 Self::Failed(_, failure) => Some(failure.cause.as_str()),
                 Self::Checked(_) | Self::Repaired(_) => None,
             },
+            file_history: HistoryLine::of(history),
         };
         Ok(pi_protocol::json::to_string(&line)? + "\n")
     }
 
     /// Formats the outcome; an intact file is omitted unless it was named.
-    pub(super) fn text(&self, file: &Path, is_named: bool) -> String {
+    pub(super) fn text(&self, file: &Path, history: &HistoryOutcome, is_named: bool) -> String {
         let mut text = String::new();
-        if matches!(self, Self::Checked(check) if check.is_sound()) && !is_named {
+        let is_sound = matches!(self, Self::Checked(check) if check.is_sound());
+        if is_sound && !history.is_damaged() && !is_named {
             return text;
         }
         push(&mut text, 0, &file.display().to_string());
@@ -140,6 +223,9 @@ impl FsckOutcome {
             }
             Self::Repaired(repair) => push_repair(&mut text, repair),
             Self::Failed(_, failure) => push(&mut text, 1, &format!("error: {}", failure.cause)),
+        }
+        if let Some(line) = history.text() {
+            push(&mut text, 1, &line);
         }
         text
     }
@@ -202,8 +288,11 @@ pub(super) struct FsckSummary {
 }
 
 impl FsckSummary {
-    pub(super) fn count(&mut self, outcome: &FsckOutcome) {
+    pub(super) fn count(&mut self, outcome: &FsckOutcome, history: &HistoryOutcome) {
         match outcome {
+            FsckOutcome::Checked(check) if check.is_sound() && history.is_damaged() => {
+                self.damaged += 1;
+            }
             FsckOutcome::Checked(check) if check.is_sound() => self.sound += 1,
             FsckOutcome::Checked(_) => self.damaged += 1,
             FsckOutcome::Repaired(_) => self.repaired += 1,

@@ -7,23 +7,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pi_config::PromptTemplate;
 use pi_env::Env;
 use pi_host::{
     AgentSession, ExtensionMode, Host, InputSource, Prompt, SessionHandle, SessionListener,
-    SessionOptions,
+    SessionOptions, StartNotification, Workspace,
 };
-use pi_protocol::{AgentEvent, AgentMessage, SessionEvent, StopReason};
+use pi_protocol::{
+    AgentEvent, AgentMessage, ClientHello, Command, JsonRpcError, SessionEvent, StopReason,
+};
 use pi_session::listing::{self, MessageText};
 use pi_session::sessions_root;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
-use super::messages::{Fault, INVALID_PARAMS, RESOURCE_NOT_FOUND};
-use super::tools::Progress;
+use super::session_questions::{self, ClientForms, NoForms};
+use super::suspended_calls::SuspendedCalls;
+use super::tools::{CallContext, Progress};
 use crate::args::{Args, Problem};
 use crate::extension_failures::PrintedFailures;
 use crate::output::Failure;
 use crate::startup::split_options;
+
+/// The error of JSON-RPC for a resource that does not exist.
+const RESOURCE_NOT_FOUND: i64 = -32002;
 
 const RESOURCE_PREFIX: &str = "pi://session/";
 
@@ -40,16 +46,34 @@ pub(super) struct ServedSessions {
     host: Host,
     cwd: PathBuf,
     env: Env,
+    /// Options of all sessions.
+    words: Vec<OsString>,
+    suspended_calls: SuspendedCalls,
 }
 
 impl ServedSessions {
     pub(super) fn new(cwd: PathBuf, env: Env) -> Result<Self, Failure> {
         let (options, _) = split_options(Args::parse(Vec::new()), &cwd, &env)?;
-        let host = Host::new(options);
-        Ok(Self { host, cwd, env })
+        Ok(Self::with_host(Host::new(options), cwd, env, Vec::new()))
+    }
+
+    pub(super) fn with_host(host: Host, cwd: PathBuf, env: Env, words: Vec<OsString>) -> Self {
+        Self {
+            host,
+            cwd,
+            env,
+            words,
+            suspended_calls: SuspendedCalls::default(),
+        }
+    }
+
+    /// Returns the calls of clients without a handshake that wait for their user.
+    pub(super) fn suspended_calls(&self) -> &SuspendedCalls {
+        &self.suspended_calls
     }
 
     pub(super) async fn shut_down(&self) {
+        self.suspended_calls.close().await;
         self.host.shutdown().await;
     }
 
@@ -59,7 +83,7 @@ impl ServedSessions {
         cwd: &Path,
         arguments: SessionStartArguments,
     ) -> Result<SessionOptions, String> {
-        let mut words: Vec<OsString> = Vec::new();
+        let mut words = self.words.clone();
         let tools = arguments.tools.map(|tools| tools.join(","));
         for (flag, value) in [
             ("--model", arguments.model),
@@ -81,9 +105,19 @@ impl ServedSessions {
         Ok(options)
     }
 
+    /// Returns the prompt templates of the server's directory.
+    pub(super) async fn templates(&self) -> Result<Vec<PromptTemplate>, JsonRpcError> {
+        let options = self.options(&self.cwd, SessionStartArguments::default());
+        let options = options.map_err(JsonRpcError::internal)?;
+        let options = options.workspace_options();
+        let workspace = Box::pin(Workspace::load(&self.host, &options, &self.cwd)).await;
+        Ok(workspace.resources.prompt_templates.clone())
+    }
+
     pub(super) async fn start(
         &self,
         arguments: SessionStartArguments,
+        shows_forms: bool,
     ) -> Result<SessionHandle, String> {
         let cwd = match &arguments.cwd {
             Some(directory) => self.cwd.join(directory),
@@ -92,29 +126,41 @@ impl ServedSessions {
         if !cwd.is_dir() {
             return Err(format!("{} is not a directory", cwd.display()));
         }
-        let options = self.options(&cwd, arguments)?;
+        let mut options = self.options(&cwd, arguments)?;
+        prepare_for_call(&mut options, shows_forms);
         let opened = self.host.open(options).await;
         opened.map_err(|error| error.to_string())
     }
 
-    /// Returns a session that is open, or opens it.
-    pub(super) async fn find(&self, id: &str) -> Result<SessionHandle, String> {
+    /// Returns a session that is open, or opens it, for [`ServedSessions::prompt`].
+    pub(super) async fn resume(
+        &self,
+        id: &str,
+        shows_forms: bool,
+    ) -> Result<SessionHandle, String> {
+        let mut options = self.options(&self.cwd, SessionStartArguments::default())?;
+        prepare_for_call(&mut options, shows_forms);
+        let attached = self.host.attach(id, options).await;
+        attached.map_err(|error| error.to_string())
+    }
+
+    /// Returns a session that is open, or opens it, to read it.
+    async fn find(&self, id: &str) -> Result<SessionHandle, String> {
         let options = self.options(&self.cwd, SessionStartArguments::default())?;
         let attached = self.host.attach(id, options).await;
         attached.map_err(|error| error.to_string())
     }
 
-    /// Sends a prompt and waits for the end of its run.
+    /// Sends a prompt and waits for the end of its run. Meanwhile the user of the client answers what the session asks.
     pub(super) async fn prompt(
         &self,
         handle: &SessionHandle,
         text: String,
-        progress: Option<Progress>,
-        cancel: &CancellationToken,
+        context: &CallContext,
     ) -> Result<Value, String> {
         let session = handle.session();
         let steps = Arc::new(RunSteps {
-            progress,
+            progress: Arc::clone(&context.progress),
             changed: Mutex::default(),
         });
         let subscription = session.subscribe(Arc::clone(&steps) as _);
@@ -123,11 +169,29 @@ impl ServedSessions {
             source: InputSource::Rpc,
             ..Prompt::text(text)
         };
-        let sent = session.prompt(prompt).await;
-        sent.map_err(|error| error.to_string())?;
+        let running = async {
+            begin(handle, context).await;
+            let sent = session.prompt(prompt).await;
+            sent.map_err(|error| error.to_string())?;
+            session.wait_for_idle().await;
+            Ok::<_, String>(())
+        };
+        let asking = async {
+            match &context.asker {
+                Some(asker) => session_questions::ask_user(&session, &**asker).await,
+                // A session of other clients is theirs to answer.
+                None if handle.client_ui().is_some() => std::future::pending().await,
+                None => session_questions::ask_user(&session, &NoForms).await,
+            }
+        };
         tokio::select! {
-            () = session.wait_for_idle() => {}
-            () = cancel.cancelled() => session.abort().await,
+            ran = running => ran?,
+            never = asking => match never {},
+            () = context.cancel.cancelled() => {
+                // The abort comes first: a run whose question is dismissed would go on.
+                session.abort().await;
+                session_questions::dismiss(&session).await;
+            }
         }
         drop(subscription);
         let result = run_result(&session, &steps)?;
@@ -191,15 +255,39 @@ impl ServedSessions {
         json!({"resources": sessions.collect::<Vec<_>>()})
     }
 
-    pub(super) async fn read_resource(&self, params: &Value) -> Result<Value, Fault> {
+    pub(super) async fn read_resource(&self, params: &Value) -> Result<Value, JsonRpcError> {
         let uri = params.get("uri").and_then(Value::as_str);
-        let uri = uri.ok_or_else(|| Fault::new(INVALID_PARAMS, "uri must be a string"))?;
-        let unknown = || Fault::new(RESOURCE_NOT_FOUND, format!("no resource is named {uri}"));
+        let uri = uri.ok_or_else(|| {
+            JsonRpcError::new(JsonRpcError::INVALID_PARAMS, "uri must be a string")
+        })?;
+        let unknown =
+            || JsonRpcError::new(RESOURCE_NOT_FOUND, format!("no resource is named {uri}"));
         let id = uri.strip_prefix(RESOURCE_PREFIX).ok_or_else(unknown)?;
         let text = self.entries(id).await.map_err(|_problem| unknown())?;
         let contents = json!([{"uri": uri, "mimeType": "application/jsonl", "text": text}]);
         Ok(json!({ "contents": contents }))
     }
+}
+
+/// Lets extensions ask the user of the client, if it shows forms.
+fn prepare_for_call(options: &mut SessionOptions, shows_forms: bool) {
+    if shows_forms {
+        options.extensions.ui = Arc::new(ClientForms);
+    }
+    // The hooks may ask, which only a call can forward.
+    options.session_start = StartNotification::Deferred;
+}
+
+/// Runs the hooks of the session's start, once.
+async fn begin(handle: &SessionHandle, context: &CallContext) {
+    if context.asker.is_some() {
+        let hello = Command::Hello(ClientHello {
+            elicitation: true,
+            ..ClientHello::default()
+        });
+        handle.submit(hello).await.ok();
+    }
+    handle.runtime().notify_session_start().await;
 }
 
 /// Returns the answer of a run, or why there is none.
@@ -228,7 +316,7 @@ fn run_result(session: &AgentSession, steps: &RunSteps) -> Result<Value, String>
 
 /// Follows the tool calls of a run.
 struct RunSteps {
-    progress: Option<Progress>,
+    progress: Arc<Progress>,
     changed: Mutex<BTreeSet<String>>,
 }
 
@@ -246,13 +334,12 @@ impl SessionListener for RunSteps {
         }) = event
         {
             let path = args.get("path").and_then(Value::as_str);
-            if let Some(progress) = &self.progress {
-                let subject = path.or_else(|| args.get("command").and_then(Value::as_str));
-                let subject = subject
-                    .and_then(|text| text.lines().next())
-                    .unwrap_or_default();
-                progress.report(format!("{tool_name} {subject}").trim_end());
-            }
+            let subject = path.or_else(|| args.get("command").and_then(Value::as_str));
+            let subject = subject
+                .and_then(|text| text.lines().next())
+                .unwrap_or_default();
+            let step = format!("{tool_name} {subject}");
+            self.progress.report(step.trim_end());
             if let (Some(path), "edit" | "write") = (path, tool_name.as_str()) {
                 let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
                 changed.insert(path.to_owned());

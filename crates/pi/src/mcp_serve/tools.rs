@@ -2,37 +2,54 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::messages::{Fault, INVALID_PARAMS};
+use super::questions::AskUser;
 use super::sessions::{ServedSessions, SessionStartArguments};
 
+/// What belongs to a call in addition to its arguments.
+pub(super) struct CallContext {
+    pub(super) progress: Arc<Progress>,
+    /// Asks the user of the client, if it shows forms.
+    pub(super) asker: Option<Arc<dyn AskUser>>,
+    pub(super) cancel: CancellationToken,
+}
+
 /// Reports steps of a call to the client.
+#[derive(Default)]
 pub(super) struct Progress {
-    token: Value,
-    output: mpsc::Sender<Value>,
+    /// The token of the client, and the output of its request.
+    target: Mutex<Option<(Value, mpsc::Sender<Value>)>>,
     steps: AtomicU64,
 }
 
 impl Progress {
-    pub(super) fn new(token: Value, output: mpsc::Sender<Value>) -> Self {
+    pub(super) fn new(target: Option<(Value, mpsc::Sender<Value>)>) -> Self {
         Self {
-            token,
-            output,
+            target: Mutex::new(target),
             steps: AtomicU64::new(0),
         }
+    }
+
+    /// Reports the steps from now on to another request.
+    pub(super) fn redirect(&self, target: Option<(Value, mpsc::Sender<Value>)>) {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
     }
 
     /// Reports a step. A client that reads slowly misses some.
     pub(super) fn report(&self, message: &str) {
         let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let params = json!({"progressToken": self.token, "progress": step, "message": message});
-        let message =
-            json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
-        self.output.try_send(message).ok();
+        let target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((token, output)) = &*target {
+            let params = json!({"progressToken": token, "progress": step, "message": message});
+            let message = JsonRpcMessage::notification("notifications/progress", Some(params));
+            output.try_send(message).ok();
+        }
     }
 }
 
@@ -127,10 +144,9 @@ pub(super) fn declarations() -> Value {
 pub(super) async fn call(
     sessions: &ServedSessions,
     params: &Value,
-    progress: Option<Progress>,
-    cancel: &CancellationToken,
-) -> Result<Value, Fault> {
-    let invalid = |message: &str| Fault::new(INVALID_PARAMS, message);
+    context: CallContext,
+) -> Result<Value, JsonRpcError> {
+    let invalid = |message: &str| JsonRpcError::new(JsonRpcError::INVALID_PARAMS, message);
     let name = params.get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| invalid("name must be a string"))?;
     let arguments = params.get("arguments").cloned().unwrap_or_default();
@@ -156,16 +172,16 @@ pub(super) async fn call(
                 tools,
             };
             let prompt = required("prompt")?;
-            let started = Box::pin(sessions.start(options)).await;
+            let started = Box::pin(sessions.start(options, context.asker.is_some())).await;
             match started {
-                Ok(session) => sessions.prompt(&session, prompt, progress, cancel).await,
+                Ok(session) => sessions.prompt(&session, prompt, &context).await,
                 Err(problem) => Err(problem),
             }
         }
         "pi-reply" => {
             let (id, prompt) = (required("sessionId")?, required("prompt")?);
-            match Box::pin(sessions.find(&id)).await {
-                Ok(session) => sessions.prompt(&session, prompt, progress, cancel).await,
+            match Box::pin(sessions.resume(&id, context.asker.is_some())).await {
+                Ok(session) => sessions.prompt(&session, prompt, &context).await,
                 Err(problem) => Err(problem),
             }
         }

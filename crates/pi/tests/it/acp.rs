@@ -2,7 +2,13 @@
 
 mod attacks;
 mod client;
+mod client_files;
+mod elsewhere;
+mod modes;
 mod official_sdk;
+mod other_clients;
 mod questions;
+mod same_files;
+mod sdk_scenarios;
 mod sessions;
 mod turns;

@@ -17,7 +17,7 @@ fn live_directory(context: &TestContext) -> PathBuf {
 }
 
 /// Waits for the socket of the only session and returns its ID.
-fn wait_for_socket(context: &TestContext) -> String {
+pub(crate) fn wait_for_socket(context: &TestContext) -> String {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let entries = fs::read_dir(live_directory(context)).into_iter().flatten();
@@ -33,20 +33,7 @@ fn wait_for_socket(context: &TestContext) -> String {
 
 /// Returns the roles and texts of the messages in the only session file.
 fn stored_messages(context: &TestContext) -> Vec<String> {
-    let sessions = context.home.path().join("agent/sessions");
-    let mut texts = Vec::new();
-    for project in fs::read_dir(sessions).unwrap() {
-        for file in fs::read_dir(project.unwrap().path()).unwrap() {
-            let path = file.unwrap().path();
-            if path.extension().is_some_and(|ending| ending == "jsonl") {
-                texts.push(fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    assert_eq!(texts.len(), 1, "one session");
-    let entries = texts[0]
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("a complete record"));
+    let entries = context.session_records().into_iter();
     entries
         .filter_map(|entry| {
             let message = entry.get("message")?;
@@ -178,7 +165,8 @@ async fn a_detached_run_continues_without_a_terminal() {
         text_reply("Attached again."),
     ])
     .await;
-    let mut owner = Terminal::start(&context, &[]);
+    let options = ["--model", "mock/alpha", "--api-key", "sk-of-this-run"];
+    let mut owner = Terminal::start(&context, &options);
     owner.wait("alpha");
     owner.submit("work");
     owner.wait("sleep 1; echo tool-output");
@@ -196,6 +184,16 @@ async fn a_detached_run_continues_without_a_terminal() {
     let output = context.run(&["attach"]).await;
     let pid = output.stdout.split("PID ").nth(1).unwrap();
     let pid = pid.split_whitespace().next().unwrap();
+    // The key is used, but other users cannot read it.
+    if cfg!(target_os = "linux") {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+        let words = String::from_utf8_lossy(&words).into_owned();
+        assert!(words.contains("host") && !words.contains("sk-"), "{words}");
+        let variables = fs::read(format!("/proc/{pid}/environ")).unwrap();
+        assert!(!String::from_utf8_lossy(&variables).contains("sk-of"));
+    }
+    let last = context.server.requests().pop().unwrap();
+    assert!(format!("{last:?}").contains("sk-of-this-run"), "{last:?}");
     let killed = std::process::Command::new("kill").arg(pid).status();
     assert!(killed.unwrap().success());
     guest.wait("The pi that ran this session has ended");
@@ -295,4 +293,37 @@ async fn without_a_terminal_attach_lists_the_running_sessions() {
     );
     // The socket of the killed process was removed.
     assert_eq!(fs::read_dir(live_directory(&context)).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_follows_the_owner_to_its_next_session() {
+    let context = TestContext::new([
+        text_reply("Reply one."),
+        text_reply("Reply two."),
+        text_reply("Reply three."),
+    ])
+    .await;
+    let owner = Terminal::start(&context, &[]);
+    owner.wait("alpha");
+    owner.submit("first");
+    owner.wait("Reply one.");
+    let id = wait_for_socket(&context);
+    let guest = Terminal::start(&context, &["attach", &id]);
+    guest.wait("Reply one.");
+    guest.send("a draft");
+    owner.submit("/new");
+    owner.wait("New session started");
+    guest.wait("It opens here after its first message");
+    owner.submit("second");
+    owner.wait("Reply two.");
+    guest.wait("Reply two.");
+    guest.wait("a draft");
+    guest.wait_gone("Reply one.");
+    // The guest controls the session it follows.
+    guest.send("\x15");
+    guest.submit("third");
+    guest.wait("Reply three.");
+    owner.wait("Reply three.");
+    guest.quit();
+    owner.quit();
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{PiOutput, TEST_TIMEOUT, TestContext, text_reply};
 use crate::reference_client::node_of;
 
-const MIN_CALLS: usize = 70;
+const MIN_CALLS: usize = 93;
 
 async fn run_calls(settings: &str) -> (Value, Value) {
     let context = TestContext::new([text_reply("done"), text_reply("done")]).await;

@@ -3,7 +3,8 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "failed setup should fail the test immediately"
+    clippy::print_stderr,
+    reason = "failed setup should fail the test immediately; a skipped test says why"
 )]
 
 #[cfg(unix)]
@@ -11,7 +12,11 @@ mod acp;
 #[cfg(target_os = "linux")]
 mod attach;
 #[cfg(target_os = "linux")]
+mod attached_components;
+#[cfg(target_os = "linux")]
 mod background_children;
+#[cfg(target_os = "linux")]
+mod background_processes;
 mod bad_input;
 #[cfg(unix)]
 mod child_environment;
@@ -21,6 +26,7 @@ mod configuration_changes;
 #[cfg(target_os = "linux")]
 mod disk_faults;
 mod docs;
+mod emacs_client;
 mod example_extensions;
 mod extension_abuse;
 mod extension_agents;
@@ -29,12 +35,15 @@ mod extension_driver;
 mod extension_library;
 mod extension_model_calls;
 mod extension_output;
+mod extension_sdk_calls;
 mod extension_tolerance;
+mod file_history;
 mod fsck;
 mod harness;
 mod hostile_input_page;
 mod hostile_model;
 mod hostile_repository;
+mod images;
 #[cfg(unix)]
 mod interactive;
 mod json_mode;
@@ -48,14 +57,24 @@ mod mcp_interaction;
 mod mcp_lifecycle;
 mod mcp_oauth;
 mod mcp_packages;
+mod mcp_registration;
+mod mcp_serve;
+mod node_package;
 mod packages;
+mod permissions;
+mod plan_mode;
 mod print_mode;
 mod reference_client;
 mod rpc_mode;
 #[cfg(unix)]
+mod sandbox;
+mod screen_bridge;
 mod search_commands;
+mod serve;
 mod session_interop;
 mod signals;
+#[cfg(target_os = "linux")]
+mod sub_agents;
 #[cfg(unix)]
 mod terminal;
 mod unresponsive_hooks;

@@ -625,3 +625,157 @@ async fn a_key_in_an_error_of_an_http_server_is_redacted() {
         "{output}"
     );
 }
+
+/// Tokens are estimated as a quarter of the characters, as everywhere.
+#[tokio::test]
+async fn deferred_servers_cost_few_tokens_and_their_tools_none() {
+    let mut sizes = Vec::new();
+    for count in [0_usize, 1, 10, 100] {
+        let context = TestContext::new([text_reply("Done.")]).await;
+        let mut entry = json!({"exposure": "deferred"});
+        write_server(&context, &mut entry);
+        let servers = (0..count).map(|index| (format!("server{index}"), entry.clone()));
+        let servers: serde_json::Map<_, _> = servers.collect();
+        let config = json!({ "mcpServers": servers });
+        context.home.write("agent/mcp.json", config.to_string());
+        let run = context.run(&["--model", "mock/alpha", "-p", "hi"]).await;
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let request = context.server.requests()[0].json();
+        assert!(!request.to_string().contains("mcp__server0__greet"));
+        let tools = request["tools"].to_string();
+        let prompt = request["messages"][0].to_string();
+        let home = context.home.path().to_string_lossy().into_owned();
+        let prompt = prompt.replace(&home, "");
+        sizes.push((prompt.chars().count() / 4, tools.chars().count() / 4));
+    }
+    let [(none, _), (one, tools_of_one), ..] = sizes[..] else {
+        panic!("{sizes:?}");
+    };
+    // The ways to use servers are explained once.
+    assert!(one <= none + 90, "{sizes:?}");
+    for (count, (prompt, tools)) in [10, 100].into_iter().zip(sizes.iter().skip(2)) {
+        assert!(*prompt <= one + (count - 1) * 30, "{sizes:?}");
+        assert!(*prompt <= none + 4096 / 4 + 10, "{sizes:?}");
+        assert_eq!(*tools, tools_of_one, "{sizes:?}");
+    }
+}
+
+/// Ten sessions of an editor with the same server.
+#[tokio::test]
+async fn sessions_of_a_process_share_a_server() {
+    let context = TestContext::new([]).await;
+    let pids = context_with_server(&context, json!({"exposure": "direct"}));
+    let mut command = context.command(&["acp", "--model", "mock/alpha"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}).to_string();
+    for id in 1..=10 {
+        let params = json!({"cwd": context.project_dir(), "mcpServers": []});
+        let request =
+            json!({"jsonrpc": "2.0", "id": id, "method": "session/new", "params": params});
+        lines.push('\n');
+        lines.push_str(&request.to_string());
+    }
+    lines.push('\n');
+    input.write_all(lines.as_bytes()).await.unwrap();
+    let mut opened = 0;
+    while opened < 10 {
+        let line = tokio::time::timeout(TEST_TIMEOUT, output.next_line()).await;
+        let line: Value = serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap();
+        opened += usize::from(line["result"]["sessionId"].is_string());
+    }
+    let started = async {
+        while running(&pids).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, started).await.unwrap();
+    drop(input);
+    let ended = tokio::time::timeout(TEST_TIMEOUT, child.wait()).await;
+    assert_eq!(ended.unwrap().unwrap().code(), Some(0));
+    let started = std::fs::read_to_string(&pids).unwrap();
+    assert_eq!(started.lines().count(), 1, "{started}");
+    // A killed process may take a moment to disappear.
+    let ended = async {
+        while !running(&pids).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, ended).await.unwrap();
+}
+
+/// Runs a prompt and returns its system calls; prints a note and returns `None` if that is impossible.
+#[cfg(target_os = "linux")]
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+async fn traced_prompt(calls: &str, flags: &[&str]) -> Option<(TestContext, String)> {
+    let context = TestContext::new([text_reply("Done.")]).await;
+    let trace = context.home.path().join("trace");
+    let mut command = tokio::process::Command::new("strace");
+    command
+        .args(["-f", "-qq", "-e"])
+        .arg(format!("trace={calls}"))
+        .arg("-o")
+        .arg(&trace)
+        .arg(crate::harness::pi_binary())
+        .args(["--model", "mock/alpha", "-p", "hi"])
+        .args(flags)
+        .current_dir(context.project_dir())
+        .env_clear()
+        .envs(context.environment())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = tokio::time::timeout(TEST_TIMEOUT, command.output()).await;
+    let (Ok(output), true) = (output.unwrap(), trace.exists()) else {
+        println!("skipped: needs strace");
+        return None;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let trace = std::fs::read_to_string(trace).unwrap();
+    Some((context, trace))
+}
+
+/// Without servers, only the configuration files are looked for.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn without_servers_no_other_file_is_opened() {
+    let Some((context, trace)) = traced_prompt("%file", &[]).await else {
+        return;
+    };
+    let home = context.home.path().to_string_lossy().into_owned();
+    let mut files: Vec<&str> = trace
+        .lines()
+        .filter_map(|line| line.split('"').nth(1)?.strip_prefix(&home))
+        .filter(|path| path.contains("mcp"))
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    let known = [
+        "/agent/mcp.json",
+        "/project/.mcp.json",
+        "/project/.pi/mcp.json",
+    ];
+    assert!(files.iter().all(|file| known.contains(file)), "{files:?}");
+}
+
+/// Without servers, the threads are those of a run without MCP. Their number varies, because workers start on demand.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn without_servers_no_thread_is_started_for_them() {
+    let mut names = Vec::new();
+    for flags in [&[][..], &["--no-mcp"]] {
+        let Some((_context, trace)) = traced_prompt("prctl", flags).await else {
+            return;
+        };
+        let threads = trace.lines().filter(|line| line.contains("PR_SET_NAME"));
+        let threads: std::collections::BTreeSet<String> = threads
+            .filter_map(|line| line.split('"').nth(1).map(str::to_owned))
+            .collect();
+        names.push(threads);
+    }
+    assert!(!names[0].is_empty());
+    assert_eq!(names[0], names[1]);
+}

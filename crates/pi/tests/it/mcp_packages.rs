@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use pi_test_support::ScriptedReply;
+use pi_test_support::{ScriptedReply, find_browser};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -16,13 +16,21 @@ use tokio::sync::OnceCell;
 use crate::harness::{TestContext, pi_binary, text_reply, tool_call_reply};
 use crate::mcp::Client;
 
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 7] = [
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
     "@modelcontextprotocol/conformance@0.1.16",
+    "@playwright/mcp@0.0.83",
+    "@upstash/context7-mcp@4.1.1",
 ];
+
+/// A client of servers, whose dependencies are large.
+const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
+
+/// A server from `PyPI`.
+const GIT_SERVER: &str = "mcp-server-git==2026.8.18";
 
 const INSTALL_TIMEOUT: Duration = Duration::from_mins(3);
 
@@ -69,7 +77,11 @@ async fn install() -> Option<PathBuf> {
         return Some(directory.into());
     }
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-servers");
-    if recent_node(&directory).exists() {
+    let has_package = |package: &&str| {
+        let name = package.rsplit_once('@').map_or(*package, |(name, _)| name);
+        directory.join("node_modules").join(name).exists()
+    };
+    if recent_node(&directory).exists() && PACKAGES.iter().all(has_package) {
         return Some(directory);
     }
     std::fs::create_dir_all(&directory).unwrap();
@@ -94,7 +106,7 @@ async fn install() -> Option<PathBuf> {
 }
 
 /// The package with the Node program that the conformance suite needs.
-fn node_package() -> String {
+pub(crate) fn node_package() -> String {
     let system = match std::env::consts::OS {
         "macos" => "darwin",
         system => system,
@@ -362,40 +374,140 @@ async fn all_kinds_of_results_reach_the_model() {
     }
 }
 
+/// A published server, a call of one of its tools, and a text that the model receives then.
+struct PublishedServer {
+    name: &'static str,
+    command: PathBuf,
+    args: Vec<String>,
+    tool: &'static str,
+    arguments: Value,
+    expected: &'static str,
+}
+
+fn npm_servers(packages: &Path) -> Vec<PublishedServer> {
+    let directory = packages.to_string_lossy();
+    let from_npm = |program: &str, more: &[&str]| {
+        let words = ["--prefix", &*directory, program]
+            .into_iter()
+            .chain(more.iter().copied());
+        words.map(str::to_owned).collect()
+    };
+    let server = |name, args, tool, arguments, expected| PublishedServer {
+        name,
+        command: "npx".into(),
+        args,
+        tool,
+        arguments,
+        expected,
+    };
+    let thought =
+        json!({"thought": "x", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1});
+    let mut servers = vec![
+        server(
+            "files",
+            from_npm("mcp-server-filesystem", &["."]),
+            "list_allowed_directories",
+            json!({}),
+            "project",
+        ),
+        server(
+            "memory",
+            from_npm("mcp-server-memory", &[]),
+            "read_graph",
+            json!({}),
+            "entities",
+        ),
+        server(
+            "thinking",
+            from_npm("mcp-server-sequential-thinking", &[]),
+            "sequentialthinking",
+            thought,
+            "thoughtHistoryLength",
+        ),
+        // Its service is replaced by an address where nothing listens; the server reports that.
+        server(
+            "context7",
+            from_npm("context7-mcp", &[]),
+            "resolve_library_id",
+            json!({"query": "spawn a task", "libraryName": "tokio"}),
+            "rror",
+        ),
+    ];
+    if let Some(browser) = find_browser() {
+        let flags = [
+            "--headless",
+            "--no-sandbox",
+            "--isolated",
+            "--executable-path",
+        ];
+        let flags: Vec<_> = flags.into_iter().chain(browser.to_str()).collect();
+        servers.push(server(
+            "playwright",
+            from_npm("playwright-mcp", &flags),
+            "browser_navigate",
+            json!({"url": "data:text/html,<title>A page</title><h1>Shown</h1>"}),
+            "Page Title: A page",
+        ));
+    }
+    servers
+}
+
+/// Installs the server for Git repositories; prints a note and returns `None` if that fails.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+async fn git_server() -> Option<PublishedServer> {
+    let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-server-git");
+    let command = environment.join("bin/mcp-server-git");
+    let run = async |program: &Path, args: &[&str]| {
+        let mut process = Command::new(program);
+        process
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let ended = tokio::time::timeout(INSTALL_TIMEOUT, process.status()).await;
+        matches!(ended, Ok(Ok(status)) if status.success())
+    };
+    if !command.exists() {
+        let place = environment.to_string_lossy();
+        let pip = environment.join("bin/pip");
+        let is_installed = run(Path::new("python3"), &["-m", "venv", &place]).await
+            && run(&pip, &["install", "--quiet", GIT_SERVER]).await;
+        if !is_installed {
+            println!("skipped: mcp-server-git needs Python, pip and PyPI");
+            return None;
+        }
+    }
+    let repository = environment.join("repository");
+    let place = repository.to_string_lossy().into_owned();
+    if !run(Path::new("git"), &["init", "--quiet", &place]).await {
+        println!("skipped: mcp-server-git needs git");
+        return None;
+    }
+    Some(PublishedServer {
+        name: "git",
+        command,
+        args: Vec::new(),
+        tool: "git_status",
+        arguments: json!({"repo_path": place}),
+        expected: "Repository status",
+    })
+}
+
 #[tokio::test]
 async fn published_servers_are_used_and_end_with_a_killed_pi() {
     let Some(packages) = packages().await else {
         return;
     };
-    let directory = packages.to_string_lossy();
-    for (name, package, more, tool, arguments, expected) in [
-        (
-            "files",
-            "mcp-server-filesystem",
-            Some("."),
-            "list_allowed_directories",
-            json!({}),
-            "project",
-        ),
-        (
-            "memory",
-            "mcp-server-memory",
-            None,
-            "read_graph",
-            json!({}),
-            "entities",
-        ),
-        (
-            "thinking",
-            "mcp-server-sequential-thinking",
-            None,
-            "sequentialthinking",
-            json!({"thought": "x", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}),
-            "thoughtHistoryLength",
-        ),
-    ] {
+    let mut servers = npm_servers(packages);
+    servers.extend(git_server().await);
+    for server in servers {
+        let name = server.name;
         let replies = [
-            tool_call_reply(&format!("mcp__{name}__{tool}"), &arguments),
+            tool_call_reply(&format!("mcp__{name}__{}", server.tool), &server.arguments),
             text_reply("Done."),
         ];
         let context = TestContext::new(replies).await;
@@ -405,10 +517,9 @@ async fn published_servers_are_used_and_end_with_a_killed_pi() {
             .join("graph")
             .to_string_lossy()
             .into_owned();
-        let words = ["--prefix", &*directory, package].into_iter().chain(more);
         let entry = json!({
-            "command": "npx", "args": words.collect::<Vec<_>>(), "exposure": "direct",
-            "env": {"MEMORY_FILE_PATH": mark},
+            "command": server.command, "args": server.args, "exposure": "direct",
+            "env": {"MEMORY_FILE_PATH": mark, "CONTEXT7_API_URL": "http://127.0.0.1:9/api"},
         });
         let config = json!({"mcpServers": {name: entry}});
         context.home.write("agent/mcp.json", config.to_string());
@@ -418,8 +529,10 @@ async fn published_servers_are_used_and_end_with_a_killed_pi() {
             .await;
         client.read_until(|it| it["type"] == "agent_settled").await;
         let requests = context.server.requests();
-        let body = String::from_utf8_lossy(&requests[1].body).into_owned();
-        assert!(body.contains(expected), "{name}: {body}");
+        let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
+        let result = body["messages"].as_array().unwrap().last().unwrap();
+        let text = result["content"].to_string();
+        assert!(text.contains(server.expected), "{name}: {text}");
         assert!(!processes_with(&mark).is_empty());
         client.child.start_kill().unwrap();
         client.child.wait().await.unwrap();
@@ -434,7 +547,7 @@ async fn published_servers_are_used_and_end_with_a_killed_pi() {
 }
 
 /// Returns the processes whose environment has a text.
-fn processes_with(text: &str) -> Vec<String> {
+pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter(|process| {
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
@@ -443,6 +556,164 @@ fn processes_with(text: &str) -> Vec<String> {
     processes
         .map(|process| process.file_name().to_string_lossy().into_owned())
         .collect()
+}
+
+/// Returns the inspector; prints a note and returns `None` if it cannot be installed.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+async fn inspector() -> Option<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-inspector");
+    let program = directory.join("node_modules/.bin/mcp-inspector");
+    if !program.exists() {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .args(["--fetch-retries", "0", "--prefix"])
+            .arg(&directory)
+            .arg(INSPECTOR)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        tokio::time::timeout(INSTALL_TIMEOUT, npm.status())
+            .await
+            .ok();
+    }
+    if !program.exists() {
+        println!("skipped: needs Node, npm and the npm registry");
+        return None;
+    }
+    Some(program)
+}
+
+#[tokio::test]
+async fn the_inspector_lists_calls_and_cancels() {
+    let (Some(packages), Some(inspector)) = (packages().await, inspector().await) else {
+        return;
+    };
+    let replies = [
+        text_reply("From pi."),
+        crate::harness::partial_reply("slow").stall(),
+    ];
+    let context = TestContext::new(replies).await;
+    let template = "---\nargument-hint: <file>\n---\nReview $1.";
+    context.home.write("agent/prompts/review.md", template);
+    let node = recent_node(packages);
+    let path = format!(
+        "{}:{}",
+        node.parent().unwrap().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let inspect = |arguments: &[&str]| {
+        let mut command = Command::new(&inspector);
+        command.arg("--cli").arg(pi_binary()).args(["mcp", "serve"]);
+        // The inspector passes only these variables to servers.
+        for (name, value) in context.environment() {
+            let pair = format!("{name}={value}");
+            command.args(["-e", &pair]);
+        }
+        command
+            .args(arguments)
+            .current_dir(context.project_dir())
+            .env_clear()
+            .envs(context.environment())
+            .env("PATH", &path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    };
+    let list = inspect(&["--method", "tools/list"]).output().await.unwrap();
+    let errors = String::from_utf8_lossy(&list.stderr).into_owned();
+    let list: Value = serde_json::from_slice(&list.stdout).expect(&errors);
+    assert_eq!(list["tools"].as_array().unwrap().len(), 4, "{list}");
+    let prompts = inspect(&["--method", "prompts/list"])
+        .output()
+        .await
+        .unwrap();
+    let prompts: Value = serde_json::from_slice(&prompts.stdout).expect("a list of prompts");
+    assert_eq!(prompts["prompts"][0]["arguments"][0]["name"], "file");
+    let arguments = [
+        "--method",
+        "prompts/get",
+        "--prompt-name",
+        "review",
+        "--prompt-args",
+        "file=main.rs",
+    ];
+    let prompt = inspect(&arguments).output().await.unwrap();
+    let text = String::from_utf8_lossy(&prompt.stdout).into_owned();
+    assert!(text.contains("Review main.rs."), "{text}");
+    let call = |prompt: &str| {
+        let prompt = format!("prompt={prompt}");
+        inspect(&[
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "pi",
+            "--tool-arg",
+            &prompt,
+            "--tool-arg",
+            "model=mock/alpha",
+        ])
+    };
+    let called = call("hello").output().await.unwrap();
+    let text = String::from_utf8_lossy(&called.stdout).into_owned();
+    assert!(text.contains("From pi."), "{text}");
+    let mut calling = call("wait").spawn().unwrap();
+    let second = context.server.wait_for_request(1);
+    tokio::time::timeout(crate::harness::TEST_TIMEOUT, second)
+        .await
+        .unwrap();
+    calling.start_kill().unwrap();
+    calling.wait().await.unwrap();
+    let mark = context.home.path().to_string_lossy().into_owned();
+    let ending = async {
+        while !processes_with(&mark).is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(crate::harness::TEST_TIMEOUT, ending).await;
+    assert!(ended.is_ok(), "{:?}", processes_with(&mark));
+}
+
+/// The scenarios for servers that need no tools, resources or prompts with given names.
+const SERVER_SCENARIOS: [&str; 7] = [
+    "server-initialize",
+    "ping",
+    "tools-list",
+    "resources-list",
+    "prompts-list",
+    "server-sse-multiple-streams",
+    "dns-rebinding-protection",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_scenarios_for_servers_pass() {
+    let Some(packages) = packages().await else {
+        return;
+    };
+    let suite = script(packages, "conformance");
+    let context = TestContext::new([]).await;
+    let served = crate::web_ui::serve(&context).await;
+    let port = crate::serve::authorizing_proxy(&context, &served).await;
+    for scenario in SERVER_SCENARIOS {
+        let url = format!("http://localhost:{port}/mcp");
+        let run = Command::new(recent_node(packages))
+            .arg(&suite)
+            .args(["server", "--url", &url, "--scenario", scenario])
+            .current_dir(context.home.path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(SCENARIO_TIMEOUT, run).await;
+        let output = output.expect(scenario).unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{scenario}: {text}{errors}");
+    }
 }
 
 #[tokio::test]

@@ -76,6 +76,36 @@ impl PackageSetup {
 }
 
 #[tokio::test]
+async fn list_names_the_extensions_that_run_on_node() {
+    let setup = PackageSetup::new(vec![]).await;
+    let home = &setup.context.home;
+    let extension = |name: &str, code: &str| {
+        let text = format!("{code}\nexport default () => {{}};\n");
+        home.write(&format!("agent/extensions/{name}.ts"), text)
+    };
+    extension("plain", "import 'node:fs';");
+    let database = extension("database", "import 'node:sqlite';");
+    let chosen = extension("chosen", "");
+    extension("kept", "import 'node:sqlite';");
+    home.write(
+        "agent/settings.json",
+        r#"{"extensionHost": {"chosen.ts": "node", "kept.ts": "quickjs"}}"#,
+    );
+    let run = setup.run(&["list"]).await;
+    let expected = format!(
+        "No packages installed.\n\nExtensions that run on Node:\n  {}: set by `extensionHost`\n  {}: uses node:sqlite\n",
+        chosen.display(),
+        database.display(),
+    );
+    assert_eq!(
+        (run.code, run.stdout),
+        (Some(0), expected),
+        "{}",
+        run.stderr
+    );
+}
+
+#[tokio::test]
 async fn install_list_update_and_remove() {
     let setup = PackageSetup::new(vec![]).await;
     let run = setup.run(&["install", "tool"]).await;

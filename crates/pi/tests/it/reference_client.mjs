@@ -66,7 +66,8 @@ results.name = (await client.getState()).sessionName;
 results.hasTree = (await client.getTree()).tree.length > 0;
 results.hasEntries = (await client.getEntries()).entries.length > 0;
 await client.getSessionStats();
-results.commands = await client.getCommands();
+// Without those that are part of pi.
+results.commands = (await client.getCommands()).filter(({ sourceInfo }) => sourceInfo?.source !== "builtin");
 results.newSession = await client.newSession(file);
 results.messages = (await client.getMessages()).length;
 

@@ -53,17 +53,7 @@ impl InteropContext {
 
     /// Returns the entries of the only session.
     fn entries(&self) -> Vec<Value> {
-        let directory = self.context.home.path().join("agent/sessions");
-        let projects: Vec<_> = std::fs::read_dir(directory).unwrap().collect();
-        assert_eq!(projects.len(), 1);
-        let project = projects[0].as_ref().unwrap().path();
-        let files: Vec<_> = std::fs::read_dir(project).unwrap().collect();
-        assert_eq!(files.len(), 1, "another session was created");
-        let text = std::fs::read_to_string(files[0].as_ref().unwrap().path()).unwrap();
-        let entries = text.lines().skip(1);
-        entries
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        self.context.session_records().into_iter().skip(1).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use pi_test_support::{Browser, ScriptedReply};
+use pi_test_support::{Browser, HOSTILE_TEXTS, ScriptedReply};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -24,13 +24,13 @@ const TRANSCRIPT: &str = "[...document.querySelectorAll('#transcript article')].
 }).join('\\n')";
 
 /// A running server; it ends when this is dropped.
-struct Served {
+pub(crate) struct Served {
     _process: Child,
     /// Signs in one browser.
-    url: String,
+    pub(crate) url: String,
 }
 
-async fn serve(context: &TestContext) -> Served {
+pub(crate) async fn serve(context: &TestContext) -> Served {
     let socket = context.home.path().join("serve.sock");
     let socket = socket.to_string_lossy();
     let arguments = [
@@ -228,4 +228,62 @@ async fn a_session_is_steered_stopped_asked_and_forked() {
     browser.evaluate("document.getElementById('composer').requestSubmit()");
     wait_until_idle(&mut browser, "Forked.");
     assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_texts_in_events_stay_text() {
+    let hostile = HOSTILE_TEXTS.join("\n\n");
+    let arguments = json!({"command": format!("printf '%s' '{}'", hostile.replace('\'', ""))});
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
+        "function": {"name": "bash", "arguments": arguments.to_string()}}]});
+    let calling = finish_reply(
+        partial_reply(&hostile).chunk(delta_event(&call, None)),
+        "tool_calls",
+    );
+    let context = TestContext::new([calling, text_reply(&format!("{hostile} Ended."))]).await;
+    let Some(mut browser) = Browser::start(DESKTOP.0, DESKTOP.1) else {
+        return;
+    };
+    let served = serve(&context).await;
+    start_session(&mut browser, &served);
+    send(&mut browser, &hostile);
+    wait_until_idle(&mut browser, "Ended.");
+    // Events over time, then the same as entries of a snapshot.
+    for _ in 0..2 {
+        assert_eq!(
+            browser.evaluate("document.documentElement.dataset.ran ?? null"),
+            json!(null)
+        );
+        let elements = "document.querySelectorAll('#transcript :is(script, iframe, style, link, base, meta, form, object, embed)').length";
+        assert_eq!(browser.evaluate(elements), json!(0));
+        let links = "[...document.querySelectorAll('#transcript a, #transcript img')].map((it) => it.href ?? it.src).filter((it) => /^(javascript|vbscript|file|data:text)/i.test(it)).length";
+        assert_eq!(browser.evaluate(links), json!(0));
+        assert!(browser.text("#transcript").contains("<script>"));
+        browser.reload();
+        wait_until_idle(&mut browser, "Ended.");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_has_the_colors_of_the_theme_until_another_scheme_is_chosen() {
+    let context = TestContext::new([]).await;
+    let theme = json!({ "name": "sea", "vars": { "deep": "#001020" }, "export": { "pageBg": "deep", "cardBg": "#002030" } });
+    context
+        .home
+        .write("agent/themes/sea.json", theme.to_string());
+    let settings = json!({ "theme": "sea" });
+    context
+        .home
+        .write("agent/settings.json", settings.to_string());
+    let served = serve(&context).await;
+    let Some(mut browser) = Browser::start(DESKTOP.0, DESKTOP.1) else {
+        return;
+    };
+    browser.open(&served.url);
+    let colors = "document.documentElement.dataset.scheme === 'dark' && getComputedStyle(document.body).getPropertyValue('--page') === '#001020' && getComputedStyle(document.body).getPropertyValue('--card') === '#002030'";
+    browser.wait_for(colors);
+    browser.click("#side-menu");
+    browser.wait_for("document.querySelector('#picker[open]')");
+    browser.evaluate("[...document.querySelectorAll('#picker button')].find((button) => button.textContent.includes('Light or dark')).click()");
+    browser.wait_for("document.documentElement.dataset.scheme === 'light' && !document.documentElement.style.getPropertyValue('--page')");
 }

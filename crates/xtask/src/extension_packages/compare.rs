@@ -18,21 +18,19 @@ pub(super) enum Verdict {
     Differs(Vec<String>),
     /// Two runs of the reference differ in the same parts, or it does not finish in time.
     Varies,
+    /// The reference cannot do this in the installation that is compared with, for this reason.
+    NotCompared(&'static str),
 }
 
 /// Compares call by call. Calls that one of the programs had no time for are left out.
 pub(super) fn compare(ours: &PackageRun, reference: &PackageRun) -> Vec<ComparedCall> {
     let calls = reference.calls.iter().filter_map(|(name, theirs)| {
         let (_, ours) = ours.calls.iter().find(|(it, _)| it == name)?;
-        // What the reference does not finish in time says nothing.
-        if theirs["end"] == "timeout" {
-            return Some(ComparedCall {
-                name: name.clone(),
-                verdict: Verdict::Varies,
-            });
-        }
         let parts = differing_parts(ours, theirs);
-        let verdict = if parts.is_empty() {
+        // What the reference does not finish in time says nothing.
+        let verdict = if theirs["end"] == "timeout" {
+            Verdict::Varies
+        } else if parts.is_empty() {
             Verdict::Same
         } else {
             Verdict::Differs(parts)
@@ -99,14 +97,22 @@ mod tests {
             ("a", json!({"x": 1, "y": 1})),
             ("b", json!({"x": 1})),
             ("c", json!({"x": 1})),
+            ("e", json!({"end": "idle"})),
+            ("f", json!({"x": 1})),
         ]);
         let first = run(&[
             ("a", json!({"x": 1, "y": 2})),
             ("b", json!({"x": 2})),
             ("c", json!({"x": 1})),
             ("d", json!({})),
+            ("e", json!({"end": "timeout"})),
+            ("f", json!({"x": 2})),
         ]);
-        let second = run(&[("a", json!({"x": 1, "y": 2})), ("b", json!({"x": 3}))]);
+        let second = run(&[
+            ("a", json!({"x": 1, "y": 2})),
+            ("b", json!({"x": 3})),
+            ("f", json!({"x": 2})),
+        ]);
         let mut calls = compare(&ours, &first);
         mark_varying(&mut calls, &first, &second);
         let verdicts: Vec<(&str, Verdict)> = calls
@@ -118,7 +124,10 @@ mod tests {
             [
                 ("a", Verdict::Differs(vec!["y".into()])),
                 ("b", Verdict::Varies),
-                ("c", Verdict::Same)
+                ("c", Verdict::Same),
+                ("e", Verdict::Varies),
+                // A call after one that does not end is compared like any other.
+                ("f", Verdict::Differs(vec!["x".into()])),
             ]
         );
     }

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use super::normalize::Normalizer;
 
 const PROBE: &str = include_str!("probe.js");
-/// Files larger than this are compared by their size.
+/// Files larger than this are compared by their size, like those without text.
 const MAX_FILE: u64 = 64 * 1024;
 /// Files of the project, enough for tools that read, search and summarize.
 const PROJECT_FILES: [(&str, &str); 5] = [
@@ -29,8 +29,11 @@ const PROJECT_FILES: [(&str, &str); 5] = [
     (".gitignore", ".pi/\n"),
 ];
 /// Directories whose files vary between runs or between the programs: sessions, caches, the repository's objects.
-const SKIPPED: [&str; 9] = [
+const SKIPPED: [&str; 11] = [
     ".git",
+    // Sockets of running sessions, and programs of our shell.
+    "live",
+    "fallback-commands",
     "sessions",
     "node_modules",
     ".cache",
@@ -40,8 +43,9 @@ const SKIPPED: [&str; 9] = [
     "tmp",
     "cache",
 ];
-/// Files that the programs write for themselves.
-const OWN_FILES: [&str; 8] = [
+/// Files that the programs write for themselves, and locks with numbers of processes.
+const OWN_FILES: [&str; 9] = [
+    "lock.mdb",
     "models.json",
     "auth.json",
     "settings.json",
@@ -51,6 +55,9 @@ const OWN_FILES: [&str; 8] = [
     "models-store.json",
     "mcp-cache.json",
 ];
+
+/// Files in which pi-lens measures itself: memory, load and durations.
+const MEASUREMENTS: [&str; 3] = ["instances.json", "latency.log", "sessionstart.log"];
 
 /// The directories of one run.
 pub(super) struct RunDirectory {
@@ -116,6 +123,10 @@ impl RunDirectory {
             .env("TMPDIR", self.root.join("tmp"))
             .env("PI_CODING_AGENT_DIR", self.agent())
             .env("PI_OFFLINE", "1")
+            // Loading takes longer on a loaded machine.
+            .env("PI_EXTENSION_TIMEOUT_MS", "180000")
+            // Without a server, pi-headroom installs one with pip when a session starts; none listens on this port.
+            .env("HEADROOM_URL", "http://127.0.0.1:9")
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
@@ -147,7 +158,8 @@ impl RunDirectory {
                 &mut found,
             );
         }
-        found
+        let joined = |(path, contents): (String, Vec<String>)| (path, contents.join("\n"));
+        found.into_iter().map(joined).collect()
     }
 }
 
@@ -155,7 +167,7 @@ fn collect(
     root: &Path,
     directory: &Path,
     normalizer: &Normalizer,
-    found: &mut BTreeMap<String, String>,
+    found: &mut BTreeMap<String, Vec<String>>,
 ) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
@@ -170,17 +182,22 @@ fn collect(
             continue;
         }
         let is_own = OWN_FILES.contains(&name.as_ref()) || name.ends_with(".lock");
-        if is_own {
+        if is_own || MEASUREMENTS.contains(&name.as_ref()) {
             continue;
         }
-        let content = if metadata.len() > MAX_FILE {
-            format!("{} bytes", metadata.len())
-        } else {
-            let bytes = fs::read(&path).unwrap_or_default();
-            normalizer.text(&String::from_utf8_lossy(&bytes))
+        let text = (metadata.len() <= MAX_FILE)
+            .then(|| fs::read_to_string(&path).ok())
+            .flatten();
+        let content = match text {
+            Some(text) => normalizer.text(&text),
+            None => format!("{} bytes", metadata.len()),
         };
         let shown = path.strip_prefix(root).unwrap_or(&path);
-        found.insert(normalizer.text(&shown.display().to_string()), content);
+        // Files with random names have the same normalized name: keep all, in an order that does not vary.
+        let known = found.entry(normalizer.text(&shown.display().to_string()));
+        let contents = known.or_default();
+        contents.push(content);
+        contents.sort();
     }
 }
 

@@ -33,11 +33,44 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             r"\b\d+(\.\d+)? ?(ms|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b( ago)?",
             "DURATION",
         ),
+        (r#"("\w*Ms":) ?\d+(\.\d+)?"#, "${1}DURATION"),
         (r"\b\d+(\.\d+)? ?([KMG]i?B|bytes)\b", "SIZE"),
         // Counts of tokens depend on the system prompt, whose words are ours.
         (r"\b\d+([.,]\d+)?k? tok(en|ens)?\b", "TOKENS"),
         (r"(?i)\bpid:? ?\d+", "PID"),
+        // Names of processes and jobs, with a random end.
+        (r"\b(proc|job|run|task)_[0-9a-z]{4,}\b", "${1}_ID"),
+        // Temporary directories.
+        (r"(<root>/tmp/[\w.-]*?[-_])[0-9A-Za-z]{6}\b", "${1}ID"),
+        // Random names that may have no digits.
+        (r"\b(responseId:? )\w{8,}", "${1}ID"),
+        (r#"(job "[^"]*" \()[\w-]{8,}\)"#, "${1}ID)"),
+        (r#"("(?:id|jobId)": ?")[\w-]{10}""#, "${1}ID\""),
+        (r"([✓✗-] [\w ]+ \()[\w-]{10}\)", "${1}ID)"),
+        // The wording of the tools of pi is ours; what they report and about which file is compared.
+        (
+            r"\b(?:Successfully wrote to|Wrote) (\S+?)\.?(\s|$)",
+            "WROTE ${1}${2}",
+        ),
+        (
+            r"\bENOENT: no such file or directory, access '(?:<root>/project/)?([^']+)'",
+            "NOT FOUND ${1}",
+        ),
+        (
+            r"\bCannot read (\S+): no such file or directory \(ENOENT\)",
+            "NOT FOUND ${1}",
+        ),
+        (
+            r"\bCould not find the exact text in (\S+)\.[^\n]*",
+            "TEXT NOT FOUND IN ${1}",
+        ),
+        (
+            r"\bFile not changed: (\S+): oldText not found in the file[^\n]*",
+            "TEXT NOT FOUND IN ${1}",
+        ),
         (r"\b(\w+[-_])?[0-9a-f]{6,64}\b", "${1}HEX"),
+        // An identifier in the name of a file.
+        (r"HEX-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-HEX", "ID"),
         (r"node:internal/[^\s)]+", "NODE"),
     ];
     rules
@@ -54,8 +87,8 @@ static RANDOM_WORD: LazyLock<Option<Regex>> =
 static ATTRIBUTES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\u{1b}\[[0-9;]*m").ok());
 
 /// Parts of the names of fields whose values are numbers that change with every run.
-const VARYING_FIELDS: [&str; 8] = [
-    "time", "duration", "elapsed", "pid", "ms", "at", "tokens", "size",
+const VARYING_FIELDS: [&str; 9] = [
+    "time", "duration", "elapsed", "seconds", "pid", "ms", "at", "tokens", "size",
 ];
 
 /// Whether a field of this name has a number that changes with every run.
@@ -72,12 +105,23 @@ fn varies(name: &str) -> bool {
     })
 }
 
+/// Whether this may be a random identifier: ten letters, digits, `-` and `_`. Some have only small letters.
+fn is_random_id(text: &str) -> bool {
+    let is_part = |it: char| it.is_ascii_alphanumeric() || "-_".contains(it);
+    text.len() == 10 && text.chars().all(is_part)
+}
+
 /// Normalizes texts and values of a run that took place in one directory.
 pub(super) struct Normalizer {
     paths: Vec<(String, &'static str)>,
 }
 
 impl Normalizer {
+    /// Normalizes what is stored: rules may have been added since.
+    pub(super) fn for_stored() -> Self {
+        Self { paths: Vec::new() }
+    }
+
     pub(super) fn new(root: &Path, package: &Path) -> Self {
         let mut paths = vec![
             (package.display().to_string(), "<package>"),
@@ -105,6 +149,14 @@ impl Normalizer {
         }
         if let Some(attributes) = ATTRIBUTES.as_ref() {
             let letters = |found: &regex::Captures<'_>| {
+                let codes = found[0].trim_start_matches("\u{1b}[");
+                // Which color a part of the theme has is a decision of each program; that it has one is compared.
+                if codes.starts_with("38;") {
+                    return "‹color›".to_owned();
+                }
+                if codes.starts_with("48;") {
+                    return "‹background›".to_owned();
+                }
                 let shown = found[0].chars().filter_map(|it| match it {
                     '0'..='9' => char::from_digit(it.to_digit(10)? + 20, 36),
                     ';' => Some('.'),
@@ -123,7 +175,10 @@ impl Normalizer {
                     let word = &word[0];
                     let digits = word.chars().filter(char::is_ascii_digit).count();
                     let letters = word.chars().filter(char::is_ascii_alphabetic).count();
-                    if digits > 0 && letters > 1 {
+                    let capitals = word.chars().filter(char::is_ascii_uppercase).count();
+                    // Few words of programs have that many capitals between small letters.
+                    let is_mixed = letters - capitals > 2 && 5 * capitals >= 2 * letters;
+                    if letters > 1 && (digits > 0 || is_mixed) {
                         "ID".to_owned()
                     } else {
                         word.to_owned()
@@ -141,8 +196,11 @@ impl Normalizer {
             Value::Object(fields) => fields
                 .iter()
                 .map(|(name, value)| {
+                    let is_id = matches!(name.as_str(), "id" | "jobId");
                     let value = if value.is_number() && varies(name) {
                         "VARIES".into()
+                    } else if is_id && value.as_str().is_some_and(is_random_id) {
+                        "ID".into()
                     } else {
                         self.value(value)
                     };
@@ -166,11 +224,32 @@ mod tests {
     fn what_varies_between_runs_is_replaced() {
         let normalizer = Normalizer::new(Path::new("/tmp/run-1"), Path::new("/cache/a"));
         let value = json!({"text": "/tmp/run-1/x took 12.5ms at 2026-01-02T03:04:05.678Z, see http://127.0.0.1:4711/", "durationMs": 7,
-            "id": "a1b2c3d4e5", "count": 3, "at": "/cache/a/index.ts"});
+            "id": "a1b2c3d4e5", "job": "ObOQHlrcRV of getActiveTools, proc_abcd", "count": 3, "at": "/cache/a/index.ts",
+            "directory": "/tmp/run-1/tmp/my-jobs-hCDJHA/out.log", "jobId": "0JZx-MALq8",
+            "status": "\u{1b}[38;5;6mon\u{1b}[39m \u{1b}[2mdim\u{1b}[22m"});
         assert_eq!(
             normalizer.value(&value),
             json!({"text": "<root>/x took DURATION at TIME, see http://127.0.0.1:PORT/", "durationMs": "VARIES",
-                "id": "HEX", "count": 3, "at": "<package>/index.ts"})
+                "id": "ID", "job": "ID of getActiveTools, proc_ID", "count": 3, "at": "<package>/index.ts",
+                "directory": "<root>/tmp/my-jobs-ID/out.log", "jobId": "ID", "status": "‹color›on‹nt› ‹m›dim‹mm›"})
         );
+    }
+
+    #[test]
+    fn the_wording_of_the_tools_of_pi_is_not_compared() {
+        let normalizer = Normalizer::new(Path::new("/tmp/run-1"), Path::new("/cache/a"));
+        let same = |ours: &str, theirs: &str| {
+            assert_eq!(normalizer.text(ours), normalizer.text(theirs));
+        };
+        same(
+            "Cannot read a/.env: no such file or directory (ENOENT)",
+            "ENOENT: no such file or directory, access '/tmp/run-1/project/a/.env'",
+        );
+        same(
+            "File not changed: a.md: oldText not found in the file; it must match exactly",
+            "Could not find the exact text in a.md. The old text must match exactly.",
+        );
+        let other = normalizer.text("Cannot read b: no such file or directory (ENOENT)");
+        assert_eq!(other, "NOT FOUND b");
     }
 }

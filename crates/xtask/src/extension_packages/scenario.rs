@@ -22,13 +22,13 @@ use super::scripts;
 /// Prefix of a prompt that makes the scripted model call a tool: name, space, arguments.
 const CALL: &str = "call-tool ";
 /// Longer than a start takes on a loaded machine.
-const START_TIMEOUT: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(5);
 /// Time for one call.
-const STEP_TIMEOUT: Duration = Duration::from_secs(20);
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 /// A call has ended when the session is idle and nothing arrives for this long.
 const QUIET: Duration = Duration::from_millis(600);
 /// Time for all calls of a package in one program.
-const PACKAGE_LIMIT: Duration = Duration::from_mins(4);
+const PACKAGE_LIMIT: Duration = Duration::from_mins(8);
 /// Dialogs of one call that get an answer; the rest are canceled.
 const MAX_DIALOGS: usize = 12;
 
@@ -47,9 +47,17 @@ pub(super) struct PackageRun {
     pub(super) load_error: Option<String>,
 }
 
+impl PackageRun {
+    /// Returns the names of the calls that did not end in time.
+    fn unfinished(&self) -> Vec<&str> {
+        let unfinished = self.calls.iter().filter(|(_, it)| it["end"] == "timeout");
+        unfinished.map(|(name, _)| name.as_str()).collect()
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Registrations {
+pub(super) struct Registrations {
     tools: Vec<Value>,
     commands: Vec<Value>,
     providers: Vec<String>,
@@ -57,31 +65,18 @@ struct Registrations {
 }
 
 /// Runs a package in a program, with files below `root`.
+///
+/// The program starts again after a call that did not end, here or in `reference`: later calls do not depend on it.
 pub(super) fn run_package(
     program: &Program,
     node: &Path,
     (name, package): (&str, &Path),
     root: &Path,
     builtin: &[String],
+    reference: Option<&PackageRun>,
 ) -> Result<PackageRun> {
-    let requests = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&requests);
-    let model = FakeModel::start(move |messages| {
-        seen.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(last_message(messages));
-        reply(messages)
-    })?;
-    let models = model.models_json("scripted", "model", 200_000);
-    let directory = RunDirectory::create(root, &program.path, node, &models)?;
-    let normalizer = Normalizer::new(root, package);
-    let mut session = PackageSession {
-        directory,
-        normalizer,
-        requests,
-        process: None,
-        package: package.to_owned(),
-    };
+    let unfinished = reference.map(PackageRun::unfinished).unwrap_or_default();
+    let (mut session, model) = PackageSession::create(program, node, package, root)?;
     let limit = Instant::now() + PACKAGE_LIMIT;
     let mut run = PackageRun::default();
     let Some(registered) = session.load(&mut run)? else {
@@ -106,7 +101,11 @@ pub(super) fn run_package(
     });
     run.calls
         .push(("registrations".into(), session.normalizer.value(&listed)));
-    let mut prompts = scripts::prompts(name, &model.page_url());
+    let steps = scripts::steps(name, &model.page_url()).into_iter();
+    let mut prompts: Vec<(String, String)> = steps
+        .enumerate()
+        .map(|(index, step)| (format!("script {}", index + 1), step.prompt))
+        .collect();
     for tool in tools {
         let name = tool["name"].as_str().unwrap_or_default();
         let variants = arguments::variants(&tool["parameters"], &model.page_url());
@@ -125,29 +124,20 @@ pub(super) fn run_package(
         if Instant::now() > limit {
             break;
         }
-        let observed = session.call(&prompt)?;
+        let observed = session.call(&prompt, STEP_TIMEOUT)?;
+        if observed["end"] == "timeout" || unfinished.contains(&name.as_str()) {
+            session.stop();
+        }
         run.calls.push((name, observed));
     }
-    if let Some(process) = session.process.take() {
-        process.stop();
-    }
+    session.stop();
     Ok(run)
 }
 
 /// Returns the tools, and the commands with a slash, that a program has without packages.
 pub(super) fn builtin_names(program: &Program, node: &Path, root: &Path) -> Result<Vec<String>> {
-    let model = FakeModel::start(reply)?;
-    let models = model.models_json("scripted", "model", 200_000);
-    let directory = RunDirectory::create(root, &program.path, node, &models)?;
-    let package = root.join("probe.js");
-    let normalizer = Normalizer::new(root, &package);
-    let mut session = PackageSession {
-        directory,
-        normalizer,
-        requests: Arc::default(),
-        process: None,
-        package,
-    };
+    let (mut session, _model) =
+        PackageSession::create(program, node, &root.join("probe.js"), root)?;
     let mut run = PackageRun::default();
     let registered = session.load(&mut run)?;
     let registered = registered.with_context(|| {
@@ -157,9 +147,7 @@ pub(super) fn builtin_names(program: &Program, node: &Path, root: &Path) -> Resu
             run.load_error
         )
     })?;
-    if let Some(process) = session.process.take() {
-        process.stop();
-    }
+    session.stop();
     let names = |list: &[Value]| {
         list.iter()
             .filter_map(|it| Some(it["name"].as_str()?.to_owned()))
@@ -208,7 +196,8 @@ fn last_message(messages: &[Value]) -> Value {
     json!({"role": last["role"], "text": text})
 }
 
-struct PackageSession {
+/// A program with a package, and everything that a call of it can be observed by.
+pub(super) struct PackageSession {
     directory: RunDirectory,
     normalizer: Normalizer,
     /// The last messages of the model requests since the previous call.
@@ -218,8 +207,50 @@ struct PackageSession {
 }
 
 impl PackageSession {
+    /// Creates the directories below `root` and the scripted model. The program starts when the package is loaded.
+    pub(super) fn create(
+        program: &Program,
+        node: &Path,
+        package: &Path,
+        root: &Path,
+    ) -> Result<(Self, FakeModel)> {
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&requests);
+        let model = FakeModel::start(move |messages| {
+            seen.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(last_message(messages));
+            reply(messages)
+        })?;
+        let models = model.models_json("scripted", "model", 200_000);
+        let session = Self {
+            directory: RunDirectory::create(root, &program.path, node, &models)?,
+            normalizer: Normalizer::new(root, package),
+            requests,
+            process: None,
+            package: package.to_owned(),
+        };
+        Ok((session, model))
+    }
+
+    /// Writes the settings of the user.
+    #[cfg(test)]
+    pub(super) fn write_settings(&self, settings: &str) -> Result<()> {
+        use std::io::Write as _;
+
+        let file = self.directory.agent().join("settings.json");
+        Ok(File::create(file)?.write_all(settings.as_bytes())?)
+    }
+
+    /// Ends the program.
+    pub(super) fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.stop();
+        }
+    }
+
     /// Starts the program and returns the registrations; `None` if the package cannot be loaded.
-    fn load(&mut self, run: &mut PackageRun) -> Result<Option<Registrations>> {
+    pub(super) fn load(&mut self, run: &mut PackageRun) -> Result<Option<Registrations>> {
         let errors = self.directory.root.join("errors");
         let result = self.directory.root.join("result.json");
         let mut command = Command::new(self.directory.root.join("bin/pi"));
@@ -242,9 +273,7 @@ impl PackageSession {
             let errors = std::fs::read_to_string(&errors).unwrap_or_default();
             let first = errors.lines().find(|line| !line.trim().is_empty());
             run.load_error = Some(self.normalizer.text(first.unwrap_or("no error message")));
-            if let Some(process) = self.process.take() {
-                process.stop();
-            }
+            self.stop();
             return Ok(None);
         };
         if let Some(fields) = observed.as_object_mut() {
@@ -255,12 +284,12 @@ impl PackageSession {
     }
 
     /// Sends a prompt and records what follows. Starts the program again if it has ended.
-    fn call(&mut self, prompt: &str) -> Result<Value> {
+    pub(super) fn call(&mut self, prompt: &str, timeout: Duration) -> Result<Value> {
         if self.process.is_none() {
             let mut restarted = PackageRun::default();
             self.load(&mut restarted)?;
         }
-        Ok(self.observe(prompt, STEP_TIMEOUT))
+        Ok(self.observe(prompt, timeout))
     }
 
     fn observe(&mut self, prompt: &str, timeout: Duration) -> Value {
@@ -299,10 +328,8 @@ impl PackageSession {
                 Received::End => break "exit",
             }
         };
-        if end == "exit"
-            && let Some(process) = self.process.take()
-        {
-            process.stop();
+        if end == "exit" {
+            self.stop();
         }
         let requests =
             std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));

@@ -7,15 +7,15 @@ use boon::{Compiler, SchemaIndex, Schemas};
 use pi_fs::NewFileMode;
 use pi_fs::atomic_file;
 use pi_protocol::{
-    Ack, AgentMessage, Answer, Command, Entry, Envelope, Rejected, Request, SessionEvent,
-    SessionHeader, Snapshot,
+    Ack, AgentMessage, Answer, Command, Entry, Envelope, Rejected, Request, ScreenEvent,
+    SessionEvent, SessionHeader, Snapshot,
 };
 use pretty_assertions::assert_eq;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::{UPDATE, typescript};
+use super::{UPDATE, openapi, typescript};
 
 /// Returns the schema of a type, as pi writes it.
 fn schema_of<T: JsonSchema>() -> Value {
@@ -26,7 +26,7 @@ fn schema_of<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-fn schemas() -> [(&'static str, Value); 11] {
+fn schemas() -> [(&'static str, Value); 12] {
     [
         ("ack", schema_of::<Ack>()),
         ("answer", schema_of::<Answer>()),
@@ -36,6 +36,7 @@ fn schemas() -> [(&'static str, Value); 11] {
         ("message", schema_of::<AgentMessage>()),
         ("rejected", schema_of::<Rejected>()),
         ("request", schema_of::<Request>()),
+        ("screen-event", schema_of::<ScreenEvent>()),
         ("session-event", schema_of::<SessionEvent>()),
         ("session-header", schema_of::<SessionHeader>()),
         ("snapshot", schema_of::<Snapshot>()),
@@ -56,6 +57,7 @@ fn generated() -> BTreeMap<String, String> {
     }
     let types = typescript::declarations(schemas.iter().map(|(_, schema)| schema));
     files.insert("pi.d.ts".to_owned(), types);
+    files.insert(openapi::FILE.to_owned(), openapi::document(&schemas));
     files
 }
 

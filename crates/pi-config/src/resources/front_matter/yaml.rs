@@ -1,4 +1,4 @@
-//! The top level of a YAML mapping: texts and flags by key.
+//! The top level of a YAML mapping: texts, flags and lists of texts by key.
 //!
 //! Aliases are counted and resolved to scalars only, so that no input grows.
 
@@ -15,7 +15,9 @@ const MAX_ALIASES: usize = 100;
 pub(super) enum YamlValue {
     Text(String),
     Bool(bool),
-    /// A number, nothing, a list or a mapping.
+    /// The texts in a list; other elements are left out.
+    List(Vec<String>),
+    /// A number, nothing or a mapping.
     Other,
 }
 
@@ -36,6 +38,8 @@ struct EntryReader {
     open: Vec<usize>,
     is_mapping: bool,
     key: PendingKey,
+    /// Key of the list that is being read.
+    list: Option<String>,
     scalars: HashMap<usize, YamlValue>,
     nodes: usize,
     aliases: usize,
@@ -64,6 +68,9 @@ impl EntryReader {
             Event::SequenceStart(_, anchor, _) => self.open(anchor, false)?,
             Event::MappingEnd | Event::SequenceEnd => {
                 self.open.pop();
+                if self.open.len() == 1 {
+                    self.list = None;
+                }
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = resolve(text, style, tag.as_deref());
@@ -91,8 +98,13 @@ impl EntryReader {
     fn open(&mut self, anchor: usize, is_mapping: bool) -> Result<(), String> {
         if self.open.is_empty() {
             self.is_mapping = is_mapping;
-        } else {
+        } else if is_mapping || self.open.len() > 1 {
             self.node(YamlValue::Other)?;
+        } else {
+            if let PendingKey::Text(key) = &self.key {
+                self.list = Some(key.clone());
+            }
+            self.node(YamlValue::List(Vec::new()))?;
         }
         self.open.push(anchor);
         if self.open.len() > MAX_NESTING {
@@ -107,6 +119,12 @@ impl EntryReader {
         if self.nodes > MAX_NODES {
             return Err(format!("more than {MAX_NODES} values"));
         }
+        if let (Some(key), 2, YamlValue::Text(text)) = (&self.list, self.open.len(), &value)
+            && let Some(YamlValue::List(list)) = self.entries.get_mut(key)
+        {
+            list.push(text.clone());
+            return Ok(());
+        }
         if !self.is_mapping || self.open.len() != 1 {
             return Ok(());
         }
@@ -114,7 +132,7 @@ impl EntryReader {
             PendingKey::None => {
                 self.key = match value {
                     YamlValue::Text(key) => PendingKey::Text(key),
-                    YamlValue::Bool(_) | YamlValue::Other => PendingKey::Other,
+                    YamlValue::Bool(_) | YamlValue::List(_) | YamlValue::Other => PendingKey::Other,
                 };
             }
             PendingKey::Other => {}
@@ -204,5 +222,18 @@ mod tests {
         assert_eq!(entries["a"], YamlValue::Other);
         assert_eq!(entries["d"], YamlValue::Text("words".to_owned()));
         assert_eq!(entries["e"], YamlValue::Text("last".to_owned()));
+    }
+
+    #[test]
+    fn a_list_has_the_texts_of_its_own_level() {
+        let list =
+            |texts: &[&str]| YamlValue::List(texts.iter().map(ToString::to_string).collect());
+        let entries =
+            read_entries("a:\n  - one\n  - [inner]\n  - two\nb: [x, 1]\nc: {d: [y]}\ne: []");
+        let entries = entries.unwrap();
+        assert_eq!(entries["a"], list(&["one", "two"]));
+        assert_eq!(entries["b"], list(&["x"]));
+        assert_eq!(entries["c"], YamlValue::Other);
+        assert_eq!(entries["e"], list(&[]));
     }
 }

@@ -77,6 +77,8 @@ pub(super) enum CallState {
         answer: Option<Answer>,
     },
     Ready(JsonObject),
+    /// The supervisor of the session decides whether the call runs.
+    Held(JsonObject),
     /// `Execute` is in progress.
     Running,
     Finished(CallOutcome),
@@ -86,7 +88,11 @@ impl CallState {
     /// Whether the call has started and not finished.
     pub(super) fn is_open(&self) -> bool {
         match self {
-            Self::Checking | Self::Asking { .. } | Self::Ready(_) | Self::Running => true,
+            Self::Checking
+            | Self::Asking { .. }
+            | Self::Ready(_)
+            | Self::Held(_)
+            | Self::Running => true,
             Self::Waiting | Self::Finished(_) => false,
         }
     }
@@ -105,7 +111,7 @@ pub(super) fn end_event(call: &ToolCall, outcome: &CallOutcome) -> AgentEvent {
     AgentEvent::ToolExecutionEnd {
         tool_call_id: call.id.clone(),
         tool_name: call.name.clone(),
-        result: outcome.output.clone(),
+        result: Box::new(outcome.output.clone()),
         is_error: outcome.is_error,
         duration_ms: outcome.duration_ms,
         parent_tool_call_id: None,

@@ -125,7 +125,7 @@ fn the_first_answer_wins() {
 fn an_answer_of_another_kind_is_rejected_and_the_call_still_waits() {
     let simulation = waiting_for(&["asks"]).run(answer("asks-0", Answer::Cancelled));
     let invalid = Reply::AnswerRejected(AnswerError::Invalid {
-        expected: "`allow` or `deny`",
+        expected: "`allow`, `allow_for_session` or `deny`",
     });
     assert_eq!(simulation.last_reply(), Some(&invalid));
     assert_eq!(pending(&simulation), ["asks-0"]);

@@ -38,6 +38,7 @@ pub(super) fn line(event: &SessionEvent) -> String {
         SessionEvent::ApprovalResolved { request, answer } => {
             let answer = match answer {
                 Answer::Allow => "allow",
+                Answer::AllowForSession => "allow for session",
                 Answer::Deny { .. } => "deny",
                 Answer::Cancelled => "canceled",
                 _ => "inconsistent",

@@ -8,6 +8,7 @@ use super::fixtures::{prompt_input, user};
 use super::lane::Work;
 use super::script::{ScriptedResponse, execute, preflight};
 use super::simulation::Simulation;
+use crate::barrier::{OpenCall, OpenTurn};
 use crate::machine::{CancelScope, ConversationTail, Effect, OmitTarget, Outcome, RunTrigger};
 
 impl Simulation {
@@ -129,6 +130,13 @@ impl Simulation {
                 self.canceled.remove(&CancelScope::Retry);
                 Outcome::Slept(!is_canceled)
             }
+            Effect::Barrier(_) => {
+                let proceeds = script.barriers.pop_front().unwrap_or(true);
+                let proceeds = proceeds || self.is_canceled(CancelScope::Run);
+                self.was_interrupted |= !proceeds;
+                Outcome::BarrierPassed(proceeds)
+            }
+            Effect::ReadOpenTurn { begun } => Outcome::OpenTurnRead(self.open_turn(&begun)),
             Effect::ReadTail => Outcome::TailRead(self.tail()),
             Effect::BeforeSettle => {
                 Outcome::SettleDecided(script.settles.pop_front().unwrap_or(false))
@@ -160,6 +168,31 @@ impl Simulation {
         };
         self.omitted.extend(omitted);
         Outcome::Omitted(true)
+    }
+
+    /// Tools whose name starts with `safe` may run twice.
+    fn open_turn(&self, begun: &[String]) -> Option<OpenTurn> {
+        let mut answered = Vec::new();
+        for message in self.store.iter().rev() {
+            match &**message {
+                AgentMessage::ToolResult(result) => answered.push(result.tool_call_id.clone()),
+                AgentMessage::Assistant(response) => {
+                    let calls = response.tool_calls();
+                    let open = calls.filter(|call| !answered.contains(&call.id));
+                    let calls = open.map(|call| OpenCall {
+                        is_interrupted: begun.contains(&call.id) && !call.name.starts_with("safe"),
+                        call: call.clone(),
+                    });
+                    return Some(OpenTurn {
+                        response: Arc::clone(message),
+                        has_results: !answered.is_empty(),
+                        calls: calls.collect(),
+                    });
+                }
+                _ => return None,
+            }
+        }
+        None
     }
 
     fn tail(&self) -> ConversationTail {

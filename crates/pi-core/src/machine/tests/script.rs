@@ -40,6 +40,10 @@ pub(super) struct Script {
     pub settles: VecDeque<bool>,
     /// Whether a command or hook completes a deferred prompt.
     pub handled: VecDeque<bool>,
+    /// Whether the machine has barriers.
+    pub has_barrier: bool,
+    /// Whether a run proceeds at a barrier.
+    pub barriers: VecDeque<bool>,
     /// Whether an effect panics.
     pub panics: VecDeque<bool>,
 }

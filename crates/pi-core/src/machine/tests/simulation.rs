@@ -68,6 +68,7 @@ enum TriggerPoint {
 impl Simulation {
     pub(super) fn new(script: Script) -> Self {
         let mut machine = machine();
+        machine.selection_mut().is_supervised = script.has_barrier;
         if script.is_virtual {
             let model = Model {
                 api: api::PI_VIRTUAL.to_owned(),
@@ -321,6 +322,7 @@ impl Simulation {
                 self.log.push(format!("compaction_end {reason}{retry}"));
             }
             Effect::FailRecovery(failure) => self.log.push(format!("recovery_failed {failure:?}")),
+            Effect::ConfirmSettled => {}
             Effect::Reload => self.log.push("reload".to_owned()),
             Effect::Report(failure) => self.log.push(format!("report {failure:?}")),
             Effect::EndRun => {

@@ -203,7 +203,8 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
     );
     let routes = mostly(Ok(()), vec![Err("no route".to_owned())]);
     let contexts = (decisions(), decisions(), decisions());
-    let virtual_models = (any::<bool>(), routes, decisions());
+    let supervision = (any::<bool>(), mostly(true, vec![false]));
+    let virtual_models = (any::<bool>(), routes, decisions(), supervision);
     let compactions = (
         mostly(true, vec![false]),
         mostly(true, vec![false]),
@@ -214,7 +215,8 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
         let (responses, checks, added, handled) = prompts;
         let (compositions, records, decisions, settles, panics) = turns;
         let (before_prompt, between_turns, after_run) = contexts;
-        let (is_virtual, routes, after_routing) = virtual_models;
+        let (is_virtual, routes, after_routing, supervision) = virtual_models;
+        let (has_barrier, barriers) = supervision;
         let (omissions, plans, compactions) = compactions;
         Script {
             responses: responses.into(),
@@ -234,6 +236,8 @@ pub(super) fn scripts(faults: Faults) -> impl Strategy<Value = Script> {
             compactions,
             settles,
             handled,
+            has_barrier,
+            barriers,
             panics: panics.into(),
         }
     })

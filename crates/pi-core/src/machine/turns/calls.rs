@@ -8,6 +8,7 @@ use pi_protocol::{
 };
 
 use super::{LoopPhase, TurnLoop, TurnOutcome};
+use crate::barrier::OpenCall;
 use crate::machine::batch::{Batch, BatchAction, BatchStep};
 use crate::machine::context::{Context, Selection};
 use crate::machine::effect::{AnswerError, Effect};
@@ -33,11 +34,30 @@ impl TurnLoop {
         if response.stop_reason.is_failure() {
             return self.finish_turn(message, Vec::new(), TurnOutcome::Failed, cx);
         }
-        let calls: Vec<_> = response.tool_calls().cloned().collect();
+        let calls = response.tool_calls().cloned().map(|call| OpenCall {
+            call,
+            is_interrupted: false,
+        });
+        let calls: Vec<_> = calls.collect();
+        self.run_calls(message, calls, flags, cx);
+    }
+
+    /// Runs the open calls of a stored response, or finishes the turn.
+    pub(super) fn run_calls(
+        &mut self,
+        message: SharedMessage,
+        calls: Vec<OpenCall>,
+        flags: RunFlags,
+        cx: &mut Context,
+    ) {
+        let AgentMessage::Assistant(response) = &*message else {
+            return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls, cx);
+        };
         if calls.is_empty() {
             return self.finish_turn(message, Vec::new(), TurnOutcome::NoCalls, cx);
         }
-        let mut batch = Batch::new(calls, batch_mode(&cx.selection, response));
+        let mode = batch_mode(&cx.selection, response);
+        let mut batch = Batch::new(calls, mode, cx.selection.is_supervised);
         let step = if response.stop_reason == StopReason::Length {
             batch.fail_all(TRUNCATED_CALL)
         } else {
@@ -59,7 +79,11 @@ impl TurnLoop {
     ) {
         if let LoopPhase::RunningTools { batch, .. } = &mut self.phase {
             let step = feed(batch);
+            let has_stopped = batch.has_stopped();
             self.after_batch_step(step, flags, cx);
+            if has_stopped {
+                self.stop(flags, cx);
+            }
         }
     }
 

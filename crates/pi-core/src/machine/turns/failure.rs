@@ -51,6 +51,7 @@ impl TurnLoop {
             LoopPhase::Opening { .. }
             | LoopPhase::Requesting
             | LoopPhase::Routing
+            | LoopPhase::AtBarrier
             | LoopPhase::Streaming(_)
             | LoopPhase::Responding
             | LoopPhase::RunningTools { .. }
@@ -77,7 +78,7 @@ impl TurnLoop {
     }
 }
 
-fn error_message(error: String, flags: RunFlags, cx: &Context) -> AssistantMessage {
+pub(super) fn error_message(error: String, flags: RunFlags, cx: &Context) -> AssistantMessage {
     let message = AssistantMessage {
         content: vec![AssistantBlock::text("")],
         stop_reason: if flags.aborted {

@@ -86,11 +86,6 @@ impl TurnLoop {
         }
     }
 
-    pub(super) fn stream(&mut self, cx: &mut Context) {
-        self.phase = LoopPhase::Streaming(None);
-        cx.push(Effect::Stream);
-    }
-
     /// Starts the next turn. Messages steered during the context check belong to it; if the queued messages it was
     /// meant for are gone, the loop ends.
     fn next_turn(&mut self, must_request: bool, flags: RunFlags, cx: &mut Context) {

@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use super::is_met;
 
+/// Values of an enumeration that a message lists.
+const LISTED_VALUES: usize = 20;
+
 /// Returns what is wrong with a value that has the right type.
 pub(super) fn faults(node: &Map<String, Value>, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
@@ -31,7 +34,12 @@ pub(super) fn faults(node: &Map<String, Value>, value: &Value) -> Vec<String> {
 
 pub(super) fn expected_one_of<'value>(allowed: impl Iterator<Item = &'value Value>) -> String {
     let allowed: Vec<String> = allowed.map(ToString::to_string).collect();
-    format!("expected one of {}", allowed.join(", "))
+    let (listed, rest) = allowed.split_at(allowed.len().min(LISTED_VALUES));
+    let listed = listed.join(",");
+    match rest.len() {
+        0 => format!("expected one of [{listed}]"),
+        more => format!("expected one of [{listed}, ... and {more} more]"),
+    }
 }
 
 /// Returns what is wrong with the number of items. Faults of the items precede them.

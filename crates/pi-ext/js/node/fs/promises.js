@@ -156,11 +156,8 @@ export async function* watch(path, options = {}) {
   }
 }
 
-export async function* glob(pattern, options = {}) {
-  const root = toPath(options.cwd ?? ".");
-  const path = requireModule("node:path");
-  const entries = await forms.readdir(root, { recursive: true });
-  for (const entry of entries) if ([pattern].flat().some((glob) => path.matchesGlob(entry, glob))) yield entry;
+export async function* glob(pattern, options) {
+  yield* requireModule("pi:glob").findMatches(pattern, options);
 }
 
 export const { readFile, writeFile, appendFile, access, stat, lstat, readdir, mkdir, mkdtemp, rm, rmdir, unlink, rename, copyFile, cp, realpath, readlink, symlink, link, chmod, chown, lchown, utimes, lutimes, truncate } = forms;

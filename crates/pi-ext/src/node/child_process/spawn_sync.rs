@@ -11,6 +11,7 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use super::{SpawnArguments, StdioKind, command, signals, spawn_error};
 use crate::child_guard::{ChildUse, SharedSupervisor};
+use crate::child_launcher::SharedLauncher;
 use crate::engine::{Heartbeat, NativeReply};
 use crate::node::NativeError;
 use crate::node::files::OpenFiles;
@@ -27,6 +28,7 @@ pub(super) struct SyncEnvironment<'a> {
     pub(super) files: &'a OpenFiles,
     pub(super) heartbeat: &'a Heartbeat,
     pub(super) supervisor: &'a SharedSupervisor,
+    pub(super) launcher: &'a SharedLauncher,
 }
 
 /// Runs a child to completion, writing its input and collecting its output.
@@ -57,7 +59,8 @@ async fn run_child(
 ) -> Result<NativeReply, NativeError> {
     let group = ChildGroup::of(spawn);
     environment.supervisor.prepare();
-    let mut child = Command::from(group.apply(command(spawn, environment.files)?))
+    let command = command(spawn, environment.files, environment.launcher)?;
+    let mut child = Command::from(group.apply(command))
         .spawn()
         .map_err(|error| spawn_error(&error, spawn))?;
     let pid = child.id();

@@ -262,7 +262,8 @@ impl Folded {
                     .collect();
                 self.growing = value.get("message").map(text_of);
                 let is_idle = value["status"]["kind"] == "idle";
-                self.has_ended = is_idle && !self.messages.is_empty();
+                // The status may be newer than the cursor; the end of the response follows then.
+                self.has_ended = is_idle && self.growing.is_none() && !self.messages.is_empty();
             }
             FeedLine::Event { cursor, .. } => {
                 self.cursor = Some(*cursor);

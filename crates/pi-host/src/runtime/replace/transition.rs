@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pi_protocol::{ReplacementReason, SessionId};
 use pi_session::Session;
+use tokio::sync::OwnedMutexGuard;
 
 use super::ReplaceOutcome;
 use crate::participants::{SessionShutdown, SessionStart, StartReason};
@@ -12,7 +13,7 @@ use crate::runtime::fallback::FallbackSession;
 use crate::runtime::open::open_warnings;
 use crate::runtime::{CurrentSession, ReplaceError, SessionRuntime, StartError, deduplicate};
 use crate::session::AgentSession;
-use crate::workspace::ProjectProbe;
+use crate::workspace::{ProjectProbe, Workspace};
 
 /// The session that replaces the current one.
 pub(super) struct NextSession {
@@ -50,6 +51,9 @@ impl SessionRuntime {
         };
         let target = session.path().map(Path::to_owned);
         let next = SessionId::from(session.id());
+        // Clients learn the ID when the old session ends. Those that attach to it wait for the new one, instead of opening
+        // its file a second time.
+        let turn = self.0.host.lock_session(next.as_str()).await;
         self.end(&old, reason, target, next).await;
         let ended = old.take_session()?;
         if let Some(copied) = copied {
@@ -57,7 +61,7 @@ impl SessionRuntime {
         }
         fallback.keep(ended);
         let built = self.build_session(session, choice).await;
-        self.start_built(built, start, fallback).await
+        self.start_built(built, start, fallback, Some(turn)).await
     }
 
     /// Ends the current session: stores its state and stops its child processes.
@@ -95,6 +99,7 @@ impl SessionRuntime {
         let probe = ProjectProbe::read(host, session.cwd());
         // The files may have changed since the ended session read them.
         let workspace = host.workspaces().load(host, &shared.workspace, probe).await;
+        let workspace = Workspace::limited(workspace, shared.sandbox_limit());
         let building = build(host, &shared.options, workspace, session, choice, warnings);
         // On the heap: every command that replaces a session would be as large.
         let mut built = Box::pin(building).await?;
@@ -103,18 +108,19 @@ impl SessionRuntime {
     }
 
     /// Makes the built session the current one. If it could not be built, starts the ended one
-    /// again: a runtime without a live session would reject every prompt.
+    /// again: a runtime without a live session would reject every prompt. Drops `turn` when there is a current session.
     pub(super) async fn start_built(
         &self,
         built: Result<CurrentSession, StartError>,
         start: SessionStart,
         fallback: FallbackSession,
+        turn: Option<OwnedMutexGuard<()>>,
     ) -> Result<ReplaceOutcome, ReplaceError> {
         let error = match built {
             Ok(next) => {
                 // Releases the ended session's lock on its file.
                 drop(fallback);
-                self.activate(next, start).await;
+                self.activate(next, start, turn).await;
                 return Ok(ReplaceOutcome::default());
             }
             Err(error) => Box::new(error),
@@ -126,7 +132,7 @@ impl SessionRuntime {
             };
             match self.build_session(session, choice).await {
                 Ok(restored) => {
-                    self.activate(restored, start).await;
+                    self.activate(restored, start, turn).await;
                     return Err(ReplaceError::NotStarted(error));
                 }
                 Err(error) => tracing::warn!(%error, "cannot start the previous session again"),
@@ -135,12 +141,19 @@ impl SessionRuntime {
         Err(ReplaceError::Closed(error))
     }
 
-    async fn activate(&self, next: CurrentSession, start: SessionStart) {
+    async fn activate(
+        &self,
+        next: CurrentSession,
+        start: SessionStart,
+        turn: Option<OwnedMutexGuard<()>>,
+    ) {
         let session = next.session.clone();
         *self.current() = next;
         *self.deferred_start() = None;
         self.attach_extensions();
         self.0.sessions.send_replace(session.clone());
+        // Hooks may wait for an answer of a client.
+        drop(turn);
         session.participants().session_start(start).await;
     }
 }

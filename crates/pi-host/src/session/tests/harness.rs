@@ -104,6 +104,7 @@ impl SessionHarness {
             cwd: directory.path().to_owned(),
             env,
             participants: setting.participants,
+            barrier: None,
         })
         .unwrap();
         let events = Arc::new(EventRecorder::default());

@@ -207,3 +207,19 @@ fn notices_change_the_screen_or_the_prompt() {
         assert_eq!(tester.event(ExtensionEvent::Notice(notice)), [command]);
     }
 }
+
+#[test]
+fn notices_that_arrive_while_the_session_moves_are_shown_after_the_new_transcript() {
+    let mut tester = ExtensionTester::default();
+    let notify = |tester: &mut ExtensionTester, message: &str| {
+        tester.event(ExtensionEvent::Notice(ExtensionNotice::Notify {
+            message: message.to_owned(),
+            notify_type: None,
+        }))
+    };
+    assert!(tester.send(ExtensionMsg::NavigationStarted).is_empty());
+    assert!(notify(&mut tester, "Restored 3 files").is_empty());
+    let ended = tester.send(ExtensionMsg::NavigationEnded);
+    assert_eq!(ended, ["Status: Restored 3 files"]);
+    assert_eq!(notify(&mut tester, "later"), ["Status: later"]);
+}

@@ -77,6 +77,53 @@ fn text_is_remembered_and_sent() {
 }
 
 #[test]
+fn a_mistyped_command_is_sent_only_when_submitted_again() {
+    let mut tester = PromptTester::new();
+    let commands = tester.submit("/modle");
+    assert_eq!(set_text(&commands), Some("/modle"));
+    assert_eq!(
+        listed(&commands).last().unwrap(),
+        "Status: Unknown command: /modle. Did you mean /model? Press Enter again to send it as a message."
+    );
+    let commands = tester.submit("/modle");
+    assert_eq!(listed(&commands).last().unwrap(), "session Prompt");
+    let commands = tester.submit("/modle");
+    assert!(
+        set_text(&commands).is_some(),
+        "it is asked about once per mistake"
+    );
+}
+
+#[test]
+fn prompts_of_stored_sessions_enter_the_history() {
+    let mut tester = PromptTester::new();
+    tester.app.session.file = Some("s.jsonl".into());
+    let saved = |commands: &[AppCommand]| {
+        let mut commands = commands.iter();
+        commands.any(|command| matches!(command, AppCommand::SavePrompt(text) if text == "hello"))
+    };
+    assert!(saved(&tester.submit("hello")));
+    tester.app.session.file = None;
+    assert!(
+        !saved(&tester.submit("hello")),
+        "a session in memory leaves nothing behind"
+    );
+}
+
+#[test]
+fn drafts_are_stashed_and_restored_newest_first() {
+    let mut tester = PromptTester::new();
+    for draft in ["one", "two"] {
+        let commands = tester.send(PromptMsg::Stash(draft.to_owned()));
+        assert_eq!(set_text(&commands), Some(""));
+    }
+    for expected in [Some("two"), Some("one"), None] {
+        let commands = tester.send(PromptMsg::Stash(String::new()));
+        assert_eq!(set_text(&commands), expected);
+    }
+}
+
+#[test]
 fn equal_queued_messages_are_shown_twice_and_restored_twice() {
     let mut tester = PromptTester::new();
     tester.app.session.queue.steering = vec!["again".to_owned(), "again".to_owned()];

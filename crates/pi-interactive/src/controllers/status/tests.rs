@@ -60,7 +60,7 @@ fn only_long_runs_ring_the_bell() {
     // A retry starts the loop again, but not the clock.
     tester.send(StatusMsg::RunStarted);
     tester.app.now += Duration::from_secs(20);
-    let bell = "RingBell".to_owned();
+    let bell = "Notify { kind: Bell, text: \"pi: run finished\" }".to_owned();
     assert!(tester.send(StatusMsg::Settled).contains(&bell));
     tester.send(StatusMsg::RunStarted);
     assert!(!tester.send(StatusMsg::Settled).contains(&bell));

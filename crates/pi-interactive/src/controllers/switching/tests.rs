@@ -116,6 +116,7 @@ fn navigation_shows_the_summary_in_progress_and_then_the_new_branch() {
     });
     let [
         _,
+        _,
         AppCommand::Session(SessionCommand::Navigate { options, .. }),
     ] = &commands[..]
     else {
@@ -138,6 +139,7 @@ fn navigation_shows_the_summary_in_progress_and_then_the_new_branch() {
             "Prompt(RestoreText(\"edit me\"))",
             "Status: Moved to the selected entry",
             "Prompt(SendHeld)",
+            "Extensions(NavigationEnded)",
         ]
     );
 }
@@ -149,7 +151,14 @@ fn navigation_that_fails_or_is_aborted_leaves_the_transcript() {
         target: entry("e1"),
         result: Err("busy".to_owned()),
     });
-    assert_eq!(listed(&failed), ["Status(Show(Idle))", "Error: busy"]);
+    assert_eq!(
+        listed(&failed),
+        [
+            "Status(Show(Idle))",
+            "Error: busy",
+            "Extensions(NavigationEnded)"
+        ]
+    );
     let aborted = tester.send(SwitchMsg::Navigated {
         target: entry("e1"),
         result: Ok(NavigateOutcome {
@@ -298,10 +307,10 @@ fn a_new_name_is_shown_in_the_title() {
 }
 
 #[test]
-fn only_a_compaction_that_did_not_happen_is_reported() {
+fn a_compaction_offers_to_undo_it_and_a_failed_one_is_reported() {
     let mut tester = SwitchTester::new();
     for (result, shown) in [
-        (Ok(()), vec![]),
+        (Ok(()), vec!["Status: Run /compact undo to go back"]),
         (
             Err(CompactFailure::Canceled),
             vec!["Status: Compaction canceled"],

@@ -170,11 +170,10 @@ fn a_file_that_cannot_be_opened_is_named() {
     assert_eq!(tester.send(file), ["run open"]);
     let failed = TerminalMsg::OpenFailed {
         what: "page.html".to_owned(),
-        error: "no browser".to_owned(),
     };
     assert_eq!(
         tester.send(failed),
-        ["Warning: Cannot open page.html: no browser"]
+        ["Warning: No application could be started. Open it yourself: page.html"]
     );
 }
 

@@ -60,6 +60,12 @@ pub(super) fn submit(
         SessionCommand::ListForkPoints => pages::fork_points(session).boxed(),
         SessionCommand::ReadLastResponse => pages::last_response(session).boxed(),
         SessionCommand::CountUsage => pages::count_usage(session).boxed(),
+        SessionCommand::ReadInsight(insight) => pages::read_insight(session, insight).boxed(),
+        SessionCommand::SearchSessions { query } => files::search(&runtime, query).boxed(),
+        SessionCommand::PreviewCompaction { instructions } => {
+            pages::preview_compaction(session, instructions).boxed()
+        }
+        SessionCommand::UndoCompaction => conversation::undo_compaction(session).boxed(),
         SessionCommand::DescribeSession { version } => pages::describe(session, version).boxed(),
         SessionCommand::Export { output, theme } => {
             pages::export(runtime, session, output, theme).boxed()

@@ -1,6 +1,9 @@
 //! Prompts, the queue, shell commands, compaction and navigation.
 
-use pi_host::{AgentSession, BashRequest, CompactError, NavigateOptions, Prompt, SessionRuntime};
+use pi_host::{
+    AgentSession, BashRequest, CompactError, NavigateOptions, NavigateOutcome, Prompt,
+    SessionRuntime,
+};
 use pi_protocol::{Answer, Delivery, EntryId, RequestId};
 
 use crate::session::outcome::{CompactFailure, SessionOutcome};
@@ -119,6 +122,17 @@ pub(super) async fn compact(session: AgentSession, instructions: Option<String>)
         Err(CompactError::Cancelled) => Err(CompactFailure::Canceled),
         Err(error) => Err(CompactFailure::Failed(pi_host::describe_error(&error))),
     })
+}
+
+pub(super) async fn undo_compaction(session: AgentSession) -> SessionOutcome {
+    let undone = session.compaction().undo().await;
+    let target = session.history().outline().leaf;
+    SessionOutcome::Navigated {
+        target: target.unwrap_or_else(|| EntryId::from(String::new())),
+        result: undone
+            .map(|_| NavigateOutcome::default())
+            .map_err(|error| pi_host::describe_error(&error)),
+    }
 }
 
 pub(super) async fn navigate(

@@ -3,13 +3,19 @@
 use std::future::Future;
 use std::path::PathBuf;
 
-use pi_host::{AgentSession, ForkPosition, ReplaceOutcome, SessionCatalog, SessionRuntime};
+use pi_host::{
+    AgentSession, ForkPosition, IndexFreshness, ReplaceOutcome, SessionCatalog, SessionRuntime,
+    SessionSearchOptions, session_search,
+};
 use pi_protocol::{SessionScope, TrustChoice};
 use tokio_util::sync::CancellationToken;
 
 use super::commands::blocking;
 use crate::session::command::{ListObserver, Replacement};
 use crate::session::outcome::SessionOutcome;
+
+/// Hits that a list shows.
+const MAX_HITS: usize = 50;
 
 pub(super) async fn replace(runtime: SessionRuntime, request: Replacement) -> SessionOutcome {
     let result = match &request {
@@ -52,6 +58,23 @@ pub(super) fn list(
             sessions: blocking(work).await.ok().flatten(),
         }
     }
+}
+
+pub(super) fn search(
+    runtime: &SessionRuntime,
+    query: String,
+) -> impl Future<Output = SessionOutcome> + Send + use<> {
+    let search = session_search(runtime);
+    let work = move || {
+        let options = SessionSearchOptions {
+            query,
+            limit: MAX_HITS,
+            ..SessionSearchOptions::default()
+        };
+        let found = search.search(&options, IndexFreshness::SoFar);
+        found.map_err(|error| pi_host::describe_error(&error))
+    };
+    async move { SessionOutcome::SessionsFound(blocking(work).await) }
 }
 
 pub(super) async fn rename(

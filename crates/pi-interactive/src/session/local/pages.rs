@@ -1,9 +1,13 @@
 //! What is read from a session for people: usage, reports, exports.
 
-use pi_host::{AgentSession, BugReport, ExportTheme, Exporter, SessionRuntime, redact_secrets};
+use pi_host::{
+    AgentSession, BugReport, ExportTheme, Exporter, SessionRuntime, cache_text, context_text,
+    cost_text, preview_text, redact_secrets,
+};
 use pi_views::dialogs::ForkPoint;
 
 use super::commands::blocking;
+use crate::session::command::SessionInsight;
 use crate::session::outcome::SessionOutcome;
 use crate::session::report::session_report;
 
@@ -47,6 +51,36 @@ pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
 pub(super) async fn describe(session: AgentSession, version: String) -> SessionOutcome {
     let report = blocking(move || session_report(&session, &version));
     SessionOutcome::SessionDescribed(report.await)
+}
+
+pub(super) async fn read_insight(session: AgentSession, insight: SessionInsight) -> SessionOutcome {
+    let report = blocking(move || {
+        let history = session.history();
+        let text = match insight {
+            SessionInsight::CacheMisses => history.cache_misses().map(|it| cache_text(&it)),
+            SessionInsight::Context => history.context_report().map(|it| context_text(&it)),
+            SessionInsight::Cost => history.turn_costs().map(|it| cost_text(&it)),
+        };
+        text.map_err(|error| pi_host::describe_error(&error))
+    });
+    SessionOutcome::SessionDescribed(report.await)
+}
+
+pub(super) async fn preview_compaction(
+    session: AgentSession,
+    instructions: Option<String>,
+) -> SessionOutcome {
+    let focus = instructions.clone();
+    let preview = blocking(move || {
+        let preview = session.compaction().preview(focus.as_deref());
+        preview
+            .map(|preview| preview_text(&preview))
+            .map_err(|error| pi_host::describe_error(&error))
+    });
+    SessionOutcome::CompactionPreviewed {
+        instructions,
+        result: preview.await,
+    }
 }
 
 pub(super) async fn export(

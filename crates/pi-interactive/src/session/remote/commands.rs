@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pi_host::{CycleDirection, NavigateOutcome, RemoteError, RemoteSession};
-use pi_protocol::{Command, Delivery, ThinkingLevel};
+use pi_protocol::{Command, Delivery, EntryId, ThinkingLevel};
 use serde_json::Value;
 
 use super::OWNER_ONLY;
@@ -77,9 +77,19 @@ pub(super) fn submit(
         SessionCommand::Compact { instructions } => async move {
             let command = Command::Compact {
                 custom_instructions: instructions,
+                preview: false,
             };
             let compacted = send(&remote, command).await;
             SessionOutcome::Compacted(compacted.map(drop).map_err(CompactFailure::Failed))
+        }
+        .boxed(),
+        SessionCommand::UndoCompaction => async move {
+            let undone = send(&remote, Command::UndoCompaction).await;
+            let leaf = undone.as_ref().ok().and_then(|it| it["leafId"].as_str());
+            SessionOutcome::Navigated {
+                target: EntryId::from(leaf.unwrap_or_default().to_owned()),
+                result: undone.map(|_| NavigateOutcome::default()),
+            }
         }
         .boxed(),
         SessionCommand::SetModel { model, persist } => async move {

@@ -128,7 +128,10 @@ pub(super) fn role(token: ColorToken) -> Role {
         T::ToolSuccessBg => surface(Family::Green, 0.045),
         T::ToolErrorBg => surface(Family::Red, 0.045),
         T::SearchMatchBg => surface(Family::Yellow, 0.15),
-        T::Text | T::UserMessageText | T::CustomMessageText | T::ToolTitle => Role::Text,
+        // Code without highlighting is text: another color would look like strings.
+        T::Text | T::UserMessageText | T::CustomMessageText | T::ToolTitle | T::MdCodeBlock => {
+            Role::Text
+        }
         T::SearchMatchText => Role::Drawn {
             family: Family::Neutral,
             contrasts: READABLE,
@@ -143,8 +146,8 @@ pub(super) fn role(token: ColorToken) -> Role {
         | T::SyntaxComment
         | T::SyntaxOperator
         | T::SyntaxPunctuation => drawn(Family::Neutral, SECONDARY),
-        T::Dim => drawn(Family::Neutral, SUBTLE),
-        T::MdHr | T::MdQuoteBorder | T::MdCodeBlockBorder => drawn(Family::Neutral, LINE),
+        T::Dim | T::MdCodeBlockBorder => drawn(Family::Neutral, SUBTLE),
+        T::MdHr | T::MdQuoteBorder => drawn(Family::Neutral, LINE),
         T::BorderMuted | T::ThinkingOff => line(Family::Neutral, LINE),
         T::ScrollbarTrack => line(Family::Neutral, TRACK),
         T::ScrollbarThumb | T::ThinkingMinimal => line(Family::Neutral, SUBTLE),
@@ -153,9 +156,7 @@ pub(super) fn role(token: ColorToken) -> Role {
         T::Border | T::ThinkingLow => line(Family::Blue, SUBTLE),
         T::MdLink | T::SyntaxKeyword => drawn(Family::Blue, READABLE),
         T::CustomMessageLabel | T::SyntaxNumber => drawn(Family::Magenta, READABLE),
-        T::Success | T::MdCodeBlock | T::ToolDiffAdded | T::SyntaxString => {
-            drawn(Family::Green, READABLE)
-        }
+        T::Success | T::ToolDiffAdded | T::SyntaxString => drawn(Family::Green, READABLE),
         T::BashMode => line(Family::Green, SUBTLE),
         T::Error | T::ToolDiffRemoved => drawn(Family::Red, READABLE),
         T::Warning | T::MdHeading | T::SyntaxFunction => drawn(Family::Yellow, READABLE),

@@ -46,7 +46,7 @@ impl SessionOrder {
             .filter_map(|session| Some((query.score(&session)?, session)))
             .collect();
         if self != Self::Recent && !query.is_empty() {
-            found.sort_by(|(first, one), (second, other)| {
+            pi_protocol::sort_by(&mut found, |(first, one), (second, other)| {
                 let newest_first = other.modified_ms.cmp(&one.modified_ms);
                 first.total_cmp(second).then(newest_first)
             });

@@ -51,7 +51,7 @@ pub(super) fn threads(sessions: &[Arc<SessionInfo>]) -> Vec<ThreadedSession> {
     let order = preorder(&roots, &children, sessions.len());
     let latest = latest_activity(&order, &children, sessions);
     let most_recent_first = |list: &mut Vec<usize>| {
-        list.sort_by_key(|index| std::cmp::Reverse(latest.get(*index).copied()));
+        pi_protocol::sort_by_key(list, |index| std::cmp::Reverse(latest.get(*index).copied()));
     };
     most_recent_first(&mut roots);
     children.iter_mut().for_each(most_recent_first);

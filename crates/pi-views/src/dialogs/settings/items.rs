@@ -2,8 +2,8 @@
 
 use pi_protocol::settings::{
     DoubleEscapeAction, FullscreenExitOutput, FullscreenScrollbar, MermaidMode,
-    ProjectTrustDefault, QuietStartup, QuietStartupPart, SettingChange, Settings, TreeFilterMode,
-    TuiMode,
+    ProjectTrustDefault, QuietStartup, QuietStartupPart, RunNotification, SettingChange, Settings,
+    ToolRows, TreeFilterMode, TuiMode,
 };
 use pi_protocol::{QueueMode, TransportPreference};
 
@@ -168,6 +168,38 @@ fn screen_settings(options: &SettingsDialogOptions) -> Vec<SettingItem> {
             SettingChange::ClearOnShrink,
         )
         .description("Clear empty rows when the content shrinks. May flicker in some terminals."),
+        cycle(
+            "tool-rows",
+            "Tool rows",
+            settings.terminal.tool_rows(),
+            &[
+                (ToolRows::Compact, "compact"),
+                (ToolRows::Line, "one line"),
+                (ToolRows::Panel, "panel"),
+            ],
+            SettingChange::ToolRows,
+        )
+        .description("Finished tool calls: one row with a few lines of output, one row, or a panel."),
+        number(
+            "max-text-width",
+            "Text width",
+            settings.terminal.max_text_width().unwrap_or_default().into(),
+            &[80, 100, 120, 160, 0],
+            SettingChange::MaxTextWidth,
+        )
+        .description("Maximum columns of prose; 0 uses the width of the terminal."),
+        cycle(
+            "notify",
+            "Notify",
+            settings.terminal.notify(),
+            &[
+                (RunNotification::Bell, "bell"),
+                (RunNotification::Desktop, "desktop"),
+                (RunNotification::Off, "off"),
+            ],
+            SettingChange::Notify,
+        )
+        .description("Report the end of a run of 30 seconds or more with the bell or a notification of the desktop."),
         switch(
             "terminal-progress",
             "Terminal progress",

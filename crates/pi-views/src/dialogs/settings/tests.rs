@@ -14,7 +14,7 @@ const IDS: &str = "autocompact steering-mode follow-up-mode transport http-idle-
     warnings model-thinking tui-mode fullscreen-exit-output fullscreen-scrollbar \
     fullscreen-copy-on-select theme show-images image-width-cells auto-resize-images block-images \
     skill-commands show-hardware-cursor editor-padding output-padding autocomplete-max-visible \
-    clear-on-shrink terminal-progress";
+    clear-on-shrink max-text-width notify terminal-progress tool-rows";
 
 fn choices() -> SettingsDialogOptions {
     SettingsDialogOptions {

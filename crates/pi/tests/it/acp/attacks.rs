@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::client::AcpClient;
-use crate::harness::{TestContext, bash_reply, partial_reply, text_reply};
+use crate::harness::{TestContext, bash_reply, partial_reply, text_reply, tool_call_reply};
 
 #[tokio::test]
 async fn a_line_of_100_megabytes_is_rejected_and_skipped() {
@@ -146,4 +146,71 @@ async fn a_repeated_request_id_is_rejected() {
         .await;
     let error: Value = client.response(prompt).await.unwrap_err();
     assert_eq!(error["code"], json!(-32800));
+}
+
+#[tokio::test]
+async fn line_feeds_in_paths_are_kept_but_not_shown() {
+    let replies = [
+        tool_call_reply("write", &json!({"path": "a\nb.txt", "content": "x\n"})),
+        text_reply("ok"),
+    ];
+    let context = TestContext::new(replies).await;
+    let directory = context.project_dir().join("two\nlines");
+    std::fs::create_dir(&directory).unwrap();
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let params = json!({"cwd": directory, "mcpServers": []});
+    let opened = client.call("session/new", params).await.unwrap();
+    let session = opened["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.ask(&session, "Write").await, "end_turn");
+    assert!(directory.join("a\nb.txt").exists());
+    let updates = client.updates("tool_call_update");
+    let last = updates.last().unwrap();
+    assert_eq!(
+        last["content"][0]["path"],
+        json!(directory.join("a\nb.txt"))
+    );
+    for update in client.updates("tool_call").iter().chain(&updates) {
+        let title = update["title"].as_str().unwrap_or_default();
+        assert!(!title.contains('\n'), "{title:?}");
+    }
+    let listed = client.call("session/list", json!({"cwd": directory})).await;
+    assert_eq!(listed.unwrap()["sessions"][0]["cwd"], json!(directory));
+}
+
+/// The editor opens another project while the first one works.
+#[tokio::test]
+async fn a_run_continues_when_the_project_is_switched() {
+    let first = partial_reply("slow").gate("end");
+    let replies = [
+        crate::harness::finish_reply(first, "stop"),
+        text_reply("other project"),
+    ];
+    let context = TestContext::new(replies).await;
+    let other = context.home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let session = client.open(&context).await;
+    let prompt = client.prompt(&session, "Work").await;
+    client.wait_for_update("agent_message_chunk").await;
+    let params = json!({"cwd": other, "mcpServers": []});
+    let opened = client.call("session/new", params).await.unwrap();
+    let second = opened["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.ask(&second, "Work here").await, "end_turn");
+    let request = context.server.requests()[1].json().to_string();
+    assert!(request.contains(other.to_str().unwrap()), "{request}");
+    client
+        .call("session/close", json!({"sessionId": second}))
+        .await
+        .unwrap();
+    context.server.open_gate("end");
+    let stopped = client.response(prompt).await.unwrap();
+    assert_eq!(stopped["stopReason"], json!("end_turn"));
+    // Every update names the session that it belongs to.
+    let texts = client.notifications.iter().filter_map(|message| {
+        let text = message["params"]["update"]["content"]["text"].as_str()?;
+        Some((message["params"]["sessionId"].as_str()?, text))
+    });
+    for (id, text) in texts {
+        assert_eq!(id == second, text.contains("other"), "{text}");
+    }
 }

@@ -8,11 +8,9 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use pi_test_support::ScriptedReply;
-use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::harness::{TEST_TIMEOUT, TestContext, pi_binary, text_reply, tool_call_reply};
+use super::sdk_scenarios::run_scenarios;
 
 const PACKAGE: &str = "@agentclientprotocol/sdk@2.4.0";
 
@@ -80,7 +78,7 @@ impl OfficialSchema {
 }
 
 /// Names of the definitions for methods.
-const DEFINITIONS: [(&str, &str); 14] = [
+const DEFINITIONS: [(&str, &str); 17] = [
     ("initialize", "Initialize"),
     ("authenticate", "Authenticate"),
     ("session/new", "NewSession"),
@@ -94,6 +92,9 @@ const DEFINITIONS: [(&str, &str); 14] = [
     ("session/update", "Session"),
     ("session/request_permission", "RequestPermission"),
     ("elicitation/create", "CreateElicitation"),
+    ("fs/read_text_file", "ReadTextFile"),
+    ("fs/write_text_file", "WriteTextFile"),
+    ("session/fork", "ForkSession"),
     ("$/cancel_request", "CancelRequest"),
 ];
 
@@ -115,34 +116,11 @@ pub(super) fn check_schema(method: &str, kind: &str, value: &Value) {
 
 /// Drives the agent with the client of the SDK, which validates every message with its own types.
 #[tokio::test]
-async fn the_typescript_client_runs_a_turn() {
+async fn the_typescript_client_runs_the_scenarios() {
     let Some(sdk) = sdk() else {
         return;
     };
-    let replies: [ScriptedReply; 2] = [
-        tool_call_reply("write", &json!({"path": "new.txt", "content": "one\n"})),
-        text_reply("Done."),
-    ];
-    let context = TestContext::new(replies).await;
-    let script = context.home.write("client.mjs", include_str!("client.mjs"));
-    let mut command = tokio::process::Command::new("node");
-    command
-        .arg(script)
-        .arg(sdk.join("dist/v1/stable/acp.js"))
-        .arg(pi_binary())
-        .arg(context.project_dir())
-        .env_clear()
-        .envs(context.environment())
-        .kill_on_drop(true);
-    let output = tokio::time::timeout(TEST_TIMEOUT, command.output()).await;
-    let output = output.unwrap().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stderr}");
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["stopReason"], json!("end_turn"), "{stderr}");
-    assert_eq!(report["text"], json!("Done."));
-    assert_eq!(report["diff"]["newText"], json!("one\n"));
-    assert_eq!(report["resumed"], json!(true));
-    assert!(report["replayed"].as_str().unwrap().contains("Done."));
-    assert!(report["commands"].as_u64().unwrap() >= 10);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/acp/client.mjs");
+    let module = sdk.join("dist/v1/stable/acp.js");
+    run_scenarios(Path::new("node"), &[&script, &module]).await;
 }

@@ -124,6 +124,21 @@ async fn a_canceled_turn_withdraws_its_question() {
     );
 }
 
+/// A client that never answers: other sessions work, and the agent ends with its client.
+#[tokio::test]
+async fn an_unanswered_question_stops_nothing_else() {
+    let replies = vec![bash_reply("echo no"), text_reply("other")];
+    let context = context_with_extension(replies).await;
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let session = client.open(&context).await;
+    client.prompt(&session, "Run").await;
+    client.question().await;
+    let second = client.open(&context).await;
+    assert_eq!(client.ask(&second, "Hello").await, "end_turn");
+    assert_eq!(client.close().await, Some(0));
+    assert_eq!(context.server.requests().len(), 2);
+}
+
 #[tokio::test]
 async fn the_user_decides_about_a_project() {
     let context = TestContext::new([]).await;
@@ -192,4 +207,101 @@ async fn unsaved_text_of_the_editor_is_read() {
         "{request}"
     );
     assert!(!request.contains("\"saved"), "{request}");
+}
+
+#[tokio::test]
+async fn the_decision_about_a_project_is_changed_by_a_command() {
+    let context = TestContext::new([]).await;
+    context
+        .home
+        .write("project/.pi/prompts/local.md", "Local prompt");
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let session = client.open(&context).await;
+    let prompt = client.prompt(&session, "/trust").await;
+    let question = client.question().await;
+    let title = question["params"]["toolCall"]["title"].as_str().unwrap();
+    assert_eq!(
+        title,
+        "No saved decision for this directory. Project files are ignored in this session."
+    );
+    let options = question["params"]["options"].as_array().unwrap();
+    let wanted = options
+        .iter()
+        .find(|option| option["name"] == "Trust this directory");
+    let id = &wanted.unwrap()["optionId"];
+    let selected = json!({"outcome": {"outcome": "selected", "optionId": id}});
+    client.answer(&question, selected).await;
+    client.response(prompt).await.unwrap();
+    assert!(client.text("agent_message_chunk").contains("Use /reload"));
+    client.ask(&session, "/reload").await;
+    client
+        .wait_for(|message| {
+            message["params"]["update"]
+                .to_string()
+                .contains("\"local\"")
+        })
+        .await;
+    // A closed dialog changes nothing.
+    let prompt = client.prompt(&session, "/trust").await;
+    let question = client.question().await;
+    let title = question["params"]["toolCall"]["title"].as_str().unwrap();
+    assert!(
+        title.contains("is trusted. Project files are used"),
+        "{title}"
+    );
+    let canceled = json!({"outcome": {"outcome": "cancelled"}});
+    client.answer(&question, canceled).await;
+    client.response(prompt).await.unwrap();
+    assert!(client.text("agent_message_chunk").contains("Canceled."));
+}
+
+/// A provider with a sign-in that asks for a code and a region.
+const PROVIDER: &str = r#"export default (pi) => pi.registerProvider("corp", {
+  name: "Corp", baseUrl: "http://127.0.0.1:9", api: "openai-completions",
+  models: [{ id: "m", name: "M", reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1000, maxTokens: 100 }],
+  oauth: {
+    name: "Corporate",
+    async login(callbacks) {
+      callbacks.onAuth({ url: "https://corp.example/login" });
+      const typed = await callbacks.onPrompt({ message: "Code?" });
+      const region = await callbacks.onSelect({ message: "Where?", options: [{ id: "e", label: "Europe" }, { id: "a", label: "Asia" }] });
+      return { access: typed + region, refresh: "r", expires: Date.now() + 1e9 };
+    },
+    refreshToken: async (credentials) => credentials,
+    getApiKey: (credentials) => credentials.access,
+  },
+});"#;
+
+#[tokio::test]
+async fn a_command_signs_in() {
+    let context = TestContext::new([]).await;
+    context.home.write("agent/extensions/corp.js", PROVIDER);
+    let mut client = AcpClient::start(&context, json!({"elicitation": {"form": {}}})).await;
+    let session = client.open(&context).await;
+    client.ask(&session, "/login").await;
+    let listed = client.text("agent_message_chunk");
+    assert!(listed.contains("- `corp`: Corporate"), "{listed}");
+    let prompt = client.prompt(&session, "/login nowhere").await;
+    let error = client.response(prompt).await.unwrap_err();
+    assert!(
+        error["message"].as_str().unwrap().contains("nowhere"),
+        "{error}"
+    );
+    let prompt = client.prompt(&session, "/login corp").await;
+    for (message, value) in [("Code?", "xyz"), ("Where?", "Asia")] {
+        let question = client.question().await;
+        assert_eq!(question["params"]["message"], message);
+        let answer = json!({"action": "accept", "content": {"value": value}});
+        client.answer(&question, answer).await;
+    }
+    client.response(prompt).await.unwrap();
+    let text = client.text("agent_message_chunk");
+    assert!(text.contains("<https://corp.example/login>"), "{text}");
+    assert!(text.contains("Signed in to corp."), "{text}");
+    let stored = context.home.path().join("agent/auth.json");
+    let stored = std::fs::read_to_string(stored).unwrap();
+    assert!(stored.contains("xyza"), "{stored}");
+    // The models of the provider can be selected.
+    let options = client.wait_for_update("config_option_update").await;
+    assert!(options.to_string().contains("corp/m"), "{options}");
 }

@@ -9,6 +9,7 @@ use crate::harness::{
     TestContext, bash_reply, finish_reply, partial_reply, partial_reply_with, text_reply,
     tool_call_reply,
 };
+use crate::images::{PIXEL, define_image_model, image_call, image_reply};
 
 #[tokio::test]
 async fn text_thinking_usage_and_title_are_sent() {
@@ -244,4 +245,28 @@ async fn built_in_commands_answer_with_text() {
             .contains("no model matches"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn generated_images_reach_the_editor() {
+    let replies = [
+        image_call(&json!({"prompt": "a fox"})),
+        image_reply(PIXEL),
+        text_reply("ok"),
+    ];
+    let context = TestContext::new(replies).await;
+    define_image_model(&context);
+    let settings = json!({"extensions": ["builtin:image"]});
+    context
+        .home
+        .write("agent/settings.json", settings.to_string());
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let session = client.open(&context).await;
+    assert_eq!(client.ask(&session, "draw").await, "end_turn");
+    let updates = client.updates("tool_call_update");
+    let ended = updates.iter().find(|it| it["status"] == "completed");
+    let parts = &ended.unwrap()["content"];
+    let text = parts[0]["content"]["text"].as_str().unwrap();
+    assert!(text.contains("Wrote image-1.png"), "{parts}");
+    assert_eq!(parts[1]["content"]["type"], json!("image"));
 }

@@ -130,7 +130,7 @@ async fn conversation_content_is_sanitized() {
         terminal.wait_gone("to stop");
     }
     terminal.send("\x0f");
-    terminal.wait("Details shown");
+    terminal.wait("Tool output expanded");
     terminal.submit(&format!("!printf 'mine{octal}\\n'"));
     terminal.wait_until("the end of the command", |screen| {
         screen.contains("mine") && !screen.contains("Running…")

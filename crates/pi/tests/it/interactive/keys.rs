@@ -19,7 +19,7 @@ async fn shortcuts_at_the_prompt_run_their_actions() {
     for (name, bytes, shown) in [
         ("ctrl+x", "\x18", "Copied the last response"),
         ("ctrl+t", "\x14", "Thinking hidden"),
-        ("ctrl+o", "\x0f", "Details shown"),
+        ("ctrl+o", "\x0f", "Tool output expanded"),
         ("shift+tab", "\x1b[Z", "Thinking: high"),
         ("ctrl+p", "\x10", "Model: beta"),
         ("shift+ctrl+p", "\x1b[112;6u", "Model: alpha"),

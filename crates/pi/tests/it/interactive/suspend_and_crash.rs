@@ -70,3 +70,17 @@ async fn limited_terminals_get_plain_text() {
         terminal.quit();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_startup_benchmark_ends_after_the_first_frame() {
+    let context = TestContext::new([]).await;
+    let script = "PI_STARTUP_BENCHMARK=1 PI_TIMING=1 \"$PI\"; echo status-$?; \
+                  PI_STARTUP_BENCHMARK=1 \"$PI\" -p hi; echo status-$?";
+    let mut terminal = Terminal::start_shell(&context, script);
+    terminal.wait("terminal: ");
+    terminal.wait("status-0");
+    terminal.wait("PI_STARTUP_BENCHMARK applies to the terminal application only");
+    terminal.wait("status-1");
+    assert_eq!(terminal.exit_code(), 0);
+    terminal.assert_restored();
+}

@@ -1,0 +1,186 @@
+//! The built-in extension `process`: commands in the background of a session, and the command `/ps`. Only sessions whose
+//! settings or flags name it have it.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use pi_config::BuiltinExtension;
+use pi_host::{
+    AgentSession, CustomDelivery, CustomMessageDraft, CustomMessageOptions, DialogPrompt,
+    ExtensionNotice, ExtensionUi, InputHook, LifecycleHook, NativeCommand, NativeContext,
+    NativeExtension, NativeParts, Participants, SessionShutdown, SessionStart,
+};
+use pi_protocol::MessageContent;
+use pi_tools::{
+    BackgroundProcesses, ProcessExit, ProcessState, ProcessStatus, ProcessTool, ProcessToolOptions,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::lock;
+
+const COMMAND: &str = "ps";
+
+/// Type of the messages about processes that have ended.
+const MESSAGE_TYPE: &str = "process";
+
+pub(crate) const EXTENSION: NativeExtension = NativeExtension::new(BuiltinExtension::Process, load);
+
+fn load(context: &NativeContext<'_>) -> NativeParts {
+    let (processes, exits) = BackgroundProcesses::new();
+    let extension = Arc::new(ProcessExtension {
+        processes: processes.clone(),
+        ui: Arc::clone(context.ui),
+        session: Mutex::default(),
+        exits: Mutex::new(Some(exits)),
+        reporting: Mutex::default(),
+    });
+    let variables = Arc::downgrade(&extension);
+    let tool = ProcessTool::new(ProcessToolOptions {
+        processes,
+        variables: Arc::new(move || {
+            let session = variables.upgrade()?.session()?;
+            session.tools().toolset().session_variables().get()
+        }),
+        command_prefix: context
+            .workspace
+            .settings
+            .settings()
+            .shell_command_prefix
+            .clone(),
+        spill_directory: std::env::temp_dir(),
+    });
+    let participants = Participants::builder()
+        .input(Arc::clone(&extension))
+        .lifecycle(Arc::clone(&extension))
+        .build();
+    NativeParts {
+        tools: vec![tool.registered()],
+        commands: vec![NativeCommand {
+            name: COMMAND,
+            description: "List and stop background processes",
+        }],
+        participants,
+        bind: Some(Box::new(move |session| {
+            *lock(&extension.session) = Some(session.clone());
+        })),
+        ..NativeParts::default()
+    }
+}
+
+struct ProcessExtension {
+    processes: BackgroundProcesses,
+    ui: Arc<dyn ExtensionUi>,
+    /// From the moment the session exists until it ends.
+    session: Mutex<Option<AgentSession>>,
+    /// Taken when the session starts.
+    exits: Mutex<Option<mpsc::UnboundedReceiver<ProcessExit>>>,
+    /// Reports ended processes to the session.
+    reporting: Mutex<JoinSet<()>>,
+}
+
+impl ProcessExtension {
+    fn session(&self) -> Option<AgentSession> {
+        lock(&self.session).clone()
+    }
+
+    fn notify(&self, message: String) -> BoxFuture<'static, ()> {
+        self.ui.notify(ExtensionNotice::Notify {
+            message,
+            notify_type: Some("info".to_owned()),
+        })
+    }
+
+    /// Lists the processes; a user can stop one of them.
+    async fn list(&self) {
+        let processes = self.processes.list();
+        let rows: Vec<String> = processes.iter().map(row).collect();
+        let session = self.session();
+        let Some(session) = session.filter(|_| self.ui.mode().has_ui() && !rows.is_empty()) else {
+            let text = match rows.as_slice() {
+                [] => "No background processes".to_owned(),
+                _ => rows.join("\n"),
+            };
+            return self.notify(text).await;
+        };
+        let title = "Background processes: choose one to stop it".to_owned();
+        let options = rows.clone();
+        let prompt = DialogPrompt::Select { title, options };
+        let Some(chosen) = session.requests().ask_dialog(&self.ui, prompt).await else {
+            return;
+        };
+        let chosen = rows.iter().position(|row| *row == chosen);
+        let Some(process) = chosen.and_then(|index| processes.get(index)) else {
+            return;
+        };
+        let outcome = match self.processes.stop(&process.name).await {
+            Ok(status) => format!("{} {}", status.name, status.state),
+            Err(error) => error.to_string(),
+        };
+        self.notify(outcome).await;
+    }
+}
+
+fn row(process: &ProcessStatus) -> String {
+    let ProcessStatus { name, command, .. } = process;
+    let command = command.lines().next().unwrap_or_default();
+    let age = process.age_seconds;
+    format!("{name} {} ({age} s): {command}", process.state)
+}
+
+impl InputHook for ProcessExtension {
+    fn has_command(&self, name: &str) -> bool {
+        name == COMMAND
+    }
+
+    fn run_command<'a>(&'a self, _name: &'a str, _arguments: &'a str) -> BoxFuture<'a, ()> {
+        self.list().boxed()
+    }
+}
+
+impl LifecycleHook for ProcessExtension {
+    fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
+        if let (Some(session), Some(exits)) = (self.session(), lock(&self.exits).take()) {
+            lock(&self.reporting).spawn(report_exits(session, exits));
+        }
+        async {}.boxed()
+    }
+
+    fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        async {
+            lock(&self.reporting).abort_all();
+            self.processes.stop_all().await;
+            drop(lock(&self.session).take());
+        }
+        .boxed()
+    }
+}
+
+/// Sends a message to the model for each process that has ended.
+async fn report_exits(session: AgentSession, mut exits: mpsc::UnboundedReceiver<ProcessExit>) {
+    while let Some(exit) = exits.recv().await {
+        let options = CustomMessageOptions {
+            trigger_turn: Some(true),
+            deliver_as: Some(CustomDelivery::FollowUp),
+        };
+        let sent = session.send_custom_message(message(&exit), options).await;
+        if let Err(error) = sent {
+            tracing::warn!(%error, process = exit.name, "cannot report the end of a process");
+        }
+    }
+}
+
+fn message(exit: &ProcessExit) -> CustomMessageDraft {
+    let mut text = format!("The process {} {}.", exit.name, exit.state);
+    if !exit.output.is_empty() && !matches!(exit.state, ProcessState::Failed(_)) {
+        text.push_str("\n\n");
+        text.push_str(exit.output.trim_end());
+    }
+    CustomMessageDraft {
+        custom_type: MESSAGE_TYPE.to_owned(),
+        content: MessageContent::Text(text),
+        display: true,
+        details: None,
+    }
+}

@@ -1,0 +1,370 @@
+//! Parses the words of a command line.
+
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::absolute;
+use crate::engine::ControlMessage;
+use crate::task::{FleetTask, is_id, parse_tasks};
+
+pub(super) const HELP: &str = "\
+Run batches of tasks with several agents; any process may be killed and resumed.
+
+Usage: pi fleet COMMAND
+
+  run TASKS [OPTIONS]      Run a file with one task per line, or resume it
+  run --prompt TEXT --repos FILE
+                           Run one prompt in every repository of a list
+  ls [BATCH]               List batches, or the runs of a batch
+  watch [BATCH]            Show the runs in progress, live
+  show RUN                 Show details of a run
+  steer RUN TEXT           Send a message to the agent of a run
+  cancel RUN|BATCH         End runs
+  pause RUN|BATCH          Stop runs at their next request or tool call
+  resume RUN|BATCH         End a pause
+  retry BATCH              Queue the runs that are not done again, from their start
+  results BATCH --out DIR  Write results, sessions, patches, artifacts and preds.json
+  check                    Check Git, file locks and the pi program
+
+Options of run:
+  --workers N              Number of agents at the same time (default 4)
+  --cost DOLLARS           Stop before the batch costs more
+  --model MODEL            Model of tasks that name none
+  --batch NAME             Name of the batch; by default from the task file
+  --out DIR                Write the results there when all runs have ended
+  --pi PROGRAM             The pi program; by default the one next to this program
+  --quiet                  Do not draw a table
+  -- ARGUMENTS             Further arguments of every pi process
+
+RUN is BATCH/TASK. Run `pi docs fleet` for the formats of tasks and results.
+Exit codes of run: 0 all done, 1 some failed, 2 usage, 3 budget reached, 130 interrupted.
+";
+
+/// An error for the user.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) cause: String,
+    pub(super) hints: Vec<String>,
+}
+
+impl Failure {
+    pub(super) fn new(cause: impl Into<String>) -> Self {
+        Self {
+            cause: cause.into(),
+            hints: Vec::new(),
+        }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl From<crate::engine::EngineError> for Failure {
+    fn from(error: crate::engine::EngineError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Command {
+    Help,
+    Run(RunWords),
+    List {
+        batch: Option<String>,
+    },
+    Watch {
+        batch: Option<String>,
+    },
+    Show {
+        run: String,
+    },
+    Send {
+        target: String,
+        message: ControlMessage,
+    },
+    Retry {
+        batch: String,
+    },
+    Results {
+        batch: String,
+        out: PathBuf,
+    },
+    Check {
+        program: Option<String>,
+    },
+}
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct RunWords {
+    pub(super) tasks: Option<String>,
+    pub(super) prompt: Option<String>,
+    pub(super) repos: Option<String>,
+    pub(super) workers: usize,
+    pub(super) cost: Option<f64>,
+    pub(super) model: Option<String>,
+    pub(super) batch: Option<String>,
+    pub(super) out: Option<PathBuf>,
+    pub(super) program: Option<String>,
+    pub(super) quiet: bool,
+    pub(super) arguments: Vec<String>,
+}
+
+/// The options that take a value.
+const VALUES: [&str; 8] = [
+    "--workers",
+    "--cost",
+    "--model",
+    "--batch",
+    "--out",
+    "--pi",
+    "--prompt",
+    "--repos",
+];
+
+pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
+    let mut words = words.into_iter();
+    let name = words.next().unwrap_or_else(|| "help".to_owned());
+    let mut options: Vec<(String, String)> = Vec::new();
+    let mut flags = Vec::new();
+    let mut plain = Vec::new();
+    let mut arguments = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            arguments.extend(words.by_ref());
+        } else if word == "--quiet" || word == "--failed" || word == "--help" {
+            flags.push(word);
+        } else if VALUES.contains(&word.as_str()) {
+            let value = words.next();
+            let value = value.ok_or_else(|| usage(format!("{word} needs a value")))?;
+            options.push((word, value));
+        } else if word.starts_with("--") {
+            return Err(usage(format!("unknown option {word}")));
+        } else {
+            plain.push(word);
+        }
+    }
+    if flags.iter().any(|flag| flag == "--help") {
+        return Ok(Command::Help);
+    }
+    let option = |name: &str| {
+        let found = options.iter().rev().find(|(option, _)| option == name);
+        found.map(|(_, value)| value.clone())
+    };
+    let mut plain = plain.into_iter();
+    let mut next = |what: &str| plain.next().ok_or_else(|| usage(format!("missing {what}")));
+    let send = |target: String, message| Command::Send { target, message };
+    let command = match name.as_str() {
+        "help" | "--help" | "-h" => Command::Help,
+        "run" => {
+            let workers = option("--workers").map_or(Ok(4), |value| value.parse::<usize>());
+            let workers = workers.ok().filter(|count| (1..=10_000).contains(count));
+            let cost = option("--cost").map(|value| value.parse::<f64>());
+            let cost = cost.transpose().ok();
+            let cost = cost.filter(|cost| cost.is_none_or(|cost| cost.is_finite() && cost >= 0.0));
+            Command::Run(RunWords {
+                tasks: next("the task file").ok(),
+                prompt: option("--prompt"),
+                repos: option("--repos"),
+                workers: workers.ok_or_else(|| usage("--workers needs a number"))?,
+                cost: cost.ok_or_else(|| usage("--cost needs an amount in dollars"))?,
+                model: option("--model"),
+                batch: option("--batch"),
+                out: option("--out").map(|out| absolute(&out)).transpose()?,
+                program: option("--pi"),
+                quiet: flags.iter().any(|flag| flag == "--quiet"),
+                arguments,
+            })
+        }
+        "ls" => Command::List {
+            batch: next("").ok(),
+        },
+        "watch" => Command::Watch {
+            batch: next("").ok(),
+        },
+        "show" => Command::Show { run: next("RUN")? },
+        "steer" => {
+            let target = next("RUN")?;
+            let message = next("the message")?;
+            send(target, ControlMessage::Steer { message })
+        }
+        "cancel" => send(next("RUN or BATCH")?, ControlMessage::Cancel),
+        "pause" => send(next("RUN or BATCH")?, ControlMessage::Pause),
+        "resume" => send(next("RUN or BATCH")?, ControlMessage::Resume),
+        "retry" => Command::Retry {
+            batch: next("BATCH")?,
+        },
+        "results" => {
+            let out = option("--out").ok_or_else(|| usage("missing --out DIR"))?;
+            Command::Results {
+                batch: next("BATCH")?,
+                out: absolute(&out)?,
+            }
+        }
+        "check" => Command::Check {
+            program: option("--pi"),
+        },
+        other => return Err(usage(format!("unknown command `{other}`"))),
+    };
+    match plain.next() {
+        Some(word) => Err(usage(format!("unexpected argument `{word}`"))),
+        None => Ok(command),
+    }
+}
+
+fn usage(cause: impl Into<String>) -> Failure {
+    Failure::new(cause).hint("run pi fleet --help for usage")
+}
+
+impl RunWords {
+    /// Returns the name of the batch and its tasks.
+    pub(super) fn load(&self) -> Result<(String, Vec<FleetTask>), Failure> {
+        let (stem, text) = match (&self.tasks, &self.prompt, &self.repos) {
+            (Some(file), None, None) => {
+                let stem = Path::new(file).file_stem().unwrap_or_default();
+                (stem.to_string_lossy().into_owned(), read(file)?)
+            }
+            (None, Some(prompt), Some(repos)) => (
+                "repos".to_owned(),
+                tasks_of_repositories(prompt, &read(repos)?),
+            ),
+            _ => return Err(usage("run needs a task file, or --prompt and --repos")),
+        };
+        let mut tasks = parse_tasks(&text)
+            .map_err(|error| Failure::new(format!("invalid task file: {error}")))?;
+        if tasks.is_empty() {
+            return Err(Failure::new("the task file has no tasks"));
+        }
+        for task in &mut tasks {
+            if task.model.is_none() {
+                task.model.clone_from(&self.model);
+            }
+        }
+        let name = match &self.batch {
+            Some(name) if !is_id(name) => {
+                return Err(usage(format!("invalid name of a batch: `{name}`")));
+            }
+            Some(name) => name.clone(),
+            // The same file is the same batch.
+            None => {
+                let is_allowed = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+                let stem: String = stem.chars().filter(is_allowed).take(40).collect();
+                let digest = pi_protocol::hex(&Sha256::digest(text.as_bytes()));
+                let digest: String = digest.chars().take(8).collect();
+                let stem = stem.trim_matches('-');
+                let stem = if stem.is_empty() { "batch" } else { stem };
+                format!("{stem}-{digest}")
+            }
+        };
+        Ok((name, tasks))
+    }
+}
+
+fn read(path: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::new(format!("cannot read {path}: {error}")))
+}
+
+/// Returns one task per line of a list of repositories.
+fn tasks_of_repositories(prompt: &str, repositories: &str) -> String {
+    let mut lines = String::new();
+    let repositories = repositories.lines().map(str::trim);
+    let repositories = repositories.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for (number, repository) in (1..).zip(repositories) {
+        let name = repository.trim_end_matches('/').trim_end_matches(".git");
+        let name = name.rsplit(['/', ':']).next().unwrap_or_default();
+        let is_allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let name: String = name.chars().filter(is_allowed).take(60).collect();
+        let id = format!("{number}-{name}");
+        let id = id.trim_end_matches(['-', '_']);
+        let task = serde_json::json!({"id": id, "prompt": prompt, "repo": repository});
+        lines.push_str(&task.to_string());
+        lines.push('\n');
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    fn words(line: &str) -> Result<Command, Failure> {
+        parse(line.split(' ').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn commands_are_parsed() {
+        let Ok(Command::Run(run)) = words("run tasks.jsonl --workers 8 --cost 2.5 -- --offline")
+        else {
+            panic!("not a run");
+        };
+        assert_eq!((run.workers, run.cost), (8, Some(2.5)));
+        assert_eq!(run.tasks.as_deref(), Some("tasks.jsonl"));
+        assert_eq!(run.arguments, ["--offline"]);
+        assert_eq!(
+            words("steer b/a hurry").unwrap(),
+            Command::Send {
+                target: "b/a".to_owned(),
+                message: ControlMessage::Steer {
+                    message: "hurry".to_owned()
+                },
+            }
+        );
+        assert_eq!(words("ls").unwrap(), Command::List { batch: None });
+        assert_eq!(words("help").unwrap(), Command::Help);
+        assert_eq!(words("run --help").unwrap(), Command::Help);
+    }
+
+    #[test]
+    fn mistakes_are_usage_errors() {
+        for line in [
+            "fly",
+            "run t --workers 0",
+            "run t --workers x",
+            "run t --cost -1",
+            "run t --cost nan",
+            "run t --bogus",
+            "run t --out",
+            "run t u",
+            "show",
+            "steer b/a",
+            "results b",
+        ] {
+            let failure = words(line).expect_err(line);
+            assert_eq!(failure.hints, ["run pi fleet --help for usage"], "{line}");
+        }
+    }
+
+    #[test]
+    fn the_same_file_is_the_same_batch() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("my tasks!.jsonl");
+        std::fs::write(&path, "{\"id\":\"a\",\"prompt\":\"x\"}\n").unwrap();
+        let run = RunWords {
+            tasks: Some(path.to_string_lossy().into_owned()),
+            model: Some("mock/a".to_owned()),
+            ..RunWords::default()
+        };
+        let (name, tasks) = run.load().unwrap();
+        assert_eq!(run.load().unwrap().0, name);
+        assert!(name.starts_with("mytasks-"), "{name}");
+        assert_eq!(tasks[0].model.as_deref(), Some("mock/a"));
+        std::fs::write(&path, "{\"id\":\"b\",\"prompt\":\"x\"}\n").unwrap();
+        assert!(run.load().unwrap().0 != name);
+    }
+
+    #[test]
+    fn a_list_of_repositories_becomes_tasks() {
+        let text = tasks_of_repositories(
+            "port it",
+            "# all\nhttps://git.example/a b.git\n\nhost:x/y/\n",
+        );
+        let tasks = parse_tasks(&text).unwrap();
+        let ids: Vec<_> = tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, ["1-ab", "2-y"]);
+    }
+}

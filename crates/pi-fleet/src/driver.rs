@@ -1,0 +1,224 @@
+//! Drives one run: starts its agent, keeps its log, responds at its barriers, and ends it.
+
+mod agent;
+mod attempt;
+mod finish;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::budget::Budget;
+use crate::engine::{AppendError, Delivery, EngineError, FleetEngine, RunLog};
+use crate::leftovers::{self, RUN_VARIABLE};
+use crate::record::{LogEntry, RunRecord};
+use crate::run_result::{RunResult, RunStatus};
+use crate::session_file;
+use crate::task::FleetTask;
+use crate::workspace::{Mirrors, RunWorkspace, WorkspaceError};
+use attempt::{Attempt, AttemptEnd};
+
+/// What all runs of a worker have in common.
+#[derive(Clone)]
+pub struct DriverOptions {
+    /// The directory of the batch; absolute.
+    pub batch: PathBuf,
+    pub batch_name: String,
+    /// The directory of the mirrors.
+    pub mirrors: PathBuf,
+    /// The pi program.
+    pub program: PathBuf,
+    /// Arguments of every agent.
+    pub arguments: Vec<String>,
+    pub worker: String,
+}
+
+/// How driving a run has ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    Finished(RunResult),
+    /// The run waits in the queue: it was paused, or the worker stops.
+    Released,
+    /// The budget of the batch is reached.
+    OutOfBudget,
+}
+
+/// Why a run cannot be driven. It stays in the queue.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DriveError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error("cannot read the session: {0}")]
+    Session(std::io::Error),
+    #[error("cannot write the results: {0}")]
+    Results(std::io::Error),
+}
+
+/// Drives the runs of one worker.
+pub(crate) struct Driver {
+    pub(crate) options: DriverOptions,
+    pub(crate) engine: Arc<dyn FleetEngine>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) mirrors: Mirrors,
+    /// Canceled when the worker stops.
+    pub(crate) stop: CancellationToken,
+}
+
+/// One run while this worker owns it.
+struct ActiveRun<'driver> {
+    driver: &'driver Driver,
+    task: &'driver FleetTask,
+    log: Box<dyn RunLog>,
+    workspace: RunWorkspace,
+    /// Identifies the processes of the run.
+    marker: String,
+}
+
+impl Driver {
+    /// Drives a run until it is finished, or the worker stops.
+    pub(crate) async fn drive(&self, delivery: &Delivery) -> Result<RunEnd, DriveError> {
+        let task = &delivery.task;
+        let log = self.engine.open(delivery).await?;
+        let marker = format!("{}:{}", self.options.batch.display(), task.id);
+        let workspace = RunWorkspace::new(
+            &self.options.batch,
+            &self.options.batch_name,
+            task,
+            self.mirrors.clone(),
+            marker.clone(),
+        );
+        let mut run = ActiveRun {
+            driver: self,
+            task,
+            log,
+            workspace,
+            marker,
+        };
+        loop {
+            if let Some(end) = run.attempt().await? {
+                return Ok(end);
+            }
+        }
+    }
+}
+
+impl ActiveRun<'_> {
+    fn session_directory(&self) -> PathBuf {
+        self.driver.options.batch.join("sessions")
+    }
+
+    fn session_id(&self) -> String {
+        match self.log.state().round {
+            0 => self.task.id.clone(),
+            round => format!("{}-r{round}", self.task.id),
+        }
+    }
+
+    fn session_file(&self) -> Result<Option<PathBuf>, DriveError> {
+        session_file::find(&self.session_directory(), &self.session_id())
+            .map_err(DriveError::Session)
+    }
+
+    fn agent_file(&self) -> PathBuf {
+        let runs = self.driver.options.batch.join("runs");
+        runs.join(format!("{}.agent", self.task.id))
+    }
+
+    /// Claims the run and starts its agent once. Returns `None` if the agent died before the run ended.
+    async fn attempt(&mut self) -> Result<Option<RunEnd>, DriveError> {
+        leftovers::kill(&self.agent_file(), &self.marker).await;
+        let state = self.log.state().clone();
+        if state.fruitless_attempts >= self.task.limits.attempts() {
+            let error = format!("{} starts without a new response", state.fruitless_attempts);
+            return self.finish(RunStatus::Poisoned, Some(error)).await;
+        }
+        let session = match self.session_file()? {
+            Some(file) => session_file::summarize(&file, state.length)
+                .map(Some)
+                .map_err(DriveError::Session)?,
+            None => None,
+        };
+        let has_response = session.as_ref().is_some_and(|one| one.has_new_response);
+        let claim = RunRecord::Claim {
+            worker: self.driver.options.worker.clone(),
+            attempt: state.attempts + 1,
+            cut: state.has_requested && !has_response,
+            version: pi_env::release(),
+        };
+        let claim = LogEntry::new(state.epoch + 1, claim);
+        self.log.append(claim).await?;
+        let is_canceled = self.is_canceled().await?;
+        if is_canceled {
+            return self.finish(RunStatus::Canceled, None).await;
+        }
+        let has_prompt = session.as_ref().is_some_and(|one| one.has_prompt);
+        if let Err(error) = self.restore(session.map(|one| one.new_results)).await? {
+            return self
+                .finish(RunStatus::Failed, Some(error.to_string()))
+                .await;
+        }
+        let end = Attempt::start(self, has_prompt).await?;
+        match end {
+            AttemptEnd::Died => Ok(None),
+            AttemptEnd::Released => Ok(Some(RunEnd::Released)),
+            AttemptEnd::OutOfBudget => Ok(Some(RunEnd::OutOfBudget)),
+            AttemptEnd::Settled => self.finish_settled().await,
+            AttemptEnd::Limit(limit) => self.finish(RunStatus::Limit, Some(limit)).await,
+            AttemptEnd::Canceled => self.finish(RunStatus::Canceled, None).await,
+            AttemptEnd::Failed(error) => self.finish(RunStatus::Failed, Some(error)).await,
+        }
+    }
+
+    /// Whether a client has canceled the run before this worker owned it.
+    async fn is_canceled(&self) -> Result<bool, DriveError> {
+        use crate::engine::ControlMessage::Cancel;
+        let delivered = self.log.state().delivered;
+        let messages = self.driver.engine.control(&self.task.id, delivered).await?;
+        Ok(messages.iter().any(|one| one.message == Cancel))
+    }
+
+    /// Returns workspace and session to a state they had together. The inner error is one of the task.
+    async fn restore(
+        &mut self,
+        new_results: Option<std::collections::HashSet<String>>,
+    ) -> Result<Result<(), WorkspaceError>, DriveError> {
+        let state = self.log.state().clone();
+        let Some((_, tree)) = state.workspace.filter(|_| self.workspace.exists()) else {
+            return self.create_workspace().await;
+        };
+        if !state.begun.is_empty() {
+            let results = new_results.unwrap_or_default();
+            if state.begun.iter().all(|call| results.contains(call)) {
+                // Every call has ended and is stored: the workspace is newer than its snapshot, and nothing is open.
+                return Ok(Ok(()));
+            }
+            // Some results may be stored; the calls have run together, and are interrupted together.
+            if let Some(file) = self.session_file()? {
+                session_file::truncate(&file, state.length).map_err(DriveError::Session)?;
+            }
+        }
+        Ok(self.workspace.restore(&tree).await)
+    }
+
+    async fn create_workspace(&mut self) -> Result<Result<(), WorkspaceError>, DriveError> {
+        let base = match self.workspace.create(self.task).await {
+            Ok(base) => base,
+            Err(error) => return Ok(Err(error)),
+        };
+        match self.workspace.snapshot().await {
+            Ok(tree) => {
+                self.log.record(RunRecord::Tree { base, tree }).await?;
+                Ok(Ok(()))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Returns the environment variables of the agent.
+    fn environment(&self) -> [(&'static str, String); 1] {
+        [(RUN_VARIABLE, self.marker.clone())]
+    }
+}

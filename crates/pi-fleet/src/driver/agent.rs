@@ -1,0 +1,146 @@
+//! The agent of a run: a pi process in RPC mode with barriers.
+
+use std::ffi::OsString;
+use std::io;
+
+use pi_protocol::{BarrierLine, Command, DialogReply, ExtensionUiResponse};
+use pi_rpc_client::{
+    RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription, RpcSupervisor,
+};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::ActiveRun;
+use crate::leftovers;
+
+/// What a worker must respond to.
+#[derive(Debug)]
+pub(super) enum AgentEvent {
+    Barrier(BarrierLine),
+    /// The run is over.
+    Settled,
+    /// A question that has no user.
+    Question(Question),
+}
+
+#[derive(Debug)]
+pub(super) enum Question {
+    /// Whether a call may run; the ID of the request.
+    Approval(Value),
+    /// A dialog of an extension; its ID.
+    Dialog(String),
+}
+
+pub(super) struct Agent {
+    pub(super) client: RpcClient,
+    pub(super) events: mpsc::UnboundedReceiver<AgentEvent>,
+    _subscription: RpcSubscription,
+}
+
+impl Agent {
+    pub(super) async fn start(run: &ActiveRun<'_>) -> Result<Self, RpcClientError> {
+        let client = RpcClient::start(&options(run))?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let subscription = client.subscribe(move |event| {
+            if let Some(event) = agent_event(event) {
+                // The worker may have stopped listening.
+                sender.send(event).ok();
+            }
+        });
+        let process = RpcSupervisor::of(&client).process_id().await;
+        let stored = process.map_or(Ok(()), |process| {
+            leftovers::store(&run.agent_file(), process)
+        });
+        stored.map_err(|source| RpcClientError::Start {
+            program: run.agent_file(),
+            source,
+        })?;
+        Ok(Self {
+            client,
+            events,
+            _subscription: subscription,
+        })
+    }
+
+    /// Answers a question that no user can answer.
+    pub(super) async fn refuse(&self, question: Question) -> Result<(), RpcClientError> {
+        match question {
+            Question::Approval(request) => {
+                let reason = "No user can approve calls in a fleet. Continue without this call.";
+                let command: Command = serde_json::from_value(json!({
+                    "type": "answer", "request": request,
+                    "answer": {"type": "deny", "reason": reason},
+                }))?;
+                self.client.request(&command).await.map(drop)
+            }
+            Question::Dialog(id) => {
+                let reply = DialogReply::Cancelled;
+                self.client.reply(&ExtensionUiResponse { id, reply }).await
+            }
+        }
+    }
+
+    pub(super) async fn stop(self) -> io::Result<()> {
+        self.client.stop().await
+    }
+}
+
+fn options(run: &ActiveRun<'_>) -> RpcClientOptions {
+    let task = run.task;
+    let directory = run.session_directory();
+    let mut arguments: Vec<OsString> = vec![
+        "--barrier".into(),
+        "--no-approve".into(),
+        "--session-dir".into(),
+        directory.into(),
+        "--session-id".into(),
+        run.session_id().into(),
+    ];
+    let tools = (!task.tools.is_empty()).then(|| task.tools.join(","));
+    let flags = [
+        ("--model", task.model.clone()),
+        ("--thinking", task.thinking.clone()),
+        ("--tools", tools),
+    ];
+    for (flag, value) in flags {
+        if let Some(value) = value {
+            arguments.extend([flag.into(), value.into()]);
+        }
+    }
+    let more = &run.driver.options.arguments;
+    arguments.extend(more.iter().map(OsString::from));
+    let environment = run.environment();
+    RpcClientOptions {
+        arguments,
+        cwd: Some(run.workspace.path.clone()),
+        environment: environment
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
+        ..RpcClientOptions::new(&run.driver.options.program)
+    }
+}
+
+fn agent_event(event: &RpcEvent) -> Option<AgentEvent> {
+    let json = event.json();
+    match event.kind() {
+        "barrier" => {
+            let barrier = serde_json::from_value(json.clone()).ok()?;
+            Some(AgentEvent::Barrier(barrier))
+        }
+        "agent_settled" => Some(AgentEvent::Settled),
+        "approval_requested" => {
+            let request = json.get("request")?.get("id")?.clone();
+            Some(AgentEvent::Question(Question::Approval(request)))
+        }
+        "extension_ui_request" => {
+            let is_dialog = matches!(
+                json.get("method")?.as_str()?,
+                "select" | "confirm" | "input" | "editor"
+            );
+            let id = json.get("id")?.as_str()?.to_owned();
+            is_dialog.then_some(AgentEvent::Question(Question::Dialog(id)))
+        }
+        _ => None,
+    }
+}

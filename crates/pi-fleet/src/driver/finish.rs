@@ -1,0 +1,225 @@
+//! The end of a run: its check, its files, its result.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{ActiveRun, DriveError, RunEnd};
+use crate::record::RunRecord;
+use crate::run_result::{RunResult, RunStatus, VerifyResult};
+use crate::session_file::{self, SessionSummary};
+use crate::workspace::output_tail;
+
+impl ActiveRun<'_> {
+    /// Ends a run whose agent has settled: the check decides whether its task is done.
+    pub(super) async fn finish_settled(&mut self) -> Result<Option<RunEnd>, DriveError> {
+        let session = self.summary()?;
+        let failed = match session.last_stop.as_deref() {
+            Some("error" | "aborted") => Some(
+                session
+                    .last_error
+                    .unwrap_or_else(|| "the agent ended with an error".to_owned()),
+            ),
+            Some(_) => None,
+            None => Some("the agent ended without a response".to_owned()),
+        };
+        let status = if failed.is_some() {
+            RunStatus::Failed
+        } else {
+            RunStatus::Done
+        };
+        self.finish(status, failed).await
+    }
+
+    /// Stores the files and the result of a run.
+    pub(super) async fn finish(
+        &mut self,
+        status: RunStatus,
+        error: Option<String>,
+    ) -> Result<Option<RunEnd>, DriveError> {
+        let session = self.summary()?;
+        let (mut status, mut error) = (status, error);
+        let verify = match &self.task.verify {
+            Some(command) if status == RunStatus::Done => {
+                let started = Instant::now();
+                let (exit, output) = match self.workspace.shell(command).await {
+                    Ok(ran) => (ran.status.code().unwrap_or(-1), output_tail(&ran)),
+                    Err(error) => (-1, error.to_string()),
+                };
+                if exit != 0 {
+                    status = RunStatus::Failed;
+                    error = Some(format!("verify exited with code {exit}: {output}"));
+                }
+                let seconds = started.elapsed().as_secs();
+                Some(VerifyResult { exit, seconds })
+            }
+            _ => None,
+        };
+        let patch = self.write_patch().await?;
+        let artifacts = self.copy_artifacts().map_err(DriveError::Results)?;
+        let state = self.log.state();
+        let result = RunResult {
+            task: self.task.id.clone(),
+            run: format!("{}/{}", self.driver.options.batch_name, self.task.id),
+            exit: i32::from(status != RunStatus::Done),
+            status,
+            verify,
+            turns: session.turns,
+            cost: session.cost,
+            usage: session.usage,
+            attempts: state.attempts,
+            cut_requests: state.cut_requests,
+            interrupted_calls: session.interrupted_calls,
+            workers: state.workers.clone(),
+            session: self
+                .session_file()?
+                .as_deref()
+                .and_then(name_in("sessions")),
+            patch,
+            artifacts,
+            error,
+        };
+        self.driver.budget.set(&self.task.id, result.cost);
+        let record = RunRecord::End {
+            result: Box::new(result.clone()),
+        };
+        self.log.record(record).await?;
+        // The result is stored; what is left of the workspace is only disk space.
+        self.workspace.remove().await.ok();
+        std::fs::remove_file(self.agent_file()).ok();
+        Ok(Some(RunEnd::Finished(result)))
+    }
+
+    fn summary(&self) -> Result<SessionSummary, DriveError> {
+        match self.session_file()? {
+            Some(file) => session_file::summarize(&file, u64::MAX).map_err(DriveError::Session),
+            None => Ok(SessionSummary::default()),
+        }
+    }
+
+    /// Writes the changes of the workspace up to its last snapshot; returns the name of the file.
+    async fn write_patch(&self) -> Result<Option<String>, DriveError> {
+        let Some((base, tree)) = &self.log.state().workspace else {
+            return Ok(None);
+        };
+        if !self.workspace.exists() {
+            return Ok(None);
+        }
+        let Ok(patch) = self.workspace.patch(base, tree).await else {
+            return Ok(None);
+        };
+        let directory = self.driver.options.batch.join("patches");
+        let file = directory.join(format!("{}.patch", self.task.id));
+        write_private(&file, &patch).map_err(DriveError::Results)?;
+        Ok(name_in("patches")(&file))
+    }
+
+    /// Copies the files that the task asks for; returns their names.
+    fn copy_artifacts(&self) -> std::io::Result<Vec<String>> {
+        let target = self
+            .driver
+            .options
+            .batch
+            .join("artifacts")
+            .join(&self.task.id);
+        let mut copied = Vec::new();
+        for pattern in &self.task.artifacts {
+            for name in matching_files(&self.workspace.path, pattern) {
+                let content = std::fs::read(self.workspace.path.join(&name))?;
+                write_private(&target.join(&name), &content)?;
+                copied.push(name);
+            }
+        }
+        copied.sort();
+        copied.dedup();
+        Ok(copied)
+    }
+}
+
+fn name_in(directory: &'static str) -> impl Fn(&Path) -> Option<String> {
+    move |path| {
+        Some(format!(
+            "{directory}/{}",
+            path.file_name()?.to_string_lossy()
+        ))
+    }
+}
+
+fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        pi_fs::private::create_directory(parent)?;
+    }
+    pi_fs::atomic_file::write(path, content, pi_fs::NewFileMode::Private)
+}
+
+/// Returns the regular files that match, as paths in the directory. Links are not followed: they may leave it.
+fn matching_files(directory: &Path, pattern: &str) -> Vec<String> {
+    let (parent, name) = match pattern.rsplit_once('/') {
+        Some((parent, name)) => (format!("{parent}/"), name),
+        None => (String::new(), pattern),
+    };
+    let parent_path: PathBuf = directory.join(&parent);
+    let is_inside = match (parent_path.canonicalize(), directory.canonicalize()) {
+        (Ok(parent), Ok(directory)) => parent.starts_with(directory),
+        _ => false,
+    };
+    if !is_inside {
+        return Vec::new();
+    }
+    let files = std::fs::read_dir(&parent_path).into_iter().flatten();
+    let names = files.filter_map(|file| {
+        let file = file.ok()?;
+        let is_file = file.file_type().ok()?.is_file();
+        let file_name = file.file_name().into_string().ok()?;
+        (is_file && matches(name, &file_name)).then(|| format!("{parent}{file_name}"))
+    });
+    names.collect()
+}
+
+/// Whether a name matches a pattern in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
+            let ends = name
+                .char_indices()
+                .map(|(index, _)| index)
+                .chain([name.len()]);
+            ends.filter_map(|index| name.get(index..))
+                .any(|tail| matches(rest, tail))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn artifacts_are_regular_files_inside_the_workspace() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = directory.path().join("work");
+        std::fs::create_dir_all(workspace.join("report/nested.json")).unwrap();
+        for name in ["report/a.json", "report/b.json", "report/c.txt", "top.json"] {
+            std::fs::write(workspace.join(name), "x").unwrap();
+        }
+        #[cfg(unix)]
+        {
+            std::fs::write(directory.path().join("secret.json"), "x").unwrap();
+            std::os::unix::fs::symlink("../../secret.json", workspace.join("report/link.json"))
+                .unwrap();
+            std::os::unix::fs::symlink("..", workspace.join("out")).unwrap();
+        }
+        let found = |pattern: &str| {
+            let mut found = matching_files(&workspace, pattern);
+            found.sort();
+            found
+        };
+        assert_eq!(found("report/*.json"), ["report/a.json", "report/b.json"]);
+        assert_eq!(found("top.json"), ["top.json"]);
+        assert_eq!(found("*p.*"), ["top.json"]);
+        assert!(found("out/*.json").is_empty());
+        assert!(found("missing/*").is_empty());
+    }
+}

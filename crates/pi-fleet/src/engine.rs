@@ -1,0 +1,152 @@
+//! Where tasks and logs of runs are stored, and how workers get them.
+
+mod local;
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::record::{LogEntry, RunRecord};
+use crate::run_state::RunState;
+use crate::task::FleetTask;
+
+pub use local::LocalEngine;
+
+/// Stores one batch. The queue gives liveness and may deliver a run twice; safety is in the log, whose appends are
+/// compare-and-set: of two workers that hold a run, one is refused.
+pub trait FleetEngine: Send + Sync {
+    /// Stores the tasks. Tasks that exist are not changed, so that submitting twice has no effect. Returns the number of
+    /// new tasks.
+    fn submit<'a>(&'a self, tasks: &'a [FleetTask]) -> BoxFuture<'a, Result<usize, EngineError>>;
+
+    /// Returns a run for this worker.
+    fn next(&self) -> BoxFuture<'_, Result<NextRun, EngineError>>;
+
+    /// Opens the log of a run that was delivered.
+    fn open<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, Result<Box<dyn RunLog>, EngineError>>;
+
+    /// Returns a run to the queue, for any worker.
+    fn release(
+        &self,
+        delivery: Delivery,
+        after: Duration,
+    ) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Removes a run from the queue: its log has an end.
+    fn finish(&self, delivery: Delivery) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Sends a message to the worker of a run, now or when a worker owns it.
+    fn send<'a>(
+        &'a self,
+        run: &'a str,
+        message: ControlMessage,
+    ) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Returns the messages to a run with their numbers, after the first `delivered`.
+    fn control<'a>(
+        &'a self,
+        run: &'a str,
+        delivered: u64,
+    ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>>;
+
+    /// Starts a finished run again. Returns whether it was finished.
+    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>>;
+
+    /// Returns all runs in the order of their tasks.
+    fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>>;
+}
+
+/// The log of a run, open for one writer.
+pub trait RunLog: Send + Sync {
+    fn state(&self) -> &RunState;
+
+    /// Appends a record. After [`AppendError::Fenced`], the run belongs to another worker.
+    fn append(&mut self, entry: LogEntry) -> BoxFuture<'_, Result<(), AppendError>>;
+}
+
+impl dyn RunLog {
+    /// Appends a record in the epoch of the last claim.
+    pub(crate) async fn record(&mut self, record: RunRecord) -> Result<(), AppendError> {
+        let epoch = self.state().epoch;
+        self.append(LogEntry::new(epoch, record)).await
+    }
+}
+
+pub enum NextRun {
+    Run(Delivery),
+    /// Other workers hold the runs that are left, or they are paused or released for later.
+    Wait,
+    /// Every run is finished.
+    Done,
+}
+
+/// A run that this worker may try to claim.
+pub struct Delivery {
+    pub task: FleetTask,
+    /// Ends when it is dropped.
+    pub lease: Lease,
+}
+
+/// What makes a run belong to a worker, until it is dropped or the process exits.
+pub struct Lease(pub Box<dyn Send + Sync>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "control", rename_all = "lowercase")]
+pub enum ControlMessage {
+    /// Sends a message to the agent, as `steer` does.
+    Steer {
+        message: String,
+    },
+    Cancel,
+    Pause,
+    /// Ends a pause.
+    Resume,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunControl {
+    /// Starts with 1.
+    pub number: u64,
+    pub message: ControlMessage,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOverview {
+    pub task: FleetTask,
+    pub state: RunState,
+    /// Whether a worker holds the run.
+    pub is_active: bool,
+    pub is_paused: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    #[error("cannot access {}: {source}", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("invalid line in {}: {reason}", path.display())]
+    Invalid { path: PathBuf, reason: String },
+    #[error("no run `{0}` in this batch")]
+    UnknownRun(String),
+    #[error("the run `{0}` is in progress; cancel it first")]
+    InProgress(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Another worker has appended.
+    #[error("another worker owns the run")]
+    Fenced,
+    #[error("cannot write the log of the run: {0}")]
+    Failed(String),
+}

@@ -1,0 +1,82 @@
+//! Runs Git without the configuration of the user, prompts or hooks.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use super::{WorkspaceError, output_tail};
+
+pub(super) struct Git {
+    directory: PathBuf,
+    index: Option<PathBuf>,
+}
+
+impl Git {
+    pub(super) fn at(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            index: None,
+        }
+    }
+
+    /// Uses another index than the one of the repository.
+    pub(super) fn with_index(mut self, index: &Path) -> Self {
+        self.index = Some(index.to_owned());
+        self
+    }
+
+    pub(super) async fn run(&self, arguments: &[&str]) -> Result<(), WorkspaceError> {
+        self.bytes(arguments).await.map(drop)
+    }
+
+    /// Returns the output without the line feed at its end.
+    pub(super) async fn output(&self, arguments: &[&str]) -> Result<String, WorkspaceError> {
+        let bytes = self.bytes(arguments).await?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    }
+
+    pub(super) async fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, WorkspaceError> {
+        let mut command = Command::new("git");
+        command
+            // Hooks and file monitors of a repository are code of strangers.
+            .args([
+                "-c",
+                "core.hooksPath=/dev/null",
+                "-c",
+                "core.fsmonitor=false",
+            ])
+            .args([
+                "-c",
+                "protocol.ext.allow=never",
+                "-c",
+                "advice.detachedHead=false",
+            ])
+            .args(arguments)
+            .current_dir(&self.directory)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
+            .env_remove("GIT_INDEX_FILE")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        if let Some(index) = &self.index {
+            command.env("GIT_INDEX_FILE", index);
+        }
+        let output = command
+            .output()
+            .await
+            .map_err(|source| WorkspaceError::Start {
+                program: "git".to_owned(),
+                source,
+            })?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let name = arguments.first().copied().unwrap_or_default();
+        Err(WorkspaceError::Failed {
+            command: format!("git {name}"),
+            output: output_tail(&output),
+        })
+    }
+}

@@ -1,0 +1,108 @@
+//! Snapshots with real Git; skipped if it is missing.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::task::parse_tasks;
+
+fn has_git() -> bool {
+    let version = std::process::Command::new("git").arg("--version").output();
+    let found = version.is_ok();
+    if !found {
+        eprintln!("skipped: git is missing");
+    }
+    found
+}
+
+fn task(fields: &str) -> FleetTask {
+    let line = format!("{{\"id\":\"a\",\"prompt\":\"x\"{fields}}}");
+    parse_tasks(&line).unwrap().remove(0)
+}
+
+fn workspace(directory: &Path, task: &FleetTask) -> RunWorkspace {
+    std::fs::create_dir_all(directory.join("runs")).unwrap();
+    let mirrors = Mirrors::new(directory.join("mirrors"));
+    RunWorkspace::new(directory, "b", task, mirrors, "m".to_owned())
+}
+
+#[tokio::test]
+async fn a_snapshot_restores_tracked_and_untracked_files() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let task = task("");
+    let workspace = workspace(directory.path(), &task);
+    let base = workspace.create(&task).await.unwrap();
+    let file = |name: &str| workspace.path.join(name);
+    std::fs::write(file("kept"), "one\n").unwrap();
+    std::fs::write(file(".gitignore"), "ignored\n").unwrap();
+    let tree = workspace.snapshot().await.unwrap();
+
+    std::fs::write(file("kept"), "two\n").unwrap();
+    std::fs::write(file("added"), "x").unwrap();
+    std::fs::write(file("ignored"), "x").unwrap();
+    std::fs::remove_file(file(".gitignore")).unwrap();
+    std::fs::write(file(".gitignore"), "ignored\n").unwrap();
+    workspace.restore(&tree).await.unwrap();
+    assert_eq!(std::fs::read_to_string(file("kept")).unwrap(), "one\n");
+    assert!(!file("added").exists());
+    assert!(file("ignored").exists());
+    assert_eq!(workspace.snapshot().await.unwrap(), tree);
+
+    let patch = workspace.patch(&base, &tree).await.unwrap();
+    let patch = String::from_utf8(patch).unwrap();
+    assert!(patch.contains("+one") && !patch.contains("two"), "{patch}");
+    workspace.remove().await.unwrap();
+    assert!(!workspace.exists());
+}
+
+#[tokio::test]
+async fn a_worktree_starts_at_the_commit_of_the_task() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let repository = directory.path().join("repository");
+    std::fs::create_dir(&repository).unwrap();
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+        let mut command = std::process::Command::new("git");
+        command.args(identity).args(arguments);
+        assert!(command.current_dir(&repository).status().unwrap().success());
+    };
+    git(&["init", "--quiet", "-b", "main"]);
+    std::fs::write(repository.join("file"), "old\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    git(&["tag", "v1"]);
+    std::fs::write(repository.join("file"), "new\n").unwrap();
+    git(&["commit", "--quiet", "-am", "two"]);
+
+    let repo = repository.to_string_lossy();
+    for (reference, expected) in [("v1", "old\n"), ("main", "new\n")] {
+        let task = task(&format!(
+            ",\"repo\":\"{repo}\",\"ref\":\"{reference}\",\"setup\":\"echo x > made\""
+        ));
+        let workspace = workspace(directory.path(), &task);
+        workspace.create(&task).await.unwrap();
+        let content = std::fs::read_to_string(workspace.path.join("file")).unwrap();
+        assert_eq!(content, expected);
+        assert!(workspace.path.join("made").exists());
+    }
+    let task = task(&format!(",\"repo\":\"{repo}\",\"ref\":\"missing\""));
+    let error = workspace(directory.path(), &task).create(&task).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("has no such commit"), "{error}");
+}
+
+#[tokio::test]
+async fn a_setup_that_fails_reports_its_output() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let task = task(",\"setup\":\"echo broken; exit 3\"");
+    let error = workspace(directory.path(), &task).create(&task).await;
+    assert_eq!(error.unwrap_err().to_string(), "setup failed: broken");
+}

@@ -1,0 +1,208 @@
+//! Directories that build tools need, and sockets of programs that run commands for others.
+
+use std::path::{Path, PathBuf};
+
+use pi_env::Env;
+
+use crate::roots::real;
+
+/// Directories for temporary files.
+const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+
+/// Variables that name a temporary directory or a cache.
+const CACHE_VARIABLES: [&str; 12] = [
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "CARGO_TARGET_DIR",
+    "npm_config_cache",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "POETRY_CACHE_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GRADLE_USER_HOME",
+    "CCACHE_DIR",
+    "SCCACHE_DIR",
+];
+
+/// Caches in the home directory that are created: their tools fail without them.
+const CREATED_CACHES: [&str; 2] = [".cache", ".npm"];
+
+/// Caches in the home directory. Programs and settings next to them, such as `~/.cargo/bin`, are not writable: what is there
+/// runs outside of the sandbox.
+const CACHES: [&str; 22] = [
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
+    ".cargo/.global-cache",
+    "go/pkg",
+    ".gradle",
+    ".m2/repository",
+    ".ivy2",
+    ".sbt/boot",
+    ".nuget/packages",
+    ".local/share/pnpm/store",
+    ".local/share/NuGet",
+    ".pnpm-store",
+    ".yarn/berry",
+    ".bun/install/cache",
+    ".composer/cache",
+    ".hex",
+    ".pub-cache",
+    ".stack/pantry",
+    ".cabal/packages",
+    ".julia/registries",
+];
+
+/// macOS keeps caches elsewhere.
+const MACOS_CACHES: [&str; 1] = ["Library/Caches"];
+
+/// Sockets, and directories of sockets, of the system.
+const SYSTEM_SOCKETS: [&str; 18] = [
+    "/run/docker.sock",
+    "/var/run/docker.sock",
+    "/run/docker",
+    "/run/podman",
+    "/run/containerd",
+    "/run/crio",
+    "/run/dbus",
+    "/run/systemd/private",
+    "/run/systemd/notify",
+    "/run/systemd/journal",
+    "/run/systemd/userdb",
+    "/run/snapd.socket",
+    "/run/libvirt",
+    "/run/screen",
+    "/run/user",
+    "/var/lib/lxd/unix.socket",
+    "/tmp/.X11-unix",
+    "/tmp/.ICE-unix",
+];
+
+/// Sockets in the home directory.
+const USER_SOCKETS: [&str; 5] = [
+    ".docker/run",
+    ".docker/desktop",
+    ".colima",
+    ".gnupg/S.gpg-agent",
+    ".gnupg/S.gpg-agent.ssh",
+];
+
+/// Variables that name a socket or a directory of sockets.
+const SOCKET_VARIABLES: [&str; 6] = [
+    "XDG_RUNTIME_DIR",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_LAUNCHER_SOCK",
+    "NVIM",
+    "VSCODE_IPC_HOOK_CLI",
+    "VSCODE_GIT_IPC_HANDLE",
+];
+
+/// Variables with an address that contains the path of a socket.
+const ADDRESS_VARIABLES: [&str; 4] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DOCKER_HOST",
+    "TMUX",
+    "KITTY_LISTEN_ON",
+];
+
+/// Starts of the names of directories of sockets in `/tmp`: terminal multiplexers, agents and editors.
+const TEMPORARY_SOCKET_NAMES: [&str; 7] = [
+    "tmux-", "ssh-", "screen-", "emacs", "kitty-", "dbus-", "vscode-",
+];
+
+/// Returns the temporary directories and the caches that exist.
+pub(crate) fn caches(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = TEMPORARY.iter().map(PathBuf::from).collect();
+    let named = CACHE_VARIABLES.iter().filter_map(|name| env.var(name));
+    paths.extend(named.map(PathBuf::from));
+    if let Some(cargo) = env.var("CARGO_HOME").map(PathBuf::from) {
+        paths.extend(["registry", "git", ".package-cache"].map(|name| cargo.join(name)));
+    }
+    if let Some(home) = home {
+        for name in CREATED_CACHES {
+            // Fails in a home directory that cannot be written; then there is no cache.
+            std::fs::create_dir(home.join(name)).ok();
+            paths.push(home.join(name));
+        }
+        let others: &[&str] = if cfg!(target_os = "macos") {
+            &MACOS_CACHES
+        } else {
+            &[]
+        };
+        paths.extend(CACHES.iter().chain(others).map(|name| home.join(name)));
+    }
+    let is_home_or_above = |path: &PathBuf| home.is_some_and(|home| home.starts_with(path));
+    paths.retain(|path| path.is_absolute() && path.exists());
+    let mut paths: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+    // A variable that names a large part of the machine would undo the sandbox.
+    paths.retain(|path| !is_home_or_above(path));
+    paths
+}
+
+/// Returns the sockets that exist, and the directories that contain only sockets.
+pub(crate) fn sockets(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = SYSTEM_SOCKETS.iter().map(PathBuf::from).collect();
+    if let Some(home) = home {
+        paths.extend(USER_SOCKETS.map(|name| home.join(name)));
+    }
+    let named = SOCKET_VARIABLES.iter().filter_map(|name| env.var(name));
+    paths.extend(named.map(PathBuf::from));
+    let addresses = ADDRESS_VARIABLES.iter().filter_map(|name| env.var(name));
+    paths.extend(addresses.filter_map(|address| path_in_address(&address)));
+    let entries = std::fs::read_dir("/tmp").into_iter().flatten().flatten();
+    paths.extend(entries.map(|entry| entry.path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        TEMPORARY_SOCKET_NAMES
+            .iter()
+            .any(|start| name.starts_with(start))
+    }));
+    paths.retain(|path| path.is_absolute() && path.exists());
+    let mut paths: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Returns the path in an address such as `unix:path=/run/user/1000/bus,guid=1` or `/tmp/tmux-0/default,1,0`.
+fn path_in_address(address: &str) -> Option<PathBuf> {
+    let (_, path) = address.split_once('/')?;
+    let path = path.trim_start_matches('/').split([',', ';']).next()?;
+    Some(Path::new("/").join(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_contain_paths() {
+        for (address, path) in [
+            (
+                "unix:path=/run/user/1000/bus,guid=1",
+                Some("/run/user/1000/bus"),
+            ),
+            ("unix:///var/run/docker.sock", Some("/var/run/docker.sock")),
+            ("/tmp/tmux-0/default,123,0", Some("/tmp/tmux-0/default")),
+            ("unix:abstract=x", None),
+        ] {
+            assert_eq!(
+                path_in_address(address),
+                path.map(PathBuf::from),
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_variable_does_not_make_the_home_directory_writable() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().to_string_lossy().into_owned();
+        let env = Env::fixed([("GOCACHE", path.as_str()), ("TMPDIR", "/")]);
+        let home = home.path().canonicalize().unwrap();
+        let caches = caches(Some(&home), &env);
+        assert!(!caches.contains(&home) && !caches.contains(&PathBuf::from("/")));
+        assert!(caches.contains(&home.join(".npm")));
+    }
+}

@@ -1,0 +1,401 @@
+//! Attacks on the sandbox. Each one prints [`ESCAPED`] if it succeeds, and succeeds without a sandbox.
+
+use std::fs;
+
+use pi_sandbox::{Enforcement, Sandbox, SandboxError};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::fixture::{ESCAPED, Fixture, contents, start, text, write};
+
+/// What holds without namespaces.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Landlock {
+    Denies,
+    /// Cannot be expressed: the mode `workspace` is an error there.
+    Cannot,
+}
+use Landlock::{Cannot, Denies};
+
+struct Attack {
+    name: &'static str,
+    script: &'static str,
+    landlock: Landlock,
+    /// Whether it works without a sandbox, for every user.
+    works_outside: bool,
+}
+
+const fn attack(landlock: Landlock, name: &'static str, script: &'static str) -> Attack {
+    Attack {
+        name,
+        script,
+        landlock,
+        works_outside: true,
+    }
+}
+
+/// An attack that needs rights, or support of the kernel, that the user of the test may not have.
+const fn unsure(landlock: Landlock, name: &'static str, script: &'static str) -> Attack {
+    Attack {
+        works_outside: false,
+        ..attack(landlock, name, script)
+    }
+}
+
+const ATTACKS: &[Attack] = &[
+    attack(Denies, "create outside", "echo x > $OUTSIDE/new"),
+    attack(Denies, "overwrite outside", "echo x > $OUTSIDE/file.txt"),
+    attack(Denies, "append outside", "echo x >> $OUTSIDE/file.txt"),
+    attack(
+        Denies,
+        "truncate outside",
+        "truncate -s 0 $OUTSIDE/file.txt",
+    ),
+    attack(Denies, "remove outside", "rm $OUTSIDE/file.txt"),
+    attack(Denies, "make directory outside", "mkdir $OUTSIDE/new"),
+    attack(
+        Denies,
+        "rename outside",
+        "mv $OUTSIDE/file.txt $OUTSIDE/other",
+    ),
+    attack(Denies, "move out", "mv file.txt $OUTSIDE/moved"),
+    attack(Cannot, "change mode outside", "chmod 777 $OUTSIDE/file.txt"),
+    attack(
+        Cannot,
+        "change time outside",
+        "touch -d 2001-01-01 $OUTSIDE/file.txt",
+    ),
+    attack(
+        Denies,
+        "link to directory",
+        "ln -s $OUTSIDE link && echo x > link/new",
+    ),
+    attack(
+        Denies,
+        "link to file",
+        "ln -s $OUTSIDE/file.txt link && echo x > link",
+    ),
+    attack(
+        Denies,
+        "hard link",
+        "ln $OUTSIDE/file.txt hard && echo x > hard",
+    ),
+    attack(
+        Denies,
+        "parent directories",
+        "cd / && echo x > .$OUTSIDE/new",
+    ),
+    attack(Denies, "home directory", "echo x > ~/.bashrc"),
+    attack(
+        Denies,
+        "agent directory",
+        "echo x > ~/.pi/agent/settings.json",
+    ),
+    // Files that run outside of the sandbox, or decide about it.
+    attack(
+        Cannot,
+        "missing .pi",
+        "mkdir -p .pi && echo {} > .pi/settings.json",
+    ),
+    attack(Cannot, "missing .pi as a link", "mkdir d && ln -s d .pi"),
+    attack(
+        Cannot,
+        ".pi replaced by a link",
+        "mkdir d; rm -rf .pi; ln -s d .pi && [ -L .pi ]",
+    ),
+    attack(
+        Cannot,
+        ".pi renamed into place",
+        "mkdir d && touch d/settings.json && mv -T d .pi",
+    ),
+    attack(Cannot, "missing .mcp.json", "echo {} > .mcp.json"),
+    attack(Cannot, "git hook", "echo x > .git/hooks/pre-commit"),
+    attack(Cannot, "git configuration", "echo x >> .git/config"),
+    attack(
+        Cannot,
+        "git configuration renamed",
+        "mv .git/config .git/c && echo x > .git/config",
+    ),
+    attack(
+        Cannot,
+        "hooks renamed",
+        "mv .git/hooks .git/h && mkdir .git/hooks",
+    ),
+    attack(
+        Cannot,
+        "git directory renamed",
+        "mv .git g && mkdir -p .git/hooks && touch .git/hooks/x",
+    ),
+    attack(
+        Cannot,
+        "project renamed",
+        "cd .. && mv project p && mkdir -p project/.pi",
+    ),
+    // Secrets.
+    attack(Denies, "read key", "cat ~/.ssh/id"),
+    attack(Denies, "read .env", "grep SECRET .env"),
+    attack(Cannot, "move .env", "mv .env e && grep SECRET e"),
+    attack(Cannot, "link .env", "ln .env e && grep SECRET e"),
+    attack(Denies, "read credentials", "grep . ~/.pi/agent/auth.json"),
+    // Other processes.
+    attack(Denies, "signal", "$ATTACK __attack signal $OUTER"),
+    unsure(
+        Denies,
+        "environment of another process",
+        "cat /proc/$OUTER/environ | grep -q .",
+    ),
+    unsure(
+        Denies,
+        "memory of another process",
+        "exec 3</proc/$OUTER/mem",
+    ),
+    unsure(Denies, "root of another process", "ls /proc/$OUTER/root/"),
+    attack(
+        Denies,
+        "root of the first process",
+        "echo x > /proc/1/root$OUTSIDE/new || echo x > /proc/self/root$OUTSIDE/new",
+    ),
+    unsure(Denies, "memory of the first process", "exec 3</proc/1/mem"),
+    unsure(
+        Denies,
+        "descriptors of the first process",
+        "readlink /proc/1/fd/0",
+    ),
+    attack(Denies, "ptrace", "$ATTACK __attack ptrace"),
+    unsure(Denies, "keyctl", "$ATTACK __attack keyctl"),
+    unsure(Denies, "add key", "$ATTACK __attack add-key"),
+    // Sockets and network.
+    attack(Denies, "socket", "$ATTACK __attack connect $SOCKET"),
+    attack(
+        Denies,
+        "abstract socket",
+        "$ATTACK __attack connect-abstract $ABSTRACT",
+    ),
+    attack(Denies, "/dev/tcp", "exec 3<>/dev/tcp/127.0.0.1/$PORT"),
+    unsure(Denies, "/dev/udp", "exec 3<>/dev/udp/127.0.0.1/$PORT"),
+    unsure(Denies, "vsock", "$ATTACK __attack socket-vsock"),
+    // Undoing the sandbox.
+    unsure(
+        Denies,
+        "remount",
+        "$ATTACK __attack remount / || $ATTACK __attack remount $PROJECT",
+    ),
+    unsure(Denies, "mount", "$ATTACK __attack mount $PROJECT"),
+    unsure(
+        Denies,
+        "unmount",
+        "$ATTACK __attack unmount $PROJECT || $ATTACK __attack unmount /proc",
+    ),
+    unsure(Denies, "chroot", "$ATTACK __attack chroot /proc"),
+    attack(Denies, "user namespace", "$ATTACK __attack unshare-user"),
+    attack(
+        Denies,
+        "cloned user namespace",
+        "$ATTACK __attack clone-user",
+    ),
+    unsure(Denies, "mount namespace", "$ATTACK __attack unshare-mount"),
+    attack(
+        Denies,
+        "unshare and mount",
+        "unshare -Urm mount -t tmpfs none /mnt",
+    ),
+    unsure(Denies, "io_uring", "$ATTACK __attack io-uring"),
+    // The kernel and its devices. Nothing is written.
+    unsure(
+        Denies,
+        "kernel settings",
+        "exec 3>>/proc/sys/kernel/core_pattern",
+    ),
+    unsure(Denies, "sysrq", "exec 3>>/proc/sysrq-trigger"),
+    unsure(Denies, "kernel log", "exec 3>>/dev/kmsg"),
+    unsure(
+        Denies,
+        "disks",
+        "for disk in /dev/[hsv]d?; do exec 3>>$disk && break; done",
+    ),
+    unsure(
+        Denies,
+        "control groups",
+        "mkdir /sys/fs/cgroup/pi-sandbox-test",
+    ),
+    unsure(
+        Denies,
+        "privileges of programs",
+        "grep -q 'NoNewPrivs:.0' /proc/self/status",
+    ),
+    unsure(
+        Denies,
+        "capabilities over mounts",
+        "mask=$(sed -n 's/CapEff:.//p' /proc/self/status); (( 0x$mask >> 21 & 1 ))",
+    ),
+    unsure(
+        Denies,
+        "inherited descriptors",
+        "ls /proc/self/fd | grep -qE '[4-9]|..'",
+    ),
+];
+
+fn escape(fixture: &Fixture, sandbox: Option<&Sandbox>, attack: &Attack) -> bool {
+    let script = format!("{{ {}; }} && echo {ESCAPED}", attack.script);
+    text(&fixture.run(sandbox, &script)).contains(ESCAPED)
+}
+
+/// Runs the attacks; each gets its own files.
+fn check(settings: &serde_json::Value, is_expected: impl Fn(&Attack) -> bool) {
+    let mut failures = Vec::new();
+    for attack in ATTACKS.iter().filter(|attack| is_expected(attack)) {
+        let fixture = Fixture::new();
+        let sandbox = fixture.sandbox(settings);
+        let outside = [fixture.root().join("outside"), fixture.root().join("home")];
+        let before = outside.each_ref().map(|path| contents(path));
+        if escape(&fixture, Some(&sandbox), attack) {
+            failures.push(format!("{}: escaped", attack.name));
+        }
+        if outside.each_ref().map(|path| contents(path)) != before {
+            failures.push(format!("{}: changed files outside", attack.name));
+        }
+        let project = fixture.project();
+        if [".pi", ".mcp.json"]
+            .iter()
+            .any(|name| project.join(name).exists())
+            || !contents(&project.join(".git/hooks")).is_empty()
+            || fs::read(project.join(".git/config")).unwrap_or_default() != b"[core]\n"
+        {
+            let is_protected = sandbox.enforcement() == Enforcement::Namespaces;
+            if is_protected {
+                failures.push(format!("{}: changed protected files", attack.name));
+            }
+        }
+    }
+    assert_eq!(failures, Vec::<String>::new());
+}
+
+pub(crate) fn with_namespaces() {
+    let settings = json!({ "mode": "workspace", "network": "off" });
+    assert_eq!(
+        Fixture::new().sandbox(&settings).enforcement(),
+        Enforcement::Namespaces
+    );
+    check(&settings, |_| true);
+    // The attacks are real.
+    for attack in ATTACKS.iter().filter(|attack| attack.works_outside) {
+        let fixture = Fixture::new();
+        assert!(
+            escape(&fixture, None, attack),
+            "{} does not work",
+            attack.name
+        );
+    }
+}
+
+pub(crate) fn landlock_only() {
+    let settings = json!({ "mode": "workspace", "network": "off", "landlockOnly": true });
+    let fixture = Fixture::new();
+    let sandbox = fixture.sandbox(&settings);
+    assert_eq!(sandbox.enforcement(), Enforcement::LandlockOnly);
+    assert_eq!(sandbox.label(), "▣ workspace, unprotected, no network");
+    check(&settings, |attack| {
+        attack.landlock == Denies && !attack.name.contains("namespace")
+    });
+    let read_only = fixture.sandbox(&json!({ "mode": "read-only" }));
+    assert_eq!(read_only.enforcement(), Enforcement::LandlockOnly);
+    let written = fixture.run(Some(&read_only), "echo x > new");
+    assert!(!written.status.success() && !fixture.project().join("new").exists());
+    let read = fixture.run(Some(&read_only), "cat file.txt");
+    assert_eq!(text(&read), "text\n");
+}
+
+pub(crate) fn no_support_is_an_error() {
+    let fixture = Fixture::new();
+    let error = start(&json!({ "mode": "workspace" }), &fixture.roots()).unwrap_err();
+    assert!(matches!(error, SandboxError::Unprotected(_)), "{error}");
+    let message = error.to_string();
+    assert!(
+        message.contains("user namespaces are not available"),
+        "{message}"
+    );
+    assert!(message.contains("landlockOnly"), "{message}");
+}
+
+/// A workspace inside of a writable directory could be moved away, and another one put in its place.
+pub(crate) fn moved_directories() {
+    let fixture = Fixture::new();
+    let workspace = fixture.root().join("tmp/a/b");
+    fs::create_dir_all(workspace.join("deep/.env.d")).unwrap();
+    write(&workspace.join("deep/.env"), "SECRET\n");
+    let mut roots = fixture.roots();
+    roots.workspace.clone_from(&workspace);
+    let sandbox = start(&json!({ "mode": "workspace" }), &roots).unwrap();
+    for script in [
+        "mv $TMPDIR/a $TMPDIR/c",
+        "mv $TMPDIR/a/b $TMPDIR/a/c",
+        "mv $TMPDIR/a/b/deep $TMPDIR/x && cat $TMPDIR/x/.env",
+        "rm -rf $TMPDIR/a; mkdir -p $TMPDIR/a/b/.pi/x",
+    ] {
+        let output = fixture.run(Some(&sandbox), &format!("{script} && echo {ESCAPED}"));
+        assert!(
+            !text(&output).contains(ESCAPED),
+            "{script}: {}",
+            text(&output)
+        );
+        assert!(
+            workspace.exists() && !workspace.join(".pi").exists(),
+            "{script}"
+        );
+    }
+    let written = fixture.run(
+        Some(&sandbox),
+        "echo x > $TMPDIR/a/b/new && mv $TMPDIR/a/b/new $TMPDIR/n",
+    );
+    assert!(written.status.success(), "{}", text(&written));
+}
+
+/// A protected path that is a link can neither be replaced nor written through.
+pub(crate) fn protected_link() {
+    let fixture = Fixture::new();
+    let project = fixture.project();
+    fs::create_dir(project.join("config")).unwrap();
+    write(&project.join("config/settings.json"), "{}");
+    std::os::unix::fs::symlink("config", project.join(".pi")).unwrap();
+    let sandbox = fixture.workspace_sandbox();
+    for script in [
+        "echo x > .pi/settings.json",
+        "echo x > config/settings.json",
+        "rm .pi",
+        "ln -sfn other .pi",
+        "mv .pi x",
+        "mv config c",
+    ] {
+        let output = fixture.run(Some(&sandbox), script);
+        assert!(!output.status.success(), "{script}: {}", text(&output));
+    }
+    assert_eq!(
+        fs::read_link(project.join(".pi")).unwrap().to_str(),
+        Some("config")
+    );
+    assert_eq!(
+        fs::read(project.join("config/settings.json")).unwrap(),
+        b"{}"
+    );
+}
+
+pub(crate) fn read_only() {
+    let fixture = Fixture::new();
+    let sandbox = fixture.sandbox(&json!({ "mode": "read-only" }));
+    let before = contents(&fixture.root());
+    for script in [
+        "echo x > new",
+        "rm file.txt",
+        "echo x > $TMPDIR/new",
+        "echo x > /tmp/pi-sandbox-test",
+    ] {
+        let output = fixture.run(Some(&sandbox), script);
+        assert!(!output.status.success(), "{script}: {}", text(&output));
+    }
+    assert_eq!(contents(&fixture.root()), before);
+    let output = fixture.run(
+        Some(&sandbox),
+        "cat file.txt > /dev/null && echo x > /dev/shm/x && cat file.txt",
+    );
+    assert_eq!(text(&output), "text\n");
+}

@@ -1,0 +1,60 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
+
+fn options(entries: &[(&str, &str)]) -> SearchListOptions {
+    let entry = |(label, note): &(&str, &str)| SearchEntry {
+        label: (*label).to_owned(),
+        note: (*note).to_owned(),
+        intent: Intent::SetPromptText((*label).to_owned()),
+    };
+    SearchListOptions {
+        title: "Prompt history",
+        verb: "edit",
+        empty: "No earlier prompts.",
+        entries: entries.iter().map(entry).collect(),
+    }
+}
+
+#[test]
+fn words_narrow_the_list_and_keep_its_order() {
+    let ui = UiTheme::for_tests();
+    let entries = [
+        ("fix the retry test", "~/a"),
+        ("add a retry\nwith backoff", "~/b"),
+        ("write the docs", "~/a"),
+    ];
+    let mut tester = DialogTester::new(&ui, SearchListDialog::open(ui.clone(), options(&entries)));
+    tester.type_text("retry");
+    let screen = tester.screen();
+    assert!(screen.contains("→ fix the retry test"), "{screen}");
+    assert!(screen.contains("  add a retry with backoff"), "{screen}");
+    assert!(!screen.contains("docs"), "{screen}");
+    tester.press("down enter");
+    let expected = Intent::SetPromptText("add a retry\nwith backoff".to_owned());
+    assert_eq!(tester.intents(), [expected]);
+}
+
+#[test]
+fn letters_in_order_match_if_no_words_do() {
+    let entries = options(&[("/model", "Select a model"), ("/quit", "Quit pi")]).entries;
+    assert_eq!(matching(&entries, "qt"), [1]);
+    assert_eq!(matching(&entries, ""), [0, 1]);
+    assert_eq!(matching(&entries, "zzz"), [0; 0]);
+}
+
+#[test]
+fn any_text_fits_any_terminal() {
+    let many = [(HOSTILE, HOSTILE); 40];
+    fits_every_size(SearchListDialog::open(UiTheme::for_tests(), options(&many)));
+    fits_every_size(SearchListDialog::open(UiTheme::for_tests(), options(&[])));
+}
+
+#[test]
+fn survives_any_input() {
+    let ui = UiTheme::for_tests();
+    survives_random_input(&ui, || {
+        SearchListDialog::open(ui.clone(), options(&[(HOSTILE, "")]))
+    });
+}

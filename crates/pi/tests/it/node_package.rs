@@ -1,0 +1,172 @@
+//! Runs the tests of `packages/node` with the binary. Skipped without Node.
+#![cfg(unix)]
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::pi_binary;
+use crate::reference_client::modules_of;
+
+const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22"];
+
+const INSTALL_TIMEOUT: Duration = Duration::from_mins(3);
+
+/// Deadline for all tests of a package, far longer than they take.
+const PACKAGE_TIMEOUT: Duration = Duration::from_mins(8);
+
+/// Returns the Node of the TypeScript pi, or the one on `PATH`.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+fn node() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = std::env::split_paths(&path);
+    let mut installed = directories.map(|directory| directory.join("node"));
+    let with_reference = modules_of("1.5.0").map(|modules| modules.join(".bin/node"));
+    let found = with_reference.filter(|node| node.exists());
+    let found = found.or_else(|| installed.find(|node| node.is_file()));
+    if found.is_none() {
+        println!("skipped: needs Node");
+    }
+    found
+}
+
+/// Runs Node in a directory of the repository; returns its output.
+async fn run_node(directory: &str, arguments: &[&str]) -> Option<String> {
+    let node = node()?;
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(directory);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories =
+        std::iter::once(node.parent()?.to_owned()).chain(std::env::split_paths(&path));
+    let running = tokio::process::Command::new(&node)
+        .args(arguments)
+        .current_dir(package)
+        .env("PATH", std::env::join_paths(directories).unwrap())
+        .env("PI_BINARY", pi_binary())
+        .env_remove("PI_CODING_AGENT_DIR")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(PACKAGE_TIMEOUT, running).await;
+    let output = output.expect("Node ended").unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    Some(text)
+}
+
+async fn run_node_tests(directory: &str) {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(directory);
+    // Node 20 expands no patterns.
+    let tests = std::fs::read_dir(package.join("test")).unwrap();
+    let tests = tests.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let tests = tests.filter(|name| name.ends_with(".test.js"));
+    let tests: Vec<String> = tests.map(|name| format!("test/{name}")).collect();
+    let mut arguments = vec!["--test", "--test-timeout=120000"];
+    arguments.extend(tests.iter().map(String::as_str));
+    if let Some(text) = run_node(directory, &arguments).await {
+        assert!(text.contains("fail 0"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_node_package_passes_its_tests() {
+    run_node_tests("packages/node").await;
+}
+
+#[tokio::test]
+async fn the_extension_for_vs_code_passes_its_tests() {
+    run_node_tests("editors/vscode").await;
+}
+
+/// Returns the directory with the TypeScript compiler; prints a note and returns `None` if it cannot be installed.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+async fn typescript() -> Option<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typescript");
+    let modules = directory.join("node_modules");
+    let compiler = modules.join("typescript/bin/tsc");
+    let has_all = || compiler.exists() && modules.join("@types/node").exists();
+    if !has_all() {
+        let installing = tokio::process::Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&directory)
+            .args(TYPESCRIPT)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .status();
+        tokio::time::timeout(INSTALL_TIMEOUT, installing).await.ok();
+    }
+    if !has_all() {
+        println!("skipped: needs Node, npm and the npm registry");
+        return None;
+    }
+    Some(modules)
+}
+
+/// A program for the types of the TypeScript pi compiles with them, where they are installed, and with those of the package.
+#[tokio::test]
+async fn a_program_for_the_types_of_the_typescript_pi_compiles() {
+    let Some(modules) = typescript().await else {
+        return;
+    };
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/node");
+    let package = package.canonicalize().unwrap();
+    let reference = modules_of("1.5.0");
+    let reference = reference.map(|it| it.join("@earendil-works/pi-coding-agent/dist/index.d.ts"));
+    let reference = reference.filter(|types| types.exists());
+    let types = reference.into_iter().chain([package.join("index.d.ts")]);
+    for types in types {
+        let project = tempfile::tempdir().unwrap();
+        let config = json!({
+            "compilerOptions": {
+                "strict": true,
+                "noEmit": true,
+                "skipLibCheck": true,
+                "target": "es2022",
+                "module": "nodenext",
+                "types": ["node"],
+                "typeRoots": [modules.join("@types")],
+                "paths": {"@earendil-works/pi-coding-agent": [types]},
+            },
+            "files": [package.join("test/types/program.ts")],
+        });
+        let config_file = project.path().join("tsconfig.json");
+        let mode = pi_fs::NewFileMode::Private;
+        pi_fs::atomic_file::write(&config_file, config.to_string().as_bytes(), mode).unwrap();
+        let compiling = tokio::process::Command::new("node")
+            .arg(modules.join("typescript/bin/tsc"))
+            .arg("--project")
+            .arg(&config_file)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(PACKAGE_TIMEOUT, compiling).await;
+        let output = output.expect("the compiler ended").unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {text}", types.display());
+    }
+}
+
+/// Programs that embed the TypeScript pi run on the package. They are downloaded, so this test must be asked for.
+#[tokio::test]
+async fn programs_run_on_the_node_package() {
+    if std::env::var_os("PI_TEST_NODE_PROGRAMS").is_none() {
+        println!("skipped: set PI_TEST_NODE_PROGRAMS=1 to install programs from the registry");
+        return;
+    }
+    if let Some(text) = run_node("packages/node", &["programs/run.js"]).await {
+        print!("{text}");
+    }
+}

@@ -1,0 +1,281 @@
+//! `pi --sandbox`: tools and commands of a session write only in the workspace.
+#![cfg(target_os = "linux")]
+
+use pi_test_support::ScriptedReply;
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{TestContext, bash_reply, text_reply, tool_call_reply};
+use crate::mcp::Client;
+
+/// Returns the text that the model got as the result of the last call.
+fn last_result(request: &Value) -> String {
+    let messages = request["messages"].as_array().unwrap();
+    messages.last().unwrap()["content"].to_string()
+}
+
+#[tokio::test]
+async fn tools_and_commands_write_only_in_the_workspace() {
+    let write = |path: &str| tool_call_reply("write", &json!({"path": path, "content": "text"}));
+    let replies = [
+        bash_reply("echo in > by-bash.txt; echo out > ../by-bash.txt; mkdir .pi"),
+        write("by-write.txt"),
+        write("../by-write.txt"),
+        write(".pi/settings.json"),
+        text_reply("Done."),
+    ];
+    let context = TestContext::new(replies).await;
+    let output = context.run(&["--sandbox", "-p", "go"]).await;
+    if output.stderr.contains("user namespaces") {
+        // A container without them; the error itself is what users get there.
+        assert_eq!(output.code, Some(1), "{}", output.stderr);
+        return;
+    }
+    assert_eq!(output.stdout, "Done.\n", "{}", output.stderr);
+    let (project, home) = (context.project_dir(), context.home.path());
+    assert!(project.join("by-bash.txt").exists());
+    assert!(project.join("by-write.txt").exists());
+    assert!(!home.join("by-bash.txt").exists());
+    assert!(!home.join("by-write.txt").exists());
+    assert!(!project.join(".pi").exists());
+    let requests = context.server.requests();
+    let denied = last_result(&requests[3].json());
+    assert!(denied.contains("sandbox"), "{denied}");
+    let denied = last_result(&requests[4].json());
+    assert!(denied.contains("sandbox"), "{denied}");
+}
+
+#[tokio::test]
+async fn an_invalid_mode_is_refused() {
+    let context = TestContext::new([]).await;
+    let settings = json!({"sandbox": {"mode": "strict"}}).to_string();
+    context.home.write("agent/settings.json", settings);
+    let output = context.run(&["-p", "go"]).await;
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("sandbox"), "{}", output.stderr);
+    assert!(context.server.requests().is_empty());
+}
+
+/// Returns a context with settings; `None` where there are no user namespaces.
+async fn context_with(settings: Value, replies: Vec<ScriptedReply>) -> Option<TestContext> {
+    let probe = TestContext::new([text_reply("Done.")]).await;
+    let probed = probe.run(&["--sandbox", "try", "-p", "go"]).await;
+    if probed.code != Some(0) {
+        eprintln!("skipped: {}", probed.stderr);
+        return None;
+    }
+    let context = TestContext::new(replies).await;
+    let settings = settings.to_string();
+    context.home.write("agent/settings.json", settings);
+    Some(context)
+}
+
+fn text(context: &TestContext, name: &str) -> Option<String> {
+    std::fs::read_to_string(context.project_dir().join(name)).ok()
+}
+
+async fn send(client: &mut Client, message: &str) {
+    let command = json!({"type": "prompt", "message": message});
+    client.send(command).await;
+}
+
+/// Waits for a question and chooses the option that starts with a text; returns the title.
+async fn choose(client: &mut Client, start: &str) -> String {
+    let dialog = client.read_until(|it| it["method"] == "select").await;
+    let options = dialog["options"].as_array().unwrap().iter();
+    let mut options = options.map(|option| option.as_str().unwrap());
+    let option = options.find(|option| option.starts_with(start));
+    let option = option.unwrap_or_else(|| panic!("{dialog}"));
+    let response = json!({"type": "extension_ui_response", "id": dialog["id"], "value": option});
+    client.send(response).await;
+    dialog["title"].as_str().unwrap().to_owned()
+}
+
+async fn settled(client: &mut Client) {
+    client.read_until(|it| it["type"] == "agent_settled").await;
+}
+
+#[tokio::test]
+async fn tried_commands_are_kept_without_a_user_only_on_request() {
+    let command = "echo x > made.txt; rm kept.txt; echo $PI_X > /dev/null";
+    for (flags, is_kept) in [
+        (&["--sandbox", "try"][..], false),
+        (&["--sandbox", "try", "--keep"], true),
+    ] {
+        let replies = vec![bash_reply(command), text_reply("Done.")];
+        let Some(context) = context_with(json!({}), replies).await else {
+            return;
+        };
+        context.home.write("project/kept.txt", "text\n");
+        let mut words = flags.to_vec();
+        words.extend(["-p", "go"]);
+        let output = context.run(&words).await;
+        assert_eq!(output.stdout, "Done.\n", "{}", output.stderr);
+        assert_eq!(text(&context, "made.txt").is_some(), is_kept);
+        assert_eq!(text(&context, "kept.txt").is_some(), !is_kept);
+        let result = last_result(&context.server.requests()[1].json());
+        let expected = if is_kept {
+            "Tried: 1 file created, 1 deleted. The changes were kept."
+        } else {
+            "Nothing was applied"
+        };
+        assert!(result.contains(expected), "{result}");
+    }
+}
+
+#[tokio::test]
+async fn the_user_keeps_or_discards_what_a_command_has_changed() {
+    let replies = vec![
+        bash_reply("echo 1 > one.txt"),
+        bash_reply("echo 2 > two.txt; cat one.txt"),
+        bash_reply("mkdir d; echo 3 > d/three.txt; echo 4 > four.txt"),
+        bash_reply("echo 5 > five.txt"),
+        text_reply("Done."),
+        text_reply("Noted."),
+    ];
+    let settings = json!({"sandbox": {"mode": "try"}});
+    let Some(context) = context_with(settings, replies).await else {
+        return;
+    };
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    let title = choose(&mut client, "Keep").await;
+    assert!(title.contains("1 file created\ncreate one.txt"), "{title}");
+    choose(&mut client, "Discard").await;
+    choose(&mut client, "Choose").await;
+    choose(&mut client, "[x] create four.txt").await;
+    choose(&mut client, "Keep 2 of 3").await;
+    choose(&mut client, "Decide later").await;
+    settled(&mut client).await;
+    assert_eq!(text(&context, "one.txt").unwrap(), "1\n");
+    assert_eq!(text(&context, "two.txt"), None);
+    assert_eq!(text(&context, "d/three.txt").unwrap(), "3\n");
+    assert_eq!(text(&context, "four.txt"), None);
+    assert_eq!(text(&context, "five.txt"), None);
+    let requests = context.server.requests();
+    let result = |index: usize| last_result(&requests[index].json());
+    assert!(
+        result(1).contains("The changes were kept."),
+        "{}",
+        result(1)
+    );
+    assert!(result(2).starts_with("\"1\\n"), "{}", result(2));
+    assert!(
+        result(2).contains("The user discarded the changes"),
+        "{}",
+        result(2)
+    );
+    assert!(
+        result(3).contains("2 of 3 changes were kept"),
+        "{}",
+        result(3)
+    );
+    assert!(result(4).contains("Not applied yet"), "{}", result(4));
+
+    // The decision that was made later is reported.
+    send(&mut client, "/try").await;
+    choose(&mut client, "Discard").await;
+    client.read_until(|it| it["method"] == "notify").await;
+    send(&mut client, "and?").await;
+    settled(&mut client).await;
+    let last = context.server.requests().last().unwrap().json().to_string();
+    assert!(last.contains("About the tried command"), "{last}");
+    assert_eq!(text(&context, "five.txt"), None);
+}
+
+#[tokio::test]
+async fn rules_and_users_try_single_commands() {
+    let replies = vec![
+        bash_reply("touch tried.txt"),
+        bash_reply("echo direct > direct.txt"),
+        text_reply("Done."),
+    ];
+    let settings = json!({"permissions": {"try": ["bash(touch *)"]}});
+    let Some(context) = context_with(settings, replies).await else {
+        return;
+    };
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    choose(&mut client, "Discard").await;
+    settled(&mut client).await;
+    assert_eq!(text(&context, "tried.txt"), None);
+    assert_eq!(text(&context, "direct.txt").unwrap(), "direct\n");
+    send(&mut client, "/try echo by-user > user.txt").await;
+    let title = choose(&mut client, "Keep").await;
+    assert!(title.contains("echo by-user"), "{title}");
+    client.read_until(|it| it["type"] == "response").await;
+    assert_eq!(text(&context, "user.txt").unwrap(), "by-user\n");
+}
+
+#[tokio::test]
+async fn the_file_history_knows_what_was_kept() {
+    let replies = vec![
+        tool_call_reply("write", &json!({"path": "by-write.txt", "content": "text"})),
+        bash_reply("echo changed > old.txt; rm gone.txt; mkdir d; echo x > d/x"),
+        text_reply("Done."),
+    ];
+    let settings = json!({"sandbox": {"mode": "try"}, "fileHistory": "edits"});
+    let Some(context) = context_with(settings, replies).await else {
+        return;
+    };
+    context.home.write("project/old.txt", "old\n");
+    context.home.write("project/gone.txt", "gone\n");
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    choose(&mut client, "Keep").await;
+    settled(&mut client).await;
+    assert_eq!(text(&context, "old.txt").unwrap(), "changed\n");
+    assert_eq!(text(&context, "by-write.txt").unwrap(), "text");
+    send(&mut client, "/undo").await;
+    client.read_until(|it| it["method"] == "notify").await;
+    assert_eq!(text(&context, "old.txt").unwrap(), "old\n");
+    assert_eq!(text(&context, "gone.txt").unwrap(), "gone\n");
+    assert_eq!(text(&context, "by-write.txt"), None);
+    assert!(!context.project_dir().join("d").exists());
+}
+
+#[tokio::test]
+async fn a_denied_command_runs_again_if_the_user_allows_it() {
+    let replies = vec![
+        bash_reply("echo 1 > ../outside/one.txt && echo written"),
+        tool_call_reply(
+            "write",
+            &json!({"path": "../outside/two.txt", "content": "2"}),
+        ),
+        bash_reply("echo 3 > ../outside/three.txt"),
+        bash_reply("echo 4 > ../outside/four.txt"),
+        text_reply("Done."),
+    ];
+    let settings = json!({"sandbox": {"mode": "workspace"}});
+    let Some(context) = context_with(settings, replies).await else {
+        return;
+    };
+    let outside = context.home.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    settled_with(&mut client, &["Once", "No", "In this session"]).await;
+    let names = |name: &str| outside.join(name).exists();
+    let results = context.server.requests();
+    let results: Vec<String> = results
+        .iter()
+        .skip(1)
+        .map(|it| last_result(&it.json()))
+        .collect();
+    assert!(names("one.txt") && !names("two.txt"), "{results:#?}");
+    assert!(names("three.txt") && names("four.txt"));
+    let requests = context.server.requests();
+    let result = last_result(&requests[1].json());
+    assert!(
+        result.contains("The user allowed it") && result.contains("written"),
+        "{result}"
+    );
+}
+
+/// Answers the questions of a run; bash names a path as the script does, which must be absolute to ask.
+async fn settled_with(client: &mut Client, answers: &[&str]) {
+    for answer in answers {
+        choose(client, answer).await;
+    }
+    settled(client).await;
+}
