@@ -9,6 +9,10 @@ use crate::events::{ExtensionEvent as _, SessionShutdownEvent};
 /// Limits the time that extensions have to respond, in milliseconds.
 const TIMEOUT_VARIABLE: &str = "PI_EXTENSION_TIMEOUT_MS";
 
+/// The shortest limit for loading: compiling a healthy extension may take a second or two on a busy machine, whatever
+/// its handlers are allowed.
+const MIN_LOAD: Duration = Duration::from_secs(3);
+
 /// Events whose handlers may call a model to write a summary.
 const SUMMARY_EVENTS: [&str; 2] = ["session_before_compact", "session_before_tree"];
 
@@ -39,7 +43,7 @@ impl HookLimits {
         Self {
             hook: given,
             summary: given,
-            load: given,
+            load: given.max(MIN_LOAD),
             shutdown: default.shutdown.min(given),
         }
     }
@@ -71,7 +75,7 @@ mod tests {
         for event in ["turn_start", "session_before_compact", "session_shutdown"] {
             assert_eq!(limits.of(event), Duration::from_millis(200), "{event}");
         }
-        assert_eq!(limits.load, Duration::from_millis(200));
+        assert_eq!(limits.load, MIN_LOAD);
     }
 
     #[test]

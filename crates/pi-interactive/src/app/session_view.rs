@@ -11,7 +11,7 @@ use crate::StartupNotices;
 use crate::controllers::appearance::AppearanceMsg;
 use crate::controllers::approvals::ApprovalMsg;
 use crate::controllers::dialogs::{DialogMsg, DialogRequest};
-use crate::controllers::extensions::ConnectedExtensions;
+use crate::controllers::extensions::{ConnectedExtensions, ExtensionMsg};
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
 use crate::controllers::status::StatusMsg;
@@ -59,6 +59,7 @@ impl App {
         });
         self.show_startup();
         self.show_session();
+        self.route(ExtensionMsg::SessionReplaced);
         self.submit(SessionCommand::CheckProject);
     }
 

@@ -25,6 +25,13 @@ use crate::transcript::{NoticeLevel, TranscriptMsg};
 /// Maximum number of stack-trace lines shown.
 const STACK_LINES: usize = 6;
 
+/// Events of a session that is about to be replaced.
+const LEAVING_EVENTS: [&str; 3] = [
+    "session_before_switch",
+    "session_before_fork",
+    "session_shutdown",
+];
+
 #[derive(Debug)]
 pub(crate) enum ExtensionMsg {
     /// Extensions were loaded or unloaded.
@@ -44,6 +51,8 @@ pub(crate) enum ExtensionMsg {
     /// The session moves in its tree, after which the transcript is rebuilt.
     NavigationStarted,
     NavigationEnded,
+    /// Another session is shown; the transcript is its own.
+    SessionReplaced,
     /// The current branch of the working directory.
     Branch(Option<String>),
 }
@@ -69,6 +78,8 @@ pub(crate) struct ExtensionController {
     last_failure: Option<ExtensionFailure>,
     /// Notices that arrived while the session moves in its tree: rebuilding the transcript would remove them.
     held_notices: Option<Vec<AppCommand>>,
+    /// Failures that the next session shows again: replacing the transcript removes them before they can be read.
+    leaving_failures: Vec<String>,
     quit_when_idle: bool,
 }
 
@@ -107,12 +118,21 @@ impl ExtensionController {
             ExtensionMsg::Settled if self.quit_when_idle => {
                 vec![AppCommand::Quit(ExitReason::Quit)]
             }
-            ExtensionMsg::Settled | ExtensionMsg::ShortcutEnded(Ok(())) => Vec::new(),
+            ExtensionMsg::Settled => {
+                // The session was not replaced after all.
+                self.leaving_failures.clear();
+                Vec::new()
+            }
+            ExtensionMsg::ShortcutEnded(Ok(())) => Vec::new(),
             ExtensionMsg::NavigationStarted => {
                 self.held_notices.get_or_insert_default();
                 Vec::new()
             }
             ExtensionMsg::NavigationEnded => self.held_notices.take().unwrap_or_default(),
+            ExtensionMsg::SessionReplaced => {
+                let failures = std::mem::take(&mut self.leaving_failures).into_iter();
+                failures.map(AppCommand::error).collect()
+            }
             ExtensionMsg::Branch(branch) => {
                 let has_changed = self.branch != branch;
                 self.branch.clone_from(&branch);
@@ -137,6 +157,7 @@ impl ExtensionController {
         }
         *self = Self {
             has_extensions,
+            leaving_failures: std::mem::take(&mut self.leaving_failures),
             ..Self::default()
         };
         let mut commands = vec![
@@ -225,6 +246,9 @@ impl ExtensionController {
         for line in stack.lines().skip(1).take(STACK_LINES) {
             text.push_str("\n  ");
             text.push_str(line.trim());
+        }
+        if LEAVING_EVENTS.contains(&event.as_str()) {
+            self.leaving_failures.push(text.clone());
         }
         self.last_failure = Some(failure);
         vec![AppCommand::error(text)]

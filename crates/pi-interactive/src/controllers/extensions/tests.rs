@@ -94,6 +94,30 @@ fn a_repeated_failure_is_reported_once() {
 }
 
 #[test]
+fn failures_while_leaving_a_session_are_shown_in_the_next_one() {
+    let mut tester = ExtensionTester::default();
+    let failed = |event: &str| {
+        ExtensionEvent::Failed(ExtensionFailure {
+            event: event.to_owned(),
+            stack: None,
+            ..failure("boom")
+        })
+    };
+    let shown = ["Error: Extension \"a.ts\" failed (session_before_switch): boom"];
+    assert_eq!(tester.event(failed("session_before_switch")), shown);
+    tester.event(failed("timer"));
+    tester.connect(&[]);
+    assert_eq!(tester.send(ExtensionMsg::SessionReplaced), shown);
+    assert!(tester.send(ExtensionMsg::SessionReplaced).is_empty());
+    tester.event(failed("session_before_fork"));
+    tester.send(ExtensionMsg::Settled);
+    assert!(
+        tester.send(ExtensionMsg::SessionReplaced).is_empty(),
+        "the session was not replaced then"
+    );
+}
+
+#[test]
 fn shutdown_waits_for_the_run() {
     let mut tester = ExtensionTester::default();
     assert_eq!(tester.event(ExtensionEvent::ShutDown), ["Quit(Quit)"]);
