@@ -9,7 +9,9 @@ mod path_pattern;
 mod rule;
 mod rules;
 mod session;
+mod shell_directories;
 mod shell_split;
+mod variables;
 
 pub use rule::{InvalidRule, RuleError};
 pub use rules::{Effect, PermissionRules, Reason, ToolUse, Verdict};

@@ -8,7 +8,7 @@ use pi_protocol::settings::{CheckedRule, PermissionRule};
 use crate::command_pattern::{CommandPattern, Match};
 use crate::launchers;
 use crate::path_pattern::{Directories, PathPattern};
-use crate::shell_split::{SimpleCommand, Word, split};
+use crate::shell_split::{Word, split};
 
 pub(crate) const BASH: &str = "bash";
 
@@ -125,9 +125,8 @@ impl Rule {
         let is_match = |example: &String| match &self.pattern {
             Pattern::Any => self.tool.is_match(example),
             Pattern::Path(pattern) => pattern.matches(&directories.resolve(Path::new(example))),
-            Pattern::Command(_) => split(example).is_ok_and(|commands| {
-                let mut commands = commands.iter();
-                commands.any(|command| self.matches_command(command) == Match::Yes)
+            Pattern::Command(_) => split(example).commands.iter().any(|command| {
+                self.matches_any(&launchers::reachable(&command.words)) == Match::Yes
             }),
         };
         if let Some(missed) = checked.matches.iter().find(|example| !is_match(example)) {
@@ -164,27 +163,17 @@ impl Rule {
         }
     }
 
-    /// Whether the rule matches a command, or one that it runs.
-    pub(crate) fn matches_command(&self, command: &SimpleCommand) -> Match {
-        let Pattern::Command(pattern) = &self.pattern else {
-            return match self.pattern {
-                Pattern::Any => Match::Yes,
-                _ => Match::No,
-            };
+    /// Whether the rule matches one of the commands that a command runs.
+    pub(crate) fn matches_any(&self, reachable: &[Vec<Word>]) -> Match {
+        let pattern = match &self.pattern {
+            Pattern::Command(pattern) => pattern,
+            Pattern::Any => return Match::Yes,
+            Pattern::Path(_) => return Match::No,
         };
-        let mut words = command.words.clone();
-        let mut result = Match::No;
-        loop {
-            match pattern.matches_any_directory(&words) {
-                Match::Yes => return Match::Yes,
-                Match::Possible => result = Match::Possible,
-                Match::No => {}
-            }
-            match launchers::launched(&words) {
-                Ok(Some(inner)) => words = inner,
-                Ok(None) | Err(_) => return result,
-            }
-        }
+        let matches = reachable
+            .iter()
+            .map(|words| pattern.matches_any_directory(words));
+        matches.max().unwrap_or(Match::No)
     }
 
     /// Whether the rule names exactly these words, without wildcards.

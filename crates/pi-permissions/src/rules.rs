@@ -9,7 +9,9 @@ use crate::command_pattern::Match;
 use crate::launchers;
 use crate::path_pattern::{Directories, real_path};
 use crate::rule::{self, InvalidRule, Rule, RuleError};
-use crate::shell_split::{SimpleCommand, Word, split};
+use crate::shell_directories::ShellDirectories;
+use crate::shell_split::{Script, SimpleCommand, Word, split};
+use crate::variables::{Concern, changes_programs};
 
 /// What happens to a call, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,41 +198,54 @@ impl PermissionRules {
         if let Some(rule) = all_calls(&self.deny) {
             return Verdict::rule(Effect::Deny, rule);
         }
-        let commands = match split(command) {
-            Ok(commands) => commands,
-            Err(unclear) => return Verdict::not_understood(unclear.0),
-        };
-        let verdicts = commands
-            .iter()
-            .map(|command| self.decide_command(tool, command));
+        let script = split_all(command);
         let nothing = Verdict::new(Effect::Allow, Reason::NoRule);
-        verdicts.fold(nothing, Verdict::or_stronger)
-    }
-
-    fn decide_command(&self, tool: &str, command: &SimpleCommand) -> Verdict {
-        let files = self.decide_written_files(&command.written_files);
-        files.or_stronger(self.decide_words(tool, command))
-    }
-
-    /// Files that the shell writes are judged by the rules for `write`.
-    fn decide_written_files(&self, files: &[Word]) -> Verdict {
-        let mut verdict = Verdict::new(Effect::Allow, Reason::NoRule);
-        for file in files.iter().filter(|file| !is_null_device(file)) {
-            let next = if file.is_expanded {
-                Verdict::not_understood("a file name that the shell expands")
-            } else {
-                self.decide_path("write", Path::new(&file.text))
-            };
-            verdict = verdict.or_stronger(next);
+        let mut verdict = match script.unclear {
+            Some(unclear) => Verdict::not_understood(unclear.0),
+            None if tool != rule::BASH && has_script_block(command) => {
+                Verdict::not_understood("a script block")
+            }
+            None => nothing,
+        };
+        let mut directories = ShellDirectories::new(&self.working_directory);
+        for command in &script.commands {
+            let files = self.decide_written_files(&command.written_files, &directories);
+            verdict = verdict
+                .or_stronger(files)
+                .or_stronger(self.decide_words(tool, command));
+            directories.change(command, self.home.as_deref());
         }
         verdict
     }
 
-    fn decide_words(&self, tool: &str, command: &SimpleCommand) -> Verdict {
+    /// Files that the shell writes are judged by the rules for `write`, in each directory that it may be in.
+    fn decide_written_files(&self, files: &[Word], directories: &ShellDirectories) -> Verdict {
+        let mut verdict = Verdict::new(Effect::Allow, Reason::NoRule);
+        for file in files.iter().filter(|file| !is_null_device(file)) {
+            if file.is_expanded {
+                verdict = verdict.or_stronger(Verdict::not_understood(
+                    "a file name that the shell expands",
+                ));
+                continue;
+            }
+            let file = Path::new(&file.text);
+            if directories.is_unknown && file.is_relative() && !file.starts_with("~") {
+                verdict = verdict
+                    .or_stronger(Verdict::not_understood("a change to an unknown directory"));
+            }
+            for path in directories.resolve(file) {
+                verdict = verdict.or_stronger(self.decide_path("write", &path));
+            }
+        }
+        verdict
+    }
+
+    fn decide_words<'rules>(&'rules self, tool: &str, command: &SimpleCommand) -> Verdict {
         let mut is_unclear = None;
+        let reachable = launchers::reachable(&command.words);
         for (effect, rules) in [(Effect::Deny, &self.deny), (Effect::Ask, &self.ask)] {
             for rule in rules.iter().filter(|rule| rule.is_for(tool)) {
-                match rule.matches_command(command) {
+                match rule.matches_any(&reachable) {
                     Match::Yes => return Verdict::rule(effect, rule.text.clone()),
                     Match::Possible => is_unclear = Some("a value that the shell expands"),
                     Match::No => {}
@@ -240,28 +255,66 @@ impl PermissionRules {
         if let Some(part) = is_unclear {
             return Verdict::not_understood(part);
         }
-        let mut tried = self.tried.iter().filter(|rule| rule.is_for(tool));
-        if let Some(rule) = tried.find(|rule| rule.matches_command(command) != Match::No) {
-            return Verdict::rule(Effect::Try, rule.text.clone());
-        }
-        let allow = || self.allow.iter().filter(|rule| rule.is_for(tool));
+        let rules = |rules: &'rules [Rule]| rules.iter().filter(|rule| rule.is_for(tool));
+        let has_allow_rules = rules(&self.allow).next().is_some();
         let writes = command
             .written_files
             .iter()
             .any(|file| !is_null_device(file));
-        let is_plain = !command.sets_variables && !writes;
-        if is_plain && let Some(rule) = allow().find(|rule| rule.is_exactly(&command.words)) {
-            return Verdict::rule(Effect::Allow, rule.text.clone());
+        let is_plain = command.variables.is_empty() && !writes;
+        let is_tried = |rule: &&Rule| rule.matches_any(&reachable) != Match::No;
+        let tried = rules(&self.tried).find(is_tried);
+        if is_plain {
+            let is_exact = |rule: &&Rule| rule.is_exactly(&command.words);
+            if let Some(rule) = tried.filter(is_exact) {
+                return Verdict::rule(Effect::Try, rule.text.clone());
+            }
+            if tried.is_none()
+                && let Some(rule) = rules(&self.allow).find(is_exact)
+            {
+                return Verdict::rule(Effect::Allow, rule.text.clone());
+            }
+        }
+        let concern = if has_allow_rules {
+            Concern::Choices
+        } else {
+            Concern::Commands
+        };
+        if changes_programs(command, concern) {
+            return Verdict::not_understood("a variable that changes what programs run");
         }
         let words = match innermost(&command.words) {
             Ok(words) => words,
             Err(unclear) => return Verdict::not_understood(unclear),
         };
-        if is_plain && let Some(rule) = allow().find(|rule| rule.surely_matches(&words)) {
+        if let Some(rule) = tried {
+            return Verdict::rule(Effect::Try, rule.text.clone());
+        }
+        if is_plain && let Some(rule) = rules(&self.allow).find(|rule| rule.surely_matches(&words))
+        {
             return Verdict::rule(Effect::Allow, rule.text.clone());
         }
         self.without_rule(tool)
     }
+}
+
+/// Splits a command, together with the scripts that shells read from here-documents.
+fn split_all(command: &str) -> Script {
+    let mut script = split(command);
+    let documents = std::mem::take(&mut script.documents);
+    let runs_scripts = |command: &SimpleCommand| launchers::runs_scripts(&command.words);
+    if !documents.is_empty() && script.commands.iter().any(runs_scripts) {
+        let inner = documents
+            .iter()
+            .flat_map(|document| split(document).commands);
+        script.commands.extend(inner);
+    }
+    script
+}
+
+/// Whether a command of PowerShell contains commands in braces, or calls a value.
+fn has_script_block(command: &str) -> bool {
+    command.contains(['{', '&', '@'])
 }
 
 /// Returns the command that runs in the end, if it is clear.
