@@ -141,7 +141,7 @@ pub(crate) fn caches(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the sockets that exist, and the directories that contain only sockets.
+/// Returns sockets, and directories that contain only sockets. They may be created later.
 pub(crate) fn sockets(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = SYSTEM_SOCKETS.iter().map(PathBuf::from).collect();
     if let Some(home) = home {
@@ -151,18 +151,25 @@ pub(crate) fn sockets(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     paths.extend(named.map(PathBuf::from));
     let addresses = ADDRESS_VARIABLES.iter().filter_map(|name| env.var(name));
     paths.extend(addresses.filter_map(|address| path_in_address(&address)));
+    paths.retain(|path| path.is_absolute());
+    let mut paths: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+    if cfg!(not(target_os = "linux")) {
+        paths.extend(temporary_sockets());
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// Returns the directories of sockets that are in `/tmp` now.
+pub(crate) fn temporary_sockets() -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir("/tmp").into_iter().flatten().flatten();
-    paths.extend(entries.map(|entry| entry.path()).filter(|path| {
+    entries.map(|entry| entry.path()).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         TEMPORARY_SOCKET_NAMES
             .iter()
             .any(|start| name.starts_with(start))
-    }));
-    paths.retain(|path| path.is_absolute() && path.exists());
-    let mut paths: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
-    paths.sort();
-    paths.dedup();
-    paths
+    })
 }
 
 /// Returns the path in an address such as `unix:path=/run/user/1000/bus,guid=1` or `/tmp/tmux-0/default,1,0`.

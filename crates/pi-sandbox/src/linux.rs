@@ -3,6 +3,7 @@
 mod capabilities;
 mod confine;
 mod devices;
+mod frozen;
 mod id_maps;
 mod init;
 mod landlock;

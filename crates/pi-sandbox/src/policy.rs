@@ -13,6 +13,12 @@ use crate::roots::Roots;
 /// Name of a git directory in a workspace.
 const DOT_GIT: &str = ".git";
 
+/// Files in the user's directory of pi with keys and tokens: of providers, of MCP servers, and of `pi serve`.
+const CREDENTIALS: [&str; 3] = ["auth.json", "mcp-auth.json", "serve.json"];
+
+/// Sockets of pi there, which steer sessions outside of the sandbox.
+const OWN_SOCKETS: [&str; 2] = ["live", "serve.sock"];
+
 /// What a confined process may access. Paths are absolute and real.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
@@ -25,6 +31,9 @@ pub struct Policy {
     pub scratch: Vec<PathBuf>,
     /// Paths below `write` that may not be written, whether they exist or not.
     pub protect: Vec<PathBuf>,
+    /// The user's directory of pi. A confined process sees what it contains when the process starts, without sockets and
+    /// credentials.
+    pub agent_dir: PathBuf,
     /// Everything else may be read.
     pub deny_read: PathPatterns,
     /// Sockets that lead out of the sandbox, and their directories.
@@ -73,14 +82,18 @@ impl Policy {
             SandboxMode::Try => (writable_paths(settings, roots, &[]), roots.caches.clone()),
             SandboxMode::Off | SandboxMode::ReadOnly => (Vec::new(), Vec::new()),
         };
+        let own_sockets = OWN_SOCKETS.iter().map(|name| roots.agent_dir.join(name));
         Ok(Some(Self {
             mode,
             roots: vec![roots.workspace.clone()],
             write,
             scratch,
             protect: protected_paths(&protect, roots)?,
-            deny_read: deny_read.with_path(roots.agent_dir.join("auth.json")),
-            hidden_sockets: roots.sockets.clone(),
+            deny_read: CREDENTIALS.iter().fold(deny_read, |deny_read, name| {
+                deny_read.with_path(roots.agent_dir.join(name))
+            }),
+            hidden_sockets: own_sockets.chain(roots.sockets.iter().cloned()).collect(),
+            agent_dir: roots.agent_dir.clone(),
             network: network.unwrap_or_default(),
         }))
     }
@@ -266,6 +279,8 @@ mod tests {
             ("/var/code/project/app/.env", false),
             ("/home/me/.ssh/id_ed25519", false),
             ("/home/me/.pi/agent/auth.json", false),
+            ("/home/me/.pi/agent/mcp-auth.json", false),
+            ("/home/me/.pi/agent/serve.json", false),
             ("/home/me/.pi/agent/settings.json", true),
         ] {
             assert_eq!(

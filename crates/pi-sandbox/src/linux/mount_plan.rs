@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Policy;
+use crate::default_paths::temporary_sockets;
 
 /// What is mounted on a path. Later variants win over earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,8 @@ pub(super) enum Treatment {
     Writable,
     /// The path itself, read-only.
     ReadOnly,
+    /// A read-only directory with what is in it now and may be read.
+    Frozen,
     /// Nothing that can be read.
     Hidden,
 }
@@ -45,8 +48,13 @@ pub(super) fn plan(policy: &Policy) -> Vec<(PathBuf, Treatment)> {
             add(path.clone(), Treatment::ReadOnly);
         }
     }
-    let denied = policy.deny_read.expand(&policy.roots);
-    for path in denied.iter().chain(&policy.hidden_sockets) {
+    if policy.agent_dir.is_dir() {
+        add(policy.agent_dir.clone(), Treatment::Frozen);
+    }
+    let mut hidden = policy.deny_read.expand(&policy.roots);
+    hidden.extend(policy.hidden_sockets.iter().cloned());
+    hidden.extend(temporary_sockets());
+    for path in hidden {
         if let Ok(real) = path.canonicalize() {
             add(real, Treatment::Hidden);
         }

@@ -13,10 +13,12 @@ use rustix::mount::{
 
 use super::confine::{HelperRequest, SetupError};
 use super::devices;
+use super::frozen::{self, Entry};
 use super::mount_plan::{Treatment, plan};
 use super::overlays::Overlay;
 use super::placeholders::Placeholders;
 use super::system_calls::make_read_only;
+use crate::Policy;
 
 /// Files of `/proc` that change the kernel; root could write them.
 const KERNEL_SETTINGS: [&str; 5] = [
@@ -46,7 +48,7 @@ pub(super) fn set_up(
     let (in_overlays, planned): (Vec<_>, Vec<_>) = planned
         .into_iter()
         .partition(|(path, _)| is_in_overlay(path));
-    let open_planned = |(path, treatment)| PlannedMount::open(path, treatment);
+    let open_planned = |(path, treatment)| PlannedMount::open(path, treatment, &request.policy);
     let planned: Vec<PlannedMount> = planned
         .into_iter()
         .map(open_planned)
@@ -130,14 +132,21 @@ struct PlannedMount {
     treatment: Treatment,
     /// The path before anything was made read-only; not for hidden paths and links.
     copy: Option<OwnedFd>,
+    /// What a frozen directory contains.
+    entries: Vec<Entry>,
 }
 
 impl PlannedMount {
-    fn open(path: PathBuf, treatment: Treatment) -> Result<Self, SetupError> {
+    fn open(path: PathBuf, treatment: Treatment, policy: &Policy) -> Result<Self, SetupError> {
         let is_link = path
             .symlink_metadata()
             .is_ok_and(|metadata| metadata.is_symlink());
-        let copy = if treatment == Treatment::Hidden || is_link {
+        let mut entries = Vec::new();
+        let copy = if treatment == Treatment::Frozen {
+            entries = frozen::entries(&path, policy)
+                .map_err(SetupError::at(path.display().to_string()))?;
+            None
+        } else if treatment == Treatment::Hidden || is_link {
             None
         } else {
             let copy = clone_mount(&path);
@@ -147,6 +156,7 @@ impl PlannedMount {
             path,
             treatment,
             copy,
+            entries,
         })
     }
 
@@ -156,6 +166,9 @@ impl PlannedMount {
     }
 
     fn try_attach(&self, masks: &Masks) -> io::Result<()> {
+        if self.treatment == Treatment::Frozen {
+            return frozen::attach(&self.path, &self.entries);
+        }
         match &self.copy {
             Some(copy) => {
                 if self.treatment == Treatment::ReadOnly {

@@ -1,6 +1,9 @@
 //! Attacks on the sandbox. Each one prints [`ESCAPED`] if it succeeds, and succeeds without a sandbox.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixListener;
+use std::process::Stdio;
 
 use pi_sandbox::{Enforcement, Sandbox, SandboxError};
 use pretty_assertions::assert_eq;
@@ -137,6 +140,16 @@ const ATTACKS: &[Attack] = &[
     attack(Cannot, "move .env", "mv .env e && grep SECRET e"),
     attack(Cannot, "link .env", "ln .env e && grep SECRET e"),
     attack(Denies, "read credentials", "grep . ~/.pi/agent/auth.json"),
+    attack(
+        Denies,
+        "read credentials of MCP servers",
+        "grep . ~/.pi/agent/mcp-auth.json",
+    ),
+    attack(
+        Denies,
+        "read token of the server",
+        "grep . ~/.pi/agent/serve.json",
+    ),
     // Other processes.
     attack(Denies, "signal", "$ATTACK __attack signal $OUTER"),
     unsure(
@@ -166,6 +179,21 @@ const ATTACKS: &[Attack] = &[
     unsure(Denies, "add key", "$ATTACK __attack add-key"),
     // Sockets and network.
     attack(Denies, "socket", "$ATTACK __attack connect $SOCKET"),
+    attack(
+        Denies,
+        "socket of a session",
+        "$ATTACK __attack connect ~/.pi/agent/live/session.sock",
+    ),
+    attack(
+        Denies,
+        "socket of the server",
+        "$ATTACK __attack connect ~/.pi/agent/serve.sock",
+    ),
+    unsure(
+        Denies,
+        "socket of a session through the owner",
+        "$ATTACK __attack connect /proc/$OUTER/root$HOME/.pi/agent/live/session.sock",
+    ),
     attack(
         Denies,
         "abstract socket",
@@ -315,6 +343,44 @@ pub(crate) fn no_support_is_an_error() {
         "{message}"
     );
     assert!(message.contains("landlockOnly"), "{message}");
+}
+
+/// What pi creates, or replaces, while a command runs is as hidden from it as what was there before.
+pub(crate) fn later_credentials_and_sockets() {
+    for mode in ["workspace", "read-only"] {
+        let fixture = Fixture::new();
+        let agent = fixture.root().join("home/.pi/agent");
+        for name in ["serve.json", "serve.sock"] {
+            fs::remove_file(agent.join(name)).unwrap();
+        }
+        let sandbox = fixture.sandbox(&json!({ "mode": mode }));
+        let script = "echo ready; read line; cd ~/.pi/agent; cat auth.json serve.json; \
+             for socket in serve.sock live/new.sock; do $ATTACK __attack connect $socket && echo connected; done; \
+             cat skills/skill.md; cat settings.json";
+        let mut child = fixture
+            .command(Some(&sandbox), "bash")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        for name in ["auth.json", "serve.json"] {
+            write(&agent.join("new"), "SECRET\n");
+            fs::rename(agent.join("new"), agent.join(name)).unwrap();
+        }
+        let _sockets = ["serve.sock", "live/new.sock"]
+            .map(|name| UnixListener::bind(agent.join(name)).unwrap());
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let mut seen = String::new();
+        output.read_to_string(&mut seen).unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen, "text\n{}\n", "{mode}");
+    }
 }
 
 /// A workspace inside of a writable directory could be moved away, and another one put in its place.

@@ -16,10 +16,17 @@ use serde_json::{Value, json};
 /// Printed by a script whose attack has succeeded.
 pub(crate) const ESCAPED: &str = "ESCAPED";
 
+/// Sockets of another program, of a session and of `pi serve`.
+const SOCKETS: [&str; 3] = [
+    "run/agent.sock",
+    "home/.pi/agent/live/session.sock",
+    "home/.pi/agent/serve.sock",
+];
+
 pub(crate) struct Fixture {
     directory: tempfile::TempDir,
     /// Connections would be accepted.
-    _socket: UnixListener,
+    _sockets: [UnixListener; 3],
     _abstract_socket: UnixListener,
     server: TcpListener,
 }
@@ -33,7 +40,8 @@ impl Fixture {
             "project/.git/hooks",
             "outside",
             "home/.ssh",
-            "home/.pi/agent",
+            "home/.pi/agent/live",
+            "home/.pi/agent/skills",
             "tmp",
             "run",
         ] {
@@ -46,6 +54,10 @@ impl Fixture {
             ("outside/file.txt", "text\n"),
             ("home/.ssh/id", "SECRET\n"),
             ("home/.pi/agent/auth.json", "{}\n"),
+            ("home/.pi/agent/mcp-auth.json", "{}\n"),
+            ("home/.pi/agent/serve.json", "{}\n"),
+            ("home/.pi/agent/settings.json", "{}\n"),
+            ("home/.pi/agent/skills/skill.md", "text\n"),
         ] {
             write(&root.join(path), text);
         }
@@ -53,7 +65,7 @@ impl Fixture {
         fs::set_permissions(root.join("attack"), fs::Permissions::from_mode(0o755)).unwrap();
         let name = SocketAddr::from_abstract_name(root.to_str().unwrap()).unwrap();
         Self {
-            _socket: UnixListener::bind(root.join("run/agent.sock")).unwrap(),
+            _sockets: SOCKETS.map(|path| UnixListener::bind(root.join(path)).unwrap()),
             _abstract_socket: UnixListener::bind_addr(&name).unwrap(),
             server: TcpListener::bind("127.0.0.1:0").unwrap(),
             directory,

@@ -30,6 +30,16 @@ const TESTS: &[Test] = &[
     }),
     ("escapes::moved_directories", escapes::moved_directories),
     ("escapes::protected_link", escapes::protected_link),
+    (
+        "escapes::later_credentials_and_sockets",
+        escapes::later_credentials_and_sockets,
+    ),
+    (
+        "escapes::later_credentials_and_sockets_as_other_user",
+        || {
+            restricted("other-user", "escapes::later_credentials_and_sockets");
+        },
+    ),
     ("escapes::read_only", escapes::read_only),
     ("escapes::no_support_is_an_error", || {
         restricted(
