@@ -225,6 +225,22 @@ impl Observer {
         Some(Observed::Lagged)
     }
 
+    /// Returns the next event if it is there and meets a condition.
+    pub fn try_next_if(
+        &mut self,
+        condition: impl FnOnce(&SessionEvent) -> bool,
+    ) -> Option<Arc<Envelope>> {
+        if self.has_lagged {
+            return None;
+        }
+        let recent = self.log.recent();
+        let envelope = recent
+            .get(self.next)
+            .filter(|envelope| condition(&envelope.event))?;
+        self.next += 1;
+        Some(Arc::clone(envelope))
+    }
+
     fn try_next_is_empty(&self) -> bool {
         !self.has_lagged && self.next > self.log.recent().last_seq
     }
@@ -379,6 +395,23 @@ mod tests {
         let other_log = Cursor { epoch: 2, seq: 1 };
         let mut lagged = log.observe(Some(other_log));
         assert!(matches!(lagged.next().await, Some(Observed::Lagged)));
+    }
+
+    #[tokio::test]
+    async fn an_observer_takes_the_next_event_only_if_it_is_wanted() {
+        let log = EventLog::new("s", 1);
+        let mut observer = log.observe(None);
+        assert!(observer.try_next_if(|_| true).is_none());
+        log.append(output("a"), 0);
+        assert!(observer.try_next_if(|_| false).is_none());
+        let taken = observer.try_next_if(|_| true);
+        assert_eq!(taken.map(|envelope| envelope.seq), Some(1));
+        assert_eq!(observer.cursor(), log.cursor());
+        // What was missed is reported before anything else.
+        let mut lagged = log.observe(Some(Cursor { epoch: 2, seq: 1 }));
+        log.append(output("b"), 0);
+        assert!(lagged.try_next_if(|_| true).is_none());
+        assert!(matches!(lagged.try_next(), Some(Observed::Lagged)));
     }
 
     #[tokio::test]

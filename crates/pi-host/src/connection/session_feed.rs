@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::client_ui::ClientUi;
 use super::event_lines::EventLines;
+use super::joined_update::join_waiting;
 use super::snapshot_line::snapshot_line;
 use crate::commands::session_json::EntryRange;
 use crate::host::SessionHandle;
@@ -174,8 +175,9 @@ impl SessionFeed {
     fn line_of(&mut self, observed: Observed) -> Option<FeedLine> {
         match observed {
             Observed::Event(envelope) => {
+                let joined = join_waiting(&envelope.event, &mut self.observer);
                 let cursor = self.observer.cursor();
-                let json = self.event_line(&envelope.event)?;
+                let json = self.event_line(joined.as_ref().unwrap_or(&envelope.event))?;
                 Some(FeedLine::Event { cursor, json })
             }
             // Also for a compatible client: it would otherwise wait for the end of what it missed.

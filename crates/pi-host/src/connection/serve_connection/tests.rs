@@ -407,26 +407,49 @@ async fn observers_catch_up_after_two_hundred_disconnects() {
 }
 
 #[tokio::test]
-async fn a_growing_message_is_that_of_the_cursor() {
+async fn pieces_of_a_block_that_wait_for_a_client_are_one_line() {
     let faux = FauxProvider::new().with_chunk_size(1..=3);
     faux.push(FauxResponse::thinking("think about it").then_text("some text"));
     let handle = open(faux).await;
     let mut feed = SessionFeed::new(handle.clone(), FeedOptions::default());
-    assert!(matches!(feed.next().await, Some(FeedLine::Snapshot { .. })));
+    let Some(FeedLine::Snapshot {
+        cursor: feed_cursor,
+        ..
+    }) = feed.next().await
+    else {
+        panic!("no snapshot");
+    };
     handle.session().prompt(Prompt::text("go")).await.unwrap();
     handle.session().wait_for_idle().await;
     // Afterwards nothing grows.
     let (_, growing) = crate::session::snapshot_with_message(&handle.session());
     assert!(growing.is_none());
-    let mut texts = 0;
+    let mut pieces = Vec::new();
+    let mut before = feed_cursor;
     while let Some(line) = feed.next().await {
-        let value: Value = serde_json::from_str(line.json()).unwrap();
-        texts += usize::from(value["assistantMessageEvent"]["type"] == "text_delta");
+        let FeedLine::Event { cursor, json } = &line else {
+            panic!("{line:?}");
+        };
+        let value: Value = serde_json::from_str(json).unwrap();
+        let update = &value["assistantMessageEvent"];
+        if let Some(piece) = update["delta"].as_str() {
+            pieces.push((update["type"].clone(), piece.to_owned()));
+            // The next line continues after the last of the joined pieces.
+            assert!(cursor.seq > before.seq + 1, "{before} {line:?}");
+        }
+        before = *cursor;
         if value["type"] == "agent_settled" {
             break;
         }
     }
-    assert!(texts > 1);
+    let expected = [
+        ("thinking_delta", "think about it"),
+        ("text_delta", "some text"),
+    ];
+    assert_eq!(
+        pieces,
+        expected.map(|(kind, text)| (json!(kind), text.to_owned()))
+    );
     let last = handle.session().history().messages().unwrap();
     let last = last.last().unwrap();
     let pi_protocol::AgentMessage::Assistant(last) = &**last else {
