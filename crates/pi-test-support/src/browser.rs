@@ -16,7 +16,11 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 /// Upper bound for everything a test waits for.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// One browser with one page; dropping it ends the browser.
+/// A page that is not driven at the moment.
+#[derive(Debug)]
+pub struct PageId(String);
+
+/// One browser, of which one page is driven at a time; dropping it ends the browser.
 #[derive(Debug)]
 pub struct Browser {
     process: Child,
@@ -76,6 +80,18 @@ impl Browser {
         };
         browser.attach(width, height);
         Some(browser)
+    }
+
+    /// Opens another page and drives it from now on. Returns the earlier one, for [`Self::switch_to`].
+    pub fn new_page(&mut self, width: u32, height: u32) -> PageId {
+        let earlier = std::mem::take(&mut self.page);
+        self.attach(width, height);
+        PageId(earlier)
+    }
+
+    /// Drives another page from now on. Returns the earlier one.
+    pub fn switch_to(&mut self, page: PageId) -> PageId {
+        PageId(std::mem::replace(&mut self.page, page.0))
     }
 
     fn attach(&mut self, width: u32, height: u32) {

@@ -4,8 +4,18 @@
 const FIRST_DELAY = 500;
 const LONGEST_DELAY = 15_000;
 
-/** Time after which a hidden page closes a stream that it does not need, in milliseconds. */
-const HIDDEN_TIME = 60_000;
+/** How often a hidden page that keeps its stream checks whether it still needs it, in milliseconds. */
+const HIDDEN_TIME = 5_000;
+
+/** How often and for how long a hidden page that waits for news opens its stream, in milliseconds. */
+const NEWS_INTERVAL = 20_000;
+const NEWS_TIME = 1_000;
+
+/** Names of locks: each is held by one page of the browser. */
+const HIDDEN_LOCK = "pi-hidden-page";
+const EVENTS_LOCK = "pi-events";
+
+const isShown = () => document.visibilityState === "visible";
 
 /** An answer of the server that is not a success. */
 export class ApiError extends Error {
@@ -65,8 +75,9 @@ export function answerRequest(session, id, answer) {
 /**
  * An event stream that reconnects with its cursor.
  *
- * Handlers: `event` receives the name and the parsed data, `online` whether the stream is open; `isNeeded` returns
- * whether a hidden page keeps it.
+ * Browsers allow six connections to a server, for all pages together, so a hidden page closes its stream and continues
+ * when it is shown. Handlers: `event` receives the name and the parsed data, `online` whether the stream is open;
+ * `isNeeded` returns whether a hidden page waits for news.
  */
 export class EventStream {
   /**
@@ -83,10 +94,17 @@ export class EventStream {
     /** @type {EventSource | undefined} */
     this.source = undefined;
     this.isClosed = false;
+    /** Returns the lock of the hidden page that keeps its stream. @type {(() => void) | undefined} */
+    this.release = undefined;
     this.wake = () => {
       clearTimeout(this.pauseTimer);
-      if (document.visibilityState !== "visible") this.pauseTimer = setTimeout(() => this.pause(), HIDDEN_TIME);
-      else if (this.source?.readyState !== EventSource.OPEN) this.open();
+      // At once: timers of hidden pages may wait for a minute.
+      if (!isShown()) {
+        this.pause();
+        return;
+      }
+      this.returnLock();
+      if (this.source?.readyState !== EventSource.OPEN) this.open();
     };
     document.addEventListener("visibilitychange", this.wake);
     window.addEventListener("online", this.wake);
@@ -130,14 +148,39 @@ export class EventStream {
     this.delay = Math.min(this.delay * 2, LONGEST_DELAY);
   }
 
-  /** Closes the stream of a hidden page: browsers allow few connections to a server. It continues when the page is shown. */
+  /** Closes the stream of a hidden page, unless it waits for news and is the one that may keep its stream. */
   pause() {
-    if (document.visibilityState === "visible") return;
-    if (this.handlers.isNeeded()) this.pauseTimer = setTimeout(() => this.pause(), HIDDEN_TIME);
-    else {
-      clearTimeout(this.timer);
-      this.source?.close();
+    if (isShown() || this.isClosed) return;
+    if (!this.handlers.isNeeded()) this.rest();
+    else if (this.release !== undefined) this.pauseTimer = setTimeout(() => this.pause(), HIDDEN_TIME);
+    else if (navigator.locks === undefined) this.decide(false);
+    else navigator.locks.request(HIDDEN_LOCK, { ifAvailable: true }, (lock) => this.decide(lock !== null));
+  }
+
+  /** Keeps the stream of a hidden page, or closes it until it looks for news. */
+  decide(isKept) {
+    if (isShown() || this.isClosed) return undefined;
+    if (isKept) {
+      this.pauseTimer = setTimeout(() => this.pause(), HIDDEN_TIME);
+      return new Promise((release) => { this.release = () => release(undefined); });
     }
+    this.rest();
+    this.pauseTimer = setTimeout(() => {
+      this.open();
+      this.pauseTimer = setTimeout(() => this.pause(), NEWS_TIME);
+    }, NEWS_INTERVAL);
+    return undefined;
+  }
+
+  rest() {
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.returnLock();
+  }
+
+  returnLock() {
+    this.release?.();
+    this.release = undefined;
   }
 
   /** Opens the stream again from the beginning: the next event is a snapshot. */
@@ -148,10 +191,60 @@ export class EventStream {
 
   close() {
     this.isClosed = true;
-    clearTimeout(this.timer);
     clearTimeout(this.pauseTimer);
-    this.source?.close();
+    this.rest();
     document.removeEventListener("visibilitychange", this.wake);
     window.removeEventListener("online", this.wake);
+  }
+}
+
+/** The events of the server. One page that is shown receives them and passes them to the others. */
+export class SharedStream {
+  /**
+   * @param {string} path
+   * @param {(name: string, data: any) => void} receive
+   * @param {string[]} names names of events other than `message`
+   */
+  constructor(path, receive, names) {
+    this.path = path;
+    this.receive = receive;
+    this.names = names;
+    this.channel = new BroadcastChannel(EVENTS_LOCK);
+    this.channel.addEventListener("message", ({ data: [name, data] }) => receive(name, data));
+    this.turn = new AbortController();
+    this.wake = () => {
+      this.turn.abort();
+      if (!isShown()) return;
+      // What was missed.
+      receive("snapshot", undefined);
+      this.join();
+    };
+    document.addEventListener("visibilitychange", this.wake);
+    if (isShown()) this.join();
+  }
+
+  /** Receives the events once no other page does, until this one is hidden. */
+  join() {
+    const turn = new AbortController();
+    this.turn = turn;
+    const open = () => new Promise((resolve) => {
+      const event = (/** @type {string} */ name, /** @type {any} */ data) => {
+        this.receive(name, data);
+        this.channel.postMessage([name, data]);
+      };
+      const stream = new EventStream(this.path, { event, online: () => undefined, isNeeded: () => false }, this.names);
+      turn.signal.addEventListener("abort", () => {
+        stream.close();
+        resolve(undefined);
+      });
+    });
+    if (navigator.locks === undefined) open();
+    else navigator.locks.request(EVENTS_LOCK, { signal: turn.signal }, open).catch(() => undefined);
+  }
+
+  close() {
+    this.turn.abort();
+    this.channel.close();
+    document.removeEventListener("visibilitychange", this.wake);
   }
 }

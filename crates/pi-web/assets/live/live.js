@@ -8,9 +8,15 @@ import { HIDDEN_KINDS } from "../shared/transcript.js";
 import { GrowingResponse } from "./growing.js";
 import { outline } from "./outline.js";
 
-/** Number of entries that are shown at first, and that are added when scrolling to the top. */
-const WINDOW = 300;
+/** Number of entries that are shown at first: a few screens, so that the end appears at once. */
+const WINDOW = 60;
+
+/** Number of entries that are added when scrolling to the top, and that stay until the reader is back at the end. */
 const STEP = 150;
+const LONGEST_WINDOW = 900;
+
+/** Distance from the top within which earlier entries are added, in pixels. */
+const EXTEND_DISTANCE = 600;
 
 /** Tools that only look at files. */
 const QUIET_TOOLS = new Set(["read", "ls", "find", "grep"]);
@@ -64,6 +70,12 @@ export class LiveTranscript {
     this.tail.replaceChildren();
     this.render();
     if (isOther || this.isFollowing) this.scrollToEnd();
+    this.fill();
+  }
+
+  /** Shows earlier entries if those that are shown are short: a page that is not full cannot be scrolled. */
+  fill() {
+    if (this.isFollowing && this.scroller.clientHeight > 0 && this.scroller.scrollTop < EXTEND_DISTANCE) this.extend();
   }
 
   /** Renders parts of the page in the next frame. */
@@ -239,12 +251,12 @@ export class LiveTranscript {
     if (isFollowing !== this.isFollowing) {
       this.isFollowing = isFollowing;
       this.handlers.isFollowing(isFollowing);
-      if (isFollowing && this.limit > 3 * WINDOW) {
+      if (isFollowing && this.limit > LONGEST_WINDOW) {
         this.limit = WINDOW;
         this.schedule("transcript");
       }
     }
-    if (scrollTop < 600) this.extend();
+    if (scrollTop < EXTEND_DISTANCE) this.extend();
   }
 
   /** Shows earlier entries and keeps the position of those that are shown. */
@@ -256,10 +268,12 @@ export class LiveTranscript {
       const { scrollHeight, scrollTop } = this.scroller;
       this.limit += STEP;
       this.render();
-      this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
+      if (this.isFollowing) this.scrollToEnd();
+      else this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
     } finally {
       this.isExtending = false;
     }
+    this.fill();
   }
 
   scrollToEnd() {

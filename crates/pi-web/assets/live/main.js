@@ -3,7 +3,7 @@
 import { asText, element, formatCost, formatCount, formatTime } from "../shared/element.js";
 import { view } from "../shared/entry.js";
 import { terminalText } from "../shared/terminal_text.js";
-import { EventStream, request, sendCommand } from "./api.js";
+import { EventStream, SharedStream, request, sendCommand } from "./api.js";
 import { Composer } from "./composer.js";
 import { numberedDiff } from "./diff.js";
 import { fillIcons } from "./icons.js";
@@ -17,7 +17,8 @@ import { SessionList, shortDirectory } from "./sessions.js";
 import { readSnapshot } from "./snapshot.js";
 import { TreePanel } from "./tree_panel.js";
 
-/** Entries per request of earlier ones. */
+/** Entries of a snapshot, and of a request of earlier ones. */
+const SNAPSHOT_SIZE = 100;
 const PAGE_SIZE = 300;
 
 /** @param {string} id */
@@ -33,7 +34,7 @@ fillIcons(document);
 let session;
 /** @type {EventStream | undefined} */
 let stream;
-/** @type {EventStream | undefined} */
+/** @type {SharedStream | undefined} */
 let hostStream;
 
 const transcript = new LiveTranscript(byId("transcript"), byId("scroller"), {
@@ -59,7 +60,7 @@ const tree = new TreePanel(byId("tree-panel"), {
 
 // Sessions
 
-const eventsPath = (id) => `/v1/sessions/${encodeURIComponent(id)}/events?entries=${PAGE_SIZE}&screen=${screenSize()}`;
+const eventsPath = (id) => `/v1/sessions/${encodeURIComponent(id)}/events?entries=${SNAPSHOT_SIZE}&screen=${screenSize()}`;
 
 /** The size of the screen for components of extensions, in cells. */
 function screenSize() {
@@ -107,7 +108,9 @@ function receive(name, data) {
   }
   if (name === "snapshot") {
     if (asText(data.session) !== session.id) followReplacement(asText(data.session));
+    const { isRunning, requests: known } = session;
     session.reset(readSnapshot(data));
+    alertMissed(session, isRunning, known);
     transcript.show(session);
     if (data.entries === undefined) loadEntries();
     else if (tree.isOpen) loadBranches();
@@ -131,6 +134,17 @@ function receive(name, data) {
     alertHidden(sessionTitle(), data.aborted ? "Stopped" : "Done", "✓");
     announce(opened, data.aborted);
   }
+}
+
+/** Notifies about what a hidden page has missed between two snapshots. */
+function alertMissed(opened, wasRunning, known) {
+  const asked = [...opened.requests.values()].find((request) => !known.has(request.id));
+  if (asked !== undefined) alertRequest(asked);
+  else if (wasRunning && !opened.isRunning) alertHidden(sessionTitle(), "Done", "✓");
+}
+
+function alertRequest(asked) {
+  alertHidden(sessionTitle(), asText(asked.title ?? `Allow ${asText(asked.toolName)}?`), "?");
 }
 
 /** Requests the entries after those that are known. One request at a time; changes meanwhile start another one. */
@@ -279,7 +293,7 @@ function showRequests(event) {
   requests.show(session);
   sessions.refresh();
   const asked = event.request ?? event;
-  if (/request(ed)?$/.test(event.type)) alertHidden(sessionTitle(), asText(asked.title ?? `Allow ${asText(asked.toolName)}?`), "?");
+  if (/request(ed)?$/.test(event.type)) alertRequest(asked);
 }
 
 function showNotice(event) {
@@ -611,7 +625,7 @@ async function start() {
   if (document.body.classList.contains("signed-out")) return;
   loadTheme();
   hostStream?.close();
-  hostStream = new EventStream("/v1/events", { event: (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), online: () => undefined, isNeeded: () => false }, ["snapshot"]);
+  hostStream = new SharedStream("/v1/events", (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), ["snapshot"]);
   const last = hashValue("s") ?? localStorage.getItem("pi-last") ?? undefined;
   const isKnown = sessions.sessions.some((candidate) => candidate.id === last);
   if (last !== undefined && (isKnown || hashValue("s") !== undefined)) openSession(last);

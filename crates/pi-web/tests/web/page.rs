@@ -343,8 +343,9 @@ fn a_phone_has_large_targets_in_one_column() {
 #[test]
 fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
     let host = ScriptedHost::start();
+    let lines = "line\n\n".repeat(10);
     for number in 0..1000 {
-        host.store(&user(&format!("message {number}")));
+        host.store(&user(&format!("{lines}message {number}")));
     }
     host.limit_snapshots(500);
     let Some(mut browser) = opened(&host, DESKTOP) else {
@@ -352,7 +353,7 @@ fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
     };
     browser.wait_for("/message 999$/.test(document.querySelector('#transcript article:last-of-type')?.textContent)");
     let count = "document.querySelectorAll('#transcript article').length";
-    assert_eq!(browser.evaluate(count), 300);
+    assert_eq!(browser.evaluate(count), 60);
     for _ in 0..10 {
         browser.evaluate("document.getElementById('scroller').scrollTop = 0");
         browser.evaluate("new Promise((resolve) => setTimeout(resolve, 150))");
@@ -361,6 +362,72 @@ fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
         .wait_for("/message 0$/.test(document.querySelector('#transcript article')?.textContent)");
     assert_eq!(browser.evaluate(count), 1000);
     assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+#[test]
+fn short_entries_fill_the_page() {
+    let host = ScriptedHost::start();
+    for number in 0..200 {
+        host.store(&json!({"role": "custom", "customType": "note", "content": number.to_string(), "display": number % 10 == 0, "timestamp": 1}));
+    }
+    host.limit_snapshots(100);
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    browser.wait_for("document.getElementById('scroller').scrollHeight > document.getElementById('scroller').clientHeight || !document.querySelector('.older')");
+    assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+/// Makes the page believe that it is hidden or shown.
+fn set_visibility(browser: &mut Browser, state: &str) {
+    browser.evaluate(&format!(
+        "Object.defineProperty(document, 'visibilityState', {{ value: '{state}', configurable: true }}); document.dispatchEvent(new Event('visibilitychange'))"
+    ));
+}
+
+/// Browsers allow six connections to a server.
+#[test]
+fn pages_in_the_background_leave_the_connections_to_the_one_that_is_shown() {
+    let host = ScriptedHost::start();
+    host.store(&user("earlier"));
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    host.emit(&json!({"type": "agent_start"}));
+    host.start_response(&response(2, &json!([])));
+    host.delta(0, "one ");
+    let shows = |text: &str| {
+        format!("document.getElementById('transcript').textContent.includes({text:?})")
+    };
+    let mut hidden = Vec::new();
+    for _ in 0..8 {
+        browser.wait_for(&shows("one"));
+        set_visibility(&mut browser, "hidden");
+        hidden.push(browser.new_page(DESKTOP.0, DESKTOP.1));
+        browser.open(&host.address());
+    }
+    browser.wait_for(&shows("one"));
+    host.delta(0, "two ");
+    browser.wait_for(&shows("one two"));
+    // Requests still find a connection.
+    browser.type_into("#prompt", "steer it");
+    browser.evaluate("document.getElementById('composer').requestSubmit()");
+    host.received("prompt");
+    // A page continues where it was.
+    host.end_message(&response(
+        2,
+        &json!([{"type": "text", "text": "one two three"}]),
+    ));
+    host.emit(&json!({"type": "agent_settled", "aborted": false}));
+    for page in hidden {
+        browser.switch_to(page);
+        set_visibility(&mut browser, "visible");
+        browser.wait_for(&format!(
+            "{} && !document.querySelector('.is-running')",
+            shows("one two three")
+        ));
+        set_visibility(&mut browser, "hidden");
+    }
 }
 
 #[test]
