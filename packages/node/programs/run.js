@@ -8,7 +8,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { call, startModel, text } from "../test/harness.js";
 
 const NAMES = ["@earendil-works/pi-coding-agent", "@mariozechner/pi-coding-agent"];
@@ -17,7 +17,7 @@ const cache = process.env.PI_NODE_PROGRAMS_DIR ?? join(home, ".cache/pi-node-pro
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /** Installs a program and replaces its dependency with this package. Returns its directory; undefined without a registry. */
-function install(name, version, further = {}) {
+function install(name, version, further = {}, furtherFlags = []) {
   const directory = join(cache, name.replaceAll("/", "+"));
   const overrides = Object.fromEntries(NAMES.map((it) => [it, `file:${root}`]));
   mkdirSync(directory, { recursive: true });
@@ -25,7 +25,7 @@ function install(name, version, further = {}) {
   writeFileSync(join(directory, "package.json"), JSON.stringify({ private: true, dependencies, overrides }));
   const program = join(directory, "node_modules", name);
   if (!existsSync(program)) {
-    const flags = ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--install-links=false"];
+    const flags = ["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--install-links=false", ...furtherFlags];
     const { status } = spawnSync("npm", flags, { cwd: directory, stdio: ["ignore", "ignore", "inherit"] });
     if (status !== 0 || !existsSync(program)) {
       console.log(`skipped: ${name}@${version} cannot be installed`);
@@ -118,6 +118,28 @@ const programs = {
     const bin = join(installed.directory, "node_modules/.bin");
     const environment = { PATH: `${bin}:${process.env.PATH}`, PI_ACP_PI_COMMAND: join(bin, "pi") };
     await driveAcp(process.execPath, [join(installed.program, "dist/index.js")], { environment });
+    return true;
+  },
+  async "pi-orchestrator 1.1.1"(name, version) {
+    const installed = install(name, version, { [NAMES[1]]: `file:${root}` }, ["--legacy-peer-deps"]);
+    if (!installed) return false;
+    const { runSessionPrompt } = await import(pathToFileURL(join(installed.program, "dist/src/dispatch/session-runner.js")).href);
+    const model = await startModel(call("bash", { command: "echo tool-ran" }), text("first"), text("second"));
+    try {
+      const sessionDir = join(model.cwd, "sessions");
+      const options = { cwd: model.cwd, sessionDir, modelSpec: "mock/alpha", thinking: "low" };
+      const first = await runSessionPrompt({ ...options, prompt: "one", sessionStrategy: "new" });
+      assert.equal(first.output, "first");
+      assert.equal(first.model, "mock/alpha");
+      assert.equal(first.stats.toolCalls, 1);
+      assert.match(JSON.stringify(model.requests[1].messages.at(-1)), /tool-ran/);
+      const second = await runSessionPrompt({ ...options, prompt: "two", sessionPath: first.sessionFile });
+      assert.equal(second.output, "second");
+      assert.equal(second.sessionId, first.sessionId);
+      assert.match(JSON.stringify(model.requests[2].messages), /first/);
+    } finally {
+      model.close();
+    }
     return true;
   },
   async "@earendil-works/pi-coding-agent 1.5.0"(name, version) {

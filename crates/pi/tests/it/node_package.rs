@@ -12,6 +12,9 @@ use crate::reference_client::modules_of;
 
 const TYPESCRIPT: [&str; 2] = ["typescript@5.9.3", "@types/node@22"];
 
+/// Major versions of Node that the package is tested with, next to the one of this machine.
+const NODE_VERSIONS: [&str; 2] = ["22", "24"];
+
 const INSTALL_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Deadline for all tests of a package, far longer than they take.
@@ -35,16 +38,55 @@ fn node() -> Option<PathBuf> {
     found
 }
 
+/// Installs packages of the npm registry. Returns the directory with their modules; prints a note and returns `None` if
+/// some of the files are missing afterwards.
+#[expect(
+    clippy::print_stdout,
+    reason = "skipped tests are reported in the output"
+)]
+async fn install(name: &str, packages: &[&str], files: &[&str]) -> Option<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let modules = directory.join("node_modules");
+    let has_all = || files.iter().all(|file| modules.join(file).exists());
+    if !has_all() {
+        let installing = tokio::process::Command::new("npm")
+            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+            .arg(&directory)
+            .args(packages)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .status();
+        tokio::time::timeout(INSTALL_TIMEOUT, installing).await.ok();
+    }
+    if !has_all() {
+        println!("skipped: needs {packages:?} of the npm registry");
+        return None;
+    }
+    Some(modules)
+}
+
+/// Returns the Node of this machine, and those of [`NODE_VERSIONS`] that can be installed.
+async fn nodes() -> Vec<PathBuf> {
+    let mut nodes: Vec<PathBuf> = node().into_iter().collect();
+    for version in NODE_VERSIONS {
+        let package = format!("node@{version}");
+        let modules = install(&format!("node-{version}"), &[&package], &[".bin/node"]).await;
+        nodes.extend(modules.map(|modules| modules.join(".bin/node")));
+    }
+    nodes
+}
+
 /// Runs Node in a directory of the repository; returns its output.
-async fn run_node(directory: &str, arguments: &[&str]) -> Option<String> {
-    let node = node()?;
+async fn run_node(node: &Path, directory: &str, arguments: &[&str]) -> String {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(directory);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories =
-        std::iter::once(node.parent()?.to_owned()).chain(std::env::split_paths(&path));
-    let running = tokio::process::Command::new(&node)
+        std::iter::once(node.parent().unwrap().to_owned()).chain(std::env::split_paths(&path));
+    let running = tokio::process::Command::new(node)
         .args(arguments)
         .current_dir(package)
         .env("PATH", std::env::join_paths(directories).unwrap())
@@ -56,11 +98,11 @@ async fn run_node(directory: &str, arguments: &[&str]) -> Option<String> {
     let output = tokio::time::timeout(PACKAGE_TIMEOUT, running).await;
     let output = output.expect("Node ended").unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}");
-    Some(text)
+    assert!(output.status.success(), "{}: {text}", node.display());
+    text
 }
 
-async fn run_node_tests(directory: &str) {
+async fn run_node_tests(node: &Path, directory: &str) {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(directory);
@@ -71,54 +113,29 @@ async fn run_node_tests(directory: &str) {
     let tests: Vec<String> = tests.map(|name| format!("test/{name}")).collect();
     let mut arguments = vec!["--test", "--test-timeout=120000"];
     arguments.extend(tests.iter().map(String::as_str));
-    if let Some(text) = run_node(directory, &arguments).await {
-        assert!(text.contains("fail 0"), "{text}");
-    }
+    let text = run_node(node, directory, &arguments).await;
+    assert!(text.contains("fail 0"), "{}: {text}", node.display());
 }
 
 #[tokio::test]
-async fn the_node_package_passes_its_tests() {
-    run_node_tests("packages/node").await;
+async fn the_node_package_passes_its_tests_with_each_version_of_node() {
+    for node in nodes().await {
+        run_node_tests(&node, "packages/node").await;
+    }
 }
 
 #[tokio::test]
 async fn the_extension_for_vs_code_passes_its_tests() {
-    run_node_tests("editors/vscode").await;
-}
-
-/// Returns the directory with the TypeScript compiler; prints a note and returns `None` if it cannot be installed.
-#[expect(
-    clippy::print_stdout,
-    reason = "skipped tests are reported in the output"
-)]
-async fn typescript() -> Option<PathBuf> {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("typescript");
-    let modules = directory.join("node_modules");
-    let compiler = modules.join("typescript/bin/tsc");
-    let has_all = || compiler.exists() && modules.join("@types/node").exists();
-    if !has_all() {
-        let installing = tokio::process::Command::new("npm")
-            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
-            .arg(&directory)
-            .args(TYPESCRIPT)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .status();
-        tokio::time::timeout(INSTALL_TIMEOUT, installing).await.ok();
+    if let Some(node) = node() {
+        run_node_tests(&node, "editors/vscode").await;
     }
-    if !has_all() {
-        println!("skipped: needs Node, npm and the npm registry");
-        return None;
-    }
-    Some(modules)
 }
 
 /// A program for the types of the TypeScript pi compiles with them, where they are installed, and with those of the package.
 #[tokio::test]
 async fn a_program_for_the_types_of_the_typescript_pi_compiles() {
-    let Some(modules) = typescript().await else {
+    let files = ["typescript/bin/tsc", "@types/node"];
+    let Some(modules) = install("typescript", &TYPESCRIPT, &files).await else {
         return;
     };
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/node");
@@ -166,7 +183,9 @@ async fn programs_run_on_the_node_package() {
         println!("skipped: set PI_TEST_NODE_PROGRAMS=1 to install programs from the registry");
         return;
     }
-    if let Some(text) = run_node("packages/node", &["programs/run.js"]).await {
-        print!("{text}");
-    }
+    let node = nodes().await.pop().expect("a Node to run them");
+    print!(
+        "{}",
+        run_node(&node, "packages/node", &["programs/run.js"]).await
+    );
 }
