@@ -83,9 +83,16 @@ impl Theme {
             });
         }
         let appearance = appearance.unwrap_or_else(|| appearance_of(&colors));
-        let colors = colors
-            .into_iter()
-            .map(|color| reduce(color, mode))
+        let colors = ColorToken::all()
+            .zip(colors)
+            .map(|(token, color)| match color {
+                Color::Rgb(red, green, blue)
+                    if mode == ColorMode::Palette && palette::is_dark_surface(token, color) =>
+                {
+                    Color::Indexed(palette::nearest_gray(red, green, blue))
+                }
+                color => reduce(color, mode),
+            })
             .collect();
         Ok(Self {
             name,

@@ -229,6 +229,13 @@ impl Document {
         self.index.total()
     }
 
+    /// Returns the number of lines above the first live block.
+    pub(super) fn settled_lines(&self) -> usize {
+        let live = self.live.iter().filter_map(|id| self.positions.get(id));
+        live.min()
+            .map_or(self.index.total(), |position| self.index.start(*position))
+    }
+
     /// Returns a number that changes whenever the lines do.
     pub(super) fn revision(&self) -> u64 {
         self.revision

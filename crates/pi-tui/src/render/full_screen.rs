@@ -118,7 +118,7 @@ impl FullScreen {
         output.push(LEAVE);
         if let (ExitBehavior::PrintTranscript, Some(size)) = (exit, self.size) {
             content.refresh_tail(usize::MAX);
-            for line in content.lines(0..content.line_count()) {
+            for line in content.lines(0..content.transcript.line_count()) {
                 let (policy, cursor) = (WidthPolicy::Truncate, VisibleCursor::Drawn);
                 if let Ok(row) = PreparedRow::prepare(&line, size.columns, policy, cursor) {
                     output.push("\r\x1b[K");

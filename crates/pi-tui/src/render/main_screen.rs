@@ -65,6 +65,9 @@ pub(crate) struct MainScreen {
     cursor_column: usize,
     cursor_shown: Option<bool>,
     start: Option<FrameStart>,
+    /// Whether another program had the terminal and rows above the claimed ones may still show our
+    /// lines. They are not painted again until the screen belongs entirely to us.
+    is_resumed: bool,
 }
 
 /// What a frame depends on besides the content.
@@ -96,6 +99,7 @@ impl MainScreen {
     pub(crate) fn forget(&mut self) {
         *self = Self {
             first_live: self.lines_above(),
+            is_resumed: self.is_resumed,
             ..Self::default()
         };
     }
@@ -119,6 +123,10 @@ impl MainScreen {
         self.size.is_some_and(|size| self.rows.len() >= size.rows)
     }
 
+    fn is_below_own_lines(&self) -> bool {
+        self.is_resumed && !self.is_full()
+    }
+
     /// Paints the content and returns the bytes to write.
     pub(super) fn frame(
         &mut self,
@@ -136,7 +144,7 @@ impl MainScreen {
         let total = content.line_count();
         if start == FrameStart::Cleared {
             (self.first_live, self.pulled) = (0, 0);
-        } else if width_changed {
+        } else if width_changed && !self.is_below_own_lines() {
             // Line numbers change with the layout. Terminals that reflow push the excess out, so
             // everything above the new tail is considered to be in the scrollback.
             (self.first_live, self.pulled) = (total.saturating_sub(size.rows), 0);
@@ -161,10 +169,11 @@ impl MainScreen {
     /// Determines how many scrollback lines are shown again above `live` lines.
     fn pull_back(&mut self, live: usize, rows: usize, shrink: ShrinkPolicy) {
         let room = rows.saturating_sub(live);
-        self.pulled = match shrink {
-            ShrinkPolicy::PullBack => room,
-            ShrinkPolicy::LeaveEmpty if live == 0 => room,
-            ShrinkPolicy::LeaveEmpty => self.pulled.min(room),
+        let fills = shrink == ShrinkPolicy::PullBack || live == 0 || self.is_resumed;
+        self.pulled = if fills && !self.is_below_own_lines() {
+            room
+        } else {
+            self.pulled.min(room)
         }
         .min(self.first_live);
     }
@@ -261,6 +270,7 @@ impl MainScreen {
             self.paint(covered, size.rows, &mut output);
         }
         self.content_rows = content_rows;
+        self.is_resumed &= content_rows < size.rows;
         // Lines are only pulled back into free rows, so none are while others leave.
         self.first_live += leaving;
         self.place_cursor(show_cursor, &mut output);
@@ -380,12 +390,22 @@ impl MainScreen {
         (self.cursor_row, self.cursor_column) = (row, column);
     }
 
-    /// Returns the bytes that leave the cursor visible on a new line below the content.
-    pub(crate) fn finish(&mut self) -> String {
+    /// Returns the bytes that erase the dock and leave the cursor visible below the transcript.
+    pub(crate) fn finish(&mut self, content: &ScreenContent) -> String {
         let mut output = SyncOutput::default();
         if !self.rows.is_empty() {
-            output.move_row(self.cursor_row, self.content_rows.saturating_sub(1));
-            output.push("\r\n");
+            let transcript = content.transcript.line_count();
+            let kept = transcript.saturating_sub(self.lines_above());
+            let kept = kept.min(self.rows.len());
+            for id in self.rows.iter().skip(kept).filter_map(|row| row.image?.id) {
+                output.push(&kitty_delete(id));
+            }
+            self.blank_from(kept, self.rows.len(), &mut output);
+            output.move_row(self.cursor_row, kept.min(self.rows.len() - 1));
+            output.push(if kept < self.rows.len() { "\r" } else { "\r\n" });
+            self.first_live = self.lines_above().max(content.transcript.settled_lines());
+            self.pulled = 0;
+            self.is_resumed = true;
         }
         output.push("\x1b[?25h");
         self.forget();

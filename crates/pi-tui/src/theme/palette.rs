@@ -1,5 +1,8 @@
 //! The 256-color palette, for terminals without 24-bit colors.
 
+use super::token::ColorToken;
+use crate::style::Color;
+
 /// The channel values of the 6×6×6 color cube, entries 16 to 231.
 const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 /// Entries 0 to 15 as in xterm.
@@ -21,6 +24,8 @@ const BASIC: [(u8, u8, u8); 16] = [
     (0, 255, 255),
     (255, 255, 255),
 ];
+/// Colors whose channels are this far apart have a hue that matters more than their brightness.
+const MIN_HUE_RANGE: i32 = 40;
 /// Channels closer together than this make a gray, for which the gray ramp has finer steps.
 const GRAY_SPREAD: u8 = 10;
 
@@ -65,8 +70,50 @@ pub(super) fn entry_rgb(index: u8) -> (u8, u8, u8) {
     }
 }
 
-/// Returns the entry below 16 that is closest to a color.
+/// Whether a background is darker than the color cube can show: its nearest tints are too bright for text. A failed
+/// call keeps its tint, which is the only sign of failure on a panel.
+pub(super) fn is_dark_surface(token: ColorToken, color: Color) -> bool {
+    let is_dark =
+        matches!(color, Color::Rgb(red, green, blue) if red.max(green).max(blue) < CUBE[1]);
+    is_dark && token.is_background() && token != ColorToken::ToolErrorBg
+}
+
+/// Returns the entry of the gray ramp with the closest brightness.
+pub(super) fn nearest_gray(red: u8, green: u8, blue: u8) -> u8 {
+    232 + nearest_gray_step([red, green, blue])
+}
+
+/// Returns the entry below 16 that is closest to a color. A color with a hue keeps it: the nearest of so few entries
+/// is often a gray.
 pub(super) fn nearest_basic_entry((red, green, blue): (u8, u8, u8)) -> u8 {
+    let [most, least] = [red.max(green).max(blue), red.min(green).min(blue)];
+    let range = i32::from(most) - i32::from(least);
+    if range >= MIN_HUE_RANGE {
+        let [red, green, blue] = [red, green, blue].map(i32::from);
+        let most = i32::from(most);
+        // Degrees: red 0, green 120, blue 240.
+        let hue = if red == most {
+            60 * (green - blue) / range
+        } else if green == most {
+            120 + 60 * (blue - red) / range
+        } else {
+            240 + 60 * (red - green) / range
+        };
+        let (entry, bright_from) = match hue.rem_euclid(360) {
+            21..=62 => (3, 240),
+            63..=160 => (2, 240),
+            161..=200 => (6, 240),
+            // The plain blue of most terminals is hard to read on black.
+            201..=265 => (4, 150),
+            266..=330 => (5, 240),
+            _ => (1, 240),
+        };
+        return if most >= bright_from {
+            entry + 8
+        } else {
+            entry
+        };
+    }
     (0_u8..)
         .zip(BASIC)
         .min_by_key(|(_, (r, g, b))| distance([red, green, blue], [*r, *g, *b]))
@@ -123,6 +170,25 @@ mod tests {
                 entry,
                 "{red} {green} {blue}"
             );
+        }
+    }
+
+    #[test]
+    fn with_16_colors_a_tinted_color_keeps_its_hue() {
+        let cases = [
+            ("removed, dark theme", (0xcc, 0x66, 0x66), 1),
+            ("added, dark theme", (0xb5, 0xbd, 0x68), 2),
+            ("yellow", (0xf0, 0xc6, 0x74), 11),
+            ("removed, light theme", (0xaa, 0x33, 0x33), 1),
+            ("added, light theme", (0x33, 0x88, 0x33), 2),
+            ("light blue", (0x81, 0xa2, 0xbe), 12),
+            ("dark blue", (0x20, 0x30, 0x80), 4),
+            ("pink", (0xff, 0x80, 0xc0), 13),
+            ("gray", (0x80, 0x80, 0x80), 8),
+            ("a tinted panel", (40, 50, 40), 0),
+        ];
+        for (name, color, entry) in cases {
+            assert_eq!(nearest_basic_entry(color), entry, "{name}");
         }
     }
 }

@@ -82,10 +82,18 @@ fn optional_tokens_fall_back() {
 fn palette_mode_uses_the_nearest_entry() {
     let mut source = theme();
     source["colors"]["accent"] = json!("#ff0000");
+    source["colors"]["toolSuccessBg"] = json!("#283228");
+    source["colors"]["toolErrorBg"] = json!("#3c2828");
     source["export"] = json!({"pageBg": "#102030"});
     let text = format!("\u{feff}{source}");
     let parsed = Theme::from_json(&text, ColorMode::Palette).unwrap();
     assert_eq!(parsed.color(ColorToken::Accent), Color::Indexed(196));
+    let panels = [ColorToken::ToolSuccessBg, ColorToken::ToolErrorBg];
+    // The bright green of the color cube would make diffs unreadable.
+    assert_eq!(
+        panels.map(|token| parsed.color(token)),
+        [236, 52].map(Color::Indexed)
+    );
     assert_eq!(parsed.color(ColorToken::Border), Color::Indexed(244));
     let expected = ExportColors {
         page_background: Some(Color::Rgb(16, 32, 48)),

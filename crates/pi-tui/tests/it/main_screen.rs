@@ -1,6 +1,9 @@
 //! The main screen: what is written, what stays, and where the cursor goes.
 
-use pi_tui::{CURSOR_MARKER, Component, ExitBehavior, ShrinkPolicy, Size, TuiOptions, WidthPolicy};
+use pi_tui::{
+    CURSOR_MARKER, Component, ExitBehavior, OverlayOptions, ShrinkPolicy, Size, TuiOptions,
+    WidthPolicy,
+};
 use pretty_assertions::assert_eq;
 
 use crate::emulator::{Avt, EmulatedTui, Emulator as _, FixedLines, Paragraph, strict};
@@ -292,24 +295,54 @@ fn width_change_lays_out_visible_blocks() {
 }
 
 #[test]
-fn stopping_puts_the_cursor_below_the_content() {
+fn stopping_erases_the_dock_and_resuming_prints_nothing_twice() {
+    for shrink in [ShrinkPolicy::LeaveEmpty, ShrinkPolicy::PullBack] {
+        let mut ui: EmulatedTui<Avt> = EmulatedTui::new(SIZE, strict(shrink));
+        ui.tui.transcript_mut().push(FixedLines::numbered(0..3));
+        let dock = ui.tui.dock_mut();
+        dock.push(FixedLines::new(&[CURSOR_MARKER, "footer"]));
+        ui.frame();
+        let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
+        ui.emulator.feed(&bytes);
+        ui.emulator.feed("$ fg\r\n");
+        assert_eq!(ui.screen(), ["line 0", "line 1", "line 2", "$ fg", ""]);
+        let bytes = ui.tui.start();
+        ui.emulator.feed(&bytes);
+        ui.frame();
+        assert_eq!(ui.screen(), ["line 1", "line 2", "$ fg", "", "footer"]);
+        // Wrapping changes neither what is printed nor where.
+        ui.resize(Size {
+            columns: 18,
+            ..SIZE
+        });
+        ui.frame();
+        assert_eq!(ui.screen(), ["line 1", "line 2", "$ fg", "", "footer"]);
+        ui.tui.transcript_mut().push(FixedLines::numbered(3..5));
+        ui.frame();
+        assert_eq!(ui.screen(), ["$ fg", "line 3", "line 4", "", "footer"]);
+        assert_eq!(ui.scrollback(), ["line 0", "line 1", "line 2"]);
+    }
+}
+
+#[test]
+fn a_dialog_after_resuming_leaves_no_empty_screen() {
     let mut ui = ui();
-    ui.tui.transcript_mut().push(FixedLines::new(&["hello"]));
-    let id = ui
-        .tui
-        .dock_mut()
-        .push(FixedLines::new(&[CURSOR_MARKER, "footer"]));
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..4));
+    ui.tui.dock_mut().push(FixedLines::new(&["> "]));
     ui.frame();
     let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
     ui.emulator.feed(&bytes);
-    ui.emulator.feed("$ ");
-    assert_eq!(ui.screen(), ["hello", "", "footer", "$", ""]);
-    // After a suspension the live part is shown again below.
-    ui.emulator.feed("fg\r\n");
-    ui.tui.start();
+    ui.emulator.feed("$ fg\r\n");
     ui.frame();
-    assert!(ui.tui.dock().contains(id));
-    assert_eq!(ui.screen(), ["footer", "$ fg", "hello", "", "footer"]);
+    let dialog = FixedLines::new(&["dialog"]);
+    let dialog = ui
+        .tui
+        .scene_mut()
+        .show_overlay(dialog, OverlayOptions::default());
+    ui.frame();
+    ui.tui.scene_mut().remove_overlay(dialog);
+    ui.frame();
+    assert_eq!(ui.screen(), ["line 0", "line 1", "line 2", "line 3", ">"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn program() -> ExitCode {
         .unwrap();
     runtime.block_on(async {
         let mut tui = Tui::new(TuiOptions::default());
-        tui.transcript_mut().push(Text::new(HELLO));
+        tui.dock_mut().push(Text::new(HELLO));
         let mut runner = Runner::start(tui, RunnerOptions::default()).unwrap();
         loop {
             match runner.next().await.unwrap() {
