@@ -5,12 +5,14 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pi_test_support::Browser;
 use serde_json::Value;
 
 use crate::harness::{
     TestContext, bash_reply, finish_reply, partial_reply, text_delta, text_reply,
 };
 use crate::terminal::Terminal;
+use crate::web_ui;
 
 fn live_directory(context: &TestContext) -> PathBuf {
     context.home.path().join("agent/live")
@@ -117,6 +119,49 @@ async fn two_terminals_of_different_sizes_follow_and_steer_the_same_run() {
         ]
     );
     assert_eq!(fs::read_dir(live_directory(&context)).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_and_a_terminal_follow_the_session_of_another_terminal() {
+    let Some(mut browser) = Browser::start(1280, 800) else {
+        return;
+    };
+    let streamed = partial_reply("First part,")
+        .gate("second")
+        .chunk(text_delta(" second part."));
+    let context = TestContext::new([
+        finish_reply(streamed, "stop"),
+        text_reply("Steered reply."),
+        text_reply("Reply to the guest."),
+    ])
+    .await;
+    let owner = Terminal::start(&context, &[]);
+    owner.wait("alpha");
+    owner.submit("begin");
+    owner.wait("First part,");
+    let id = wait_for_socket(&context);
+    let guest = Terminal::start_sized(&context, &["attach", &id], (60, 20));
+    guest.wait("First part,");
+    let served = web_ui::serve(&context).await;
+    browser.open(&served.url);
+    browser.wait_for("document.documentElement.dataset.ready");
+    let page = served.url.split('#').next().unwrap();
+    browser.open(&format!("{page}#s={id}"));
+    web_ui::wait_for_text(&mut browser, "First part,");
+
+    web_ui::send(&mut browser, "steer it");
+    owner.wait("steer it");
+    context.server.open_gate("second");
+    for terminal in [&owner, &guest] {
+        terminal.wait("Steered reply.");
+    }
+    web_ui::wait_until_idle(&mut browser, "Steered reply.");
+    guest.submit("from the guest");
+    owner.wait("Reply to the guest.");
+    web_ui::wait_until_idle(&mut browser, "Reply to the guest.");
+    assert_eq!(browser.problems(), [] as [String; 0]);
+    guest.quit();
+    owner.quit();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -77,21 +77,21 @@ fn start_session(browser: &mut Browser, served: &Served) {
     browser.wait_for("document.getElementById('pick-model').textContent === 'alpha'");
 }
 
-fn send(browser: &mut Browser, text: &str) {
+pub(crate) fn send(browser: &mut Browser, text: &str) {
     browser.type_into("#prompt", text);
     browser.evaluate("document.getElementById('composer').requestSubmit()");
 }
 
 const IDLE: &str = "!document.querySelector('.is-running, .growing, .tail > *')";
 
-fn wait_for_text(browser: &mut Browser, text: &str) {
+pub(crate) fn wait_for_text(browser: &mut Browser, text: &str) {
     browser.wait_for(&format!(
         "document.getElementById('transcript').textContent.includes({})",
         json!(text)
     ));
 }
 
-fn wait_until_idle(browser: &mut Browser, text: &str) {
+pub(crate) fn wait_until_idle(browser: &mut Browser, text: &str) {
     browser.wait_for(&format!(
         "{IDLE} && document.getElementById('transcript').textContent.includes({})",
         json!(text)
@@ -150,6 +150,12 @@ async fn a_run_streams_and_a_reload_in_its_middle_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_steered_stopped_asked_and_forked() {
+    for size in [DESKTOP, PHONE] {
+        steer_stop_ask_and_fork(size).await;
+    }
+}
+
+async fn steer_stop_ask_and_fork((width, height): (u32, u32)) {
     let bash = json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
         "function": {"name": "bash", "arguments": "{\"command\":\"echo from-bash\"}"}}]});
     let steered = partial_reply("Working ")
@@ -169,7 +175,7 @@ async fn a_session_is_steered_stopped_asked_and_forked() {
            ctx.ui.notify('answer ' + (await ctx.ui.confirm('Sure?', 'Really')));
          } });",
     );
-    let Some(mut browser) = Browser::start(DESKTOP.0, DESKTOP.1) else {
+    let Some(mut browser) = Browser::start(width, height) else {
         return;
     };
     let served = serve(&context).await;
