@@ -8,15 +8,19 @@ use futures_util::future::BoxFuture;
 use pi_config::BuiltinExtension;
 use pi_host::{
     AgentSession, CustomDelivery, CustomMessageDraft, CustomMessageOptions, DialogPrompt,
-    ExtensionNotice, ExtensionUi, InputHook, LifecycleHook, NativeCommand, NativeContext,
-    NativeExtension, NativeParts, Participants, SessionShutdown, SessionStart,
+    ExtensionNotice, ExtensionUi, InputHook, KeptParts, LifecycleHook, NativeCommand,
+    NativeContext, NativeExtension, NativeParts, Participants, SessionShutdown, SessionStart,
+    StartReason,
 };
 use pi_protocol::MessageContent;
+use pi_protocol::settings::{SandboxMode, SandboxSettings};
 use pi_tools::{
     BackgroundProcesses, ProcessExit, ProcessState, ProcessStatus, ProcessTool, ProcessToolOptions,
 };
-use tokio::sync::mpsc;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::lock;
 
@@ -27,14 +31,61 @@ const MESSAGE_TYPE: &str = "process";
 
 pub(crate) const EXTENSION: NativeExtension = NativeExtension::new(BuiltinExtension::Process, load);
 
+/// Processes, and what receives their ends. A reloaded session continues with them, unless its sandbox is another one.
+#[derive(Clone)]
+struct SessionProcesses {
+    processes: BackgroundProcesses,
+    exits: Arc<AsyncMutex<UnboundedReceiver<ProcessExit>>>,
+    /// What they may do.
+    sandbox: SandboxChoice,
+}
+
+/// The mode, and the other settings.
+type SandboxChoice = (SandboxMode, SandboxSettings);
+
+/// The processes of a session that is reloaded; stopped if the reloaded session does not continue with them.
+struct KeptProcesses(Option<SessionProcesses>);
+
+impl KeptProcesses {
+    /// Returns them if they run in the same sandbox.
+    fn claim(mut self, sandbox: &SandboxChoice) -> Option<SessionProcesses> {
+        self.0.take_if(|kept| kept.sandbox == *sandbox)
+    }
+}
+
+impl Drop for KeptProcesses {
+    fn drop(&mut self) {
+        if let Some(kept) = &self.0 {
+            kept.processes.cancel_all();
+        }
+    }
+}
+
 fn load(context: &NativeContext<'_>) -> NativeParts {
-    let (processes, exits) = BackgroundProcesses::new();
+    let workspace = context.workspace;
+    let sandbox = (
+        workspace.sandbox_mode(),
+        workspace.settings.settings().sandbox.clone(),
+    );
+    let kept: Option<KeptProcesses> = context.host.kept_parts().take(context.session);
+    let running = kept
+        .and_then(|kept| kept.claim(&sandbox))
+        .unwrap_or_else(|| {
+            let (processes, exits) = BackgroundProcesses::new();
+            SessionProcesses {
+                processes,
+                exits: Arc::new(AsyncMutex::new(exits)),
+                sandbox,
+            }
+        });
+    let processes = running.processes.clone();
     let extension = Arc::new(ProcessExtension {
-        processes: processes.clone(),
+        running,
+        kept: Arc::clone(context.host.kept_parts()),
         ui: Arc::clone(context.ui),
         session: Mutex::default(),
-        exits: Mutex::new(Some(exits)),
         reporting: Mutex::default(),
+        reload: CancellationToken::new(),
     });
     let variables = Arc::downgrade(&extension);
     let tool = ProcessTool::new(ProcessToolOptions {
@@ -43,12 +94,7 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
             let session = variables.upgrade()?.session()?;
             session.tools().toolset().session_variables().get()
         }),
-        command_prefix: context
-            .workspace
-            .settings
-            .settings()
-            .shell_command_prefix
-            .clone(),
+        command_prefix: workspace.settings.settings().shell_command_prefix.clone(),
         spill_directory: std::env::temp_dir(),
     });
     let participants = Participants::builder()
@@ -70,14 +116,15 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
 }
 
 struct ProcessExtension {
-    processes: BackgroundProcesses,
+    running: SessionProcesses,
+    kept: Arc<KeptParts>,
     ui: Arc<dyn ExtensionUi>,
     /// From the moment the session exists until it ends.
     session: Mutex<Option<AgentSession>>,
-    /// Taken when the session starts.
-    exits: Mutex<Option<mpsc::UnboundedReceiver<ProcessExit>>>,
     /// Reports ended processes to the session.
     reporting: Mutex<JoinSet<()>>,
+    /// Leaves further reports to the next extension.
+    reload: CancellationToken,
 }
 
 impl ProcessExtension {
@@ -94,7 +141,7 @@ impl ProcessExtension {
 
     /// Lists the processes; a user can stop one of them.
     async fn list(&self) {
-        let processes = self.processes.list();
+        let processes = self.running.processes.list();
         let rows: Vec<String> = processes.iter().map(row).collect();
         let session = self.session();
         let Some(session) = session.filter(|_| self.ui.mode().has_ui() && !rows.is_empty()) else {
@@ -114,7 +161,7 @@ impl ProcessExtension {
         let Some(process) = chosen.and_then(|index| processes.get(index)) else {
             return;
         };
-        let outcome = match self.processes.stop(&process.name).await {
+        let outcome = match self.running.processes.stop(&process.name).await {
             Ok(status) => format!("{} {}", status.name, status.state),
             Err(error) => error.to_string(),
         };
@@ -141,25 +188,41 @@ impl InputHook for ProcessExtension {
 
 impl LifecycleHook for ProcessExtension {
     fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
-        if let (Some(session), Some(exits)) = (self.session(), lock(&self.exits).take()) {
-            lock(&self.reporting).spawn(report_exits(session, exits));
+        let mut reporting = lock(&self.reporting);
+        if let Some(session) = self.session().filter(|_| reporting.is_empty()) {
+            let exits = Arc::clone(&self.running.exits);
+            reporting.spawn(report_exits(session, exits, self.reload.clone()));
         }
         async {}.boxed()
     }
 
-    fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        async {
-            lock(&self.reporting).abort_all();
-            self.processes.stop_all().await;
-            drop(lock(&self.session).take());
+    fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        async move {
+            let session = lock(&self.session).take();
+            match session.filter(|_| shutdown.next == Some(StartReason::Reload)) {
+                Some(session) => {
+                    self.reload.cancel();
+                    let kept = KeptProcesses(Some(self.running.clone()));
+                    self.kept.keep(&session.session_id(), kept);
+                }
+                None => {
+                    lock(&self.reporting).abort_all();
+                    self.running.processes.stop_all().await;
+                }
+            }
         }
         .boxed()
     }
 }
 
 /// Sends a message to the model for each process that has ended.
-async fn report_exits(session: AgentSession, mut exits: mpsc::UnboundedReceiver<ProcessExit>) {
-    while let Some(exit) = exits.recv().await {
+async fn report_exits(
+    session: AgentSession,
+    exits: Arc<AsyncMutex<UnboundedReceiver<ProcessExit>>>,
+    reload: CancellationToken,
+) {
+    let next = || async { exits.lock().await.recv().await };
+    while let Some(exit) = reload.run_until_cancelled(next()).await.flatten() {
         let options = CustomMessageOptions {
             trigger_turn: Some(true),
             deliver_as: Some(CustomDelivery::FollowUp),

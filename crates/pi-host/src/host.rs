@@ -30,6 +30,7 @@ pub use trust::{TrustFlag, TrustPrompt, TrustResolution, TrustResolver};
 pub(crate) use trust::resolve_trust;
 
 use crate::mcp::SharedMcp;
+use crate::native_extensions::KeptParts;
 use crate::runtime::{SessionOptions, SessionRuntime, StartError};
 use crate::session::AgentSession;
 use crate::session_choice::SessionChoice;
@@ -59,6 +60,7 @@ struct HostState {
     live: LiveSessions,
     titles: Arc<TitleCache>,
     indexing: BackgroundIndexing,
+    kept: Arc<KeptParts>,
 }
 
 /// Why no session could be attached to.
@@ -127,6 +129,11 @@ impl Host {
     /// Returns the state of the search index.
     pub(crate) fn indexing(&self) -> BackgroundIndexing {
         self.shared.indexing.clone()
+    }
+
+    /// Returns what built-in extensions keep while their session is reloaded.
+    pub fn kept_parts(&self) -> &Arc<KeptParts> {
+        &self.shared.kept
     }
 
     pub(crate) fn workspaces(&self) -> &SharedWorkspaces {

@@ -91,7 +91,7 @@ pub use model_choice::{
     ModelChoiceError, ModelFlags, default_model_of_provider, fetch_local_models,
 };
 pub use native_extensions::{
-    ConfinableEnvironment, NativeCommand, NativeContext, NativeExtension, NativeParts,
+    ConfinableEnvironment, KeptParts, NativeCommand, NativeContext, NativeExtension, NativeParts,
 };
 pub use open_buffers::OpenBuffers;
 pub use participants::{

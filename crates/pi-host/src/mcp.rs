@@ -76,6 +76,7 @@ impl SessionMcp {
             ui,
             options,
             extensions,
+            ..
         } = context;
         let shared = host.mcp();
         let settings = workspace.settings.settings();

@@ -3,7 +3,9 @@
 //! A session loads those that settings and flags leave enabled, after the trust decision. Extensions come first: a tool
 //! or command that one of them registers replaces the native one with the same name.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
@@ -75,9 +77,38 @@ impl ConfinableEnvironment {
 /// Connects an extension with the session that uses it.
 type BindSession = Box<dyn Fn(&AgentSession) + Send + Sync>;
 
+/// What a built-in extension keeps while its session is reloaded, by session: the extension is loaded anew then.
+#[derive(Default)]
+pub struct KeptParts(Mutex<HashMap<String, Box<dyn Any + Send>>>);
+
+impl KeptParts {
+    /// Keeps a value for the extension that is loaded next for a session. Without one, it is dropped.
+    pub fn keep(&self, session: &str, value: impl Any + Send) {
+        self.lock().insert(session.to_owned(), Box::new(value));
+    }
+
+    /// Returns what was kept.
+    pub fn take<T: Any>(&self, session: &str) -> Option<T> {
+        let value = self.lock().remove(session)?;
+        value.downcast().ok().map(|value| *value)
+    }
+
+    /// Drops what no extension has taken.
+    pub(crate) fn discard(&self, session: &str) {
+        let unused = self.lock().remove(session);
+        drop(unused);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Box<dyn Any + Send>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What a built-in extension may use.
 pub struct NativeContext<'build> {
     pub host: &'build Host,
+    /// The ID of the session that is built.
+    pub session: &'build str,
     pub workspace: &'build Workspace,
     pub ui: &'build Arc<dyn ExtensionUi>,
     /// What the session was started with.

@@ -86,6 +86,7 @@ pub(super) async fn build(
     );
     let native_context = NativeContext {
         host,
+        session: session.id(),
         workspace: &workspace,
         ui: &options.extensions.ui,
         options,

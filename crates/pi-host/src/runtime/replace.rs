@@ -205,7 +205,9 @@ impl SessionRuntime {
             reason: StartReason::Reload,
             previous_session_file: file,
         };
-        self.start_built(built, start, fallback, None).await?;
+        let started = self.start_built(built, start, fallback, None).await;
+        self.0.host.kept_parts().discard(&old.session_id());
+        started?;
         let new = self.session();
         let active = new.tools().toolset().active_after_reload(&active, &before);
         new.tools().set_active(&active);

@@ -155,12 +155,17 @@ impl BackgroundProcesses {
         Ok(process.status())
     }
 
-    /// Ends all processes and waits until they are gone.
-    pub async fn stop_all(&self) {
-        let processes: Vec<_> = self.processes().values().cloned().collect();
-        for process in &processes {
+    /// Ends all processes.
+    pub fn cancel_all(&self) {
+        for process in self.processes().values() {
             process.stop.cancel();
         }
+    }
+
+    /// Ends all processes and waits until they are gone.
+    pub async fn stop_all(&self) {
+        self.cancel_all();
+        let processes: Vec<_> = self.processes().values().cloned().collect();
         for process in processes {
             process.ended().await;
         }

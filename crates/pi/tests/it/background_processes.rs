@@ -79,3 +79,82 @@ async fn processes_are_listed_reported_and_end_with_the_session() {
     let ended = tokio::time::timeout(TEST_TIMEOUT, ending).await;
     assert!(ended.is_ok(), "{:?}", processes_with(mark));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_survive_a_reload_in_the_same_sandbox() {
+    let start = |name: &str, command: &str, notify: bool| {
+        let arguments =
+            json!({"action": "start", "name": name, "command": command, "notify": notify});
+        tool_call_reply("process", &arguments)
+    };
+    let read = json!({"action": "read", "name": "log"});
+    let replies = [
+        start(
+            "log",
+            "echo before; until [ -e go ]; do sleep 0.05; done; echo after; tail -f log",
+            false,
+        ),
+        start(
+            "build",
+            "until [ -e stop ]; do sleep 0.05; done; exit 3",
+            true,
+        ),
+        text_reply("Both started."),
+        text_reply("The build failed."),
+        tool_call_reply("process", &read),
+        text_reply("It was read."),
+    ];
+    let context = TestContext::new(replies).await;
+    std::fs::File::create(context.project_dir().join("log")).unwrap();
+    let settings = |extensions: &[&str]| {
+        let settings = json!({"extensions": extensions}).to_string();
+        context.home.write("agent/settings.json", settings);
+    };
+    settings(&["builtin:process"]);
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("alpha");
+    terminal.submit("go");
+    terminal.wait("Both started.");
+    terminal.submit("/reload");
+    terminal.wait("Reloaded");
+
+    // The reloaded session is notified, and reads the same output.
+    std::fs::File::create(context.project_dir().join("go")).unwrap();
+    std::fs::File::create(context.project_dir().join("stop")).unwrap();
+    terminal.wait("The build failed.");
+    terminal.submit("read it");
+    terminal.wait("It was read.");
+    let request = context.server.requests()[5].json().to_string();
+    assert!(request.contains("before\\nafter"), "{request}");
+    terminal.submit("/ps");
+    terminal.wait("choose one to stop it");
+    terminal.wait("log is running");
+    terminal.send("\x1b");
+    terminal.wait_gone("choose one to stop it");
+
+    // Nothing is left when the reloaded session has no background processes.
+    settings(&[]);
+    terminal.submit("/reload");
+    wait_until_no_process_is_left(&context, "tail -f log").await;
+    terminal.quit();
+}
+
+async fn wait_until_no_process_is_left(context: &TestContext, command: &str) {
+    let mark = context.home.path().to_str().unwrap();
+    let left = || {
+        let running = processes_with(mark).into_iter();
+        let lines =
+            running.map(|id| std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default());
+        let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+        lines
+            .filter(|line| line.contains(command))
+            .collect::<Vec<_>>()
+    };
+    let ending = async {
+        while !left().is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(TEST_TIMEOUT, ending).await;
+    assert!(ended.is_ok(), "{:?}", left());
+}
