@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pi_sandbox::Sandbox;
+
 use crate::connection::{ConnectionOptions, InheritedVariables, McpConnection};
 
 /// The connections of a process. Clones share them.
@@ -18,6 +20,8 @@ struct PoolKey {
     cwd: PathBuf,
     has_all_variables: bool,
     has_elicitation: bool,
+    /// The policy of the sandbox: a session never uses a server that may do more than itself.
+    sandbox: Option<String>,
 }
 
 struct SharedConnection {
@@ -41,6 +45,7 @@ impl McpPool {
             cwd: options.cwd.clone(),
             has_all_variables: options.variables == InheritedVariables::All,
             has_elicitation: options.has_elicitation,
+            sandbox: options.sandbox.as_ref().map(|sandbox| sandbox_key(sandbox)),
         };
         let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = connections
@@ -73,6 +78,10 @@ impl McpPool {
         }
         is_last
     }
+}
+
+fn sandbox_key(sandbox: &Sandbox) -> String {
+    format!("{:?} {:?}", sandbox.policy(), sandbox.enforcement())
 }
 
 /// Returns the entry without what a session may change: how tools are exposed.

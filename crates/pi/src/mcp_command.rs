@@ -36,7 +36,7 @@ Usage:
   pi mcp login <server> [-l] [--timeout <seconds>]
   pi mcp logout <server> [-l]
   pi mcp accept <server> [-y]
-  pi mcp serve
+  pi mcp serve [--sandbox [mode]] [--no-network]
   pi mcp import [claude|cursor|vscode|codex|opencode] [-l] [-y]
 
 Manages the MCP servers in ~/.pi/agent/mcp.json and, in trusted projects, .pi/mcp.json.

@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::args::{Args, Problem};
 use crate::output::{Exit, Failure};
 use crate::own_stdio;
 use crate::signals::Signals;
@@ -54,15 +55,16 @@ pub(crate) fn is_command(words: &[OsString]) -> bool {
 
 /// Serves the client until it closes stdin or a signal arrives. `words` follow `mcp serve`.
 pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
-    if !words.is_empty() {
-        return Failure::new("pi mcp serve takes no arguments").report();
+    if let Err(failure) = check(&words) {
+        return failure.report();
     }
     own_stdio::reserve_stdout();
     own_stdio::reserve_stdin();
     let started = Signals::listen()
         .map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")));
     let started = started.and_then(|signals| Ok((signals, working_directory()?)));
-    let started = started.and_then(|(signals, cwd)| Ok((signals, ServedSessions::new(cwd, env)?)));
+    let started =
+        started.and_then(|(signals, cwd)| Ok((signals, ServedSessions::new(words, cwd, env)?)));
     let (mut signals, sessions) = match started {
         Ok(started) => started,
         Err(failure) => return failure.report(),
@@ -76,6 +78,24 @@ pub(crate) async fn run(words: Vec<OsString>, env: Env) -> Exit {
         Ok(Err(error)) => Failure::new(format!("cannot read from stdin: {error}")).report(),
         Err(signal) => signal.exit(),
     }
+}
+
+/// Accepts only the flags of the sandbox: clients choose the rest for each session.
+fn check(words: &[OsString]) -> Result<(), Failure> {
+    let args = Args::parse(words.to_vec());
+    if let Some(Problem::Error(message) | Problem::Warning(message)) = args.problems.first() {
+        return Err(Failure::new(message.clone()));
+    }
+    let only_sandbox = Args {
+        sandbox: args.sandbox.clone(),
+        ..Args::default()
+    };
+    if args == only_sandbox {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "pi mcp serve takes no arguments except for --sandbox and --no-network",
+    ))
 }
 
 async fn serve(sessions: Arc<ServedSessions>) -> io::Result<()> {

@@ -52,9 +52,9 @@ pub(super) struct ServedSessions {
 }
 
 impl ServedSessions {
-    pub(super) fn new(cwd: PathBuf, env: Env) -> Result<Self, Failure> {
-        let (options, _) = split_options(Args::parse(Vec::new()), &cwd, &env)?;
-        Ok(Self::with_host(Host::new(options), cwd, env, Vec::new()))
+    pub(super) fn new(words: Vec<OsString>, cwd: PathBuf, env: Env) -> Result<Self, Failure> {
+        let (options, _) = split_options(Args::parse(words.clone()), &cwd, &env)?;
+        Ok(Self::with_host(Host::new(options), cwd, env, words))
     }
 
     pub(super) fn with_host(host: Host, cwd: PathBuf, env: Env, words: Vec<OsString>) -> Self {

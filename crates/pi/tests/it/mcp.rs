@@ -125,6 +125,29 @@ async fn a_direct_tool_is_declared_and_called() {
     assert_eq!(running(&pids), Vec::<String>::new());
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_server_is_confined_with_its_session() {
+    let context = TestContext::new([
+        tool_call_reply("mcp__tiny__greet", &json!({})),
+        text_reply("Done."),
+    ])
+    .await;
+    // The server writes this file, which is not in the workspace, when it starts.
+    let pids = context_with_server(&context, json!({"exposure": "direct"}));
+    let run = context
+        .run(&["--sandbox", "--model", "mock/alpha", "-p", "greet"])
+        .await;
+    if run.stderr.contains("user namespaces") {
+        return;
+    }
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "Done."), "{run:?}");
+    let requests = context.server.requests();
+    let body: Value = serde_json::from_slice(&requests[1].body).unwrap();
+    assert!(body.to_string().contains("hello from the server"), "{body}");
+    assert!(!pids.exists());
+}
+
 /// Configures a server whose tool has this description, which comes from a file: its address stays the same.
 fn describe_tool(context: &TestContext, description: &str) {
     let mut entry = json!({"exposure": "direct"});

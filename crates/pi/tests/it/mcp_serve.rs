@@ -58,7 +58,11 @@ struct LineClient {
 
 impl LineClient {
     fn start(context: &TestContext) -> Self {
-        let mut command = context.command(&["mcp", "serve"]);
+        Self::start_with(context, &[])
+    }
+
+    fn start_with(context: &TestContext, flags: &[&str]) -> Self {
+        let mut command = context.command(&[&["mcp", "serve"], flags].concat());
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
         let output = tokio::io::BufReader::new(child.stdout.take().unwrap());
         Self {
@@ -137,6 +141,38 @@ impl LineClient {
             "{before:?}"
         );
         answer["result"].clone()
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn sessions_are_confined_on_request() {
+    let write = bash_reply("echo in > by-bash.txt; echo out > ../by-bash.txt");
+    let context = TestContext::new([write, text_reply("Done.")]).await;
+    let mut client = LineClient::start_with(&context, &["--sandbox", "--no-network"]);
+    let version = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    client.request(1, "initialize", version).await;
+    let arguments = json!({"prompt": "write", "model": "mock/alpha"});
+    let result = client.call(2, "pi", arguments).await;
+    client.end().await;
+    if result.to_string().contains("user namespaces") {
+        return;
+    }
+    assert_eq!(result["structuredContent"]["text"], "Done.", "{result}");
+    assert!(context.project_dir().join("by-bash.txt").exists());
+    assert!(!context.home.path().join("by-bash.txt").exists());
+}
+
+#[tokio::test]
+async fn other_flags_are_refused() {
+    let context = TestContext::new([]).await;
+    for arguments in [
+        &["mcp", "serve", "--model", "x"][..],
+        &["mcp", "serve", "--sandbox=strict"],
+    ] {
+        let run = context.run(arguments).await;
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stderr.contains("sandbox"), "{run:?}");
     }
 }
 
