@@ -360,13 +360,23 @@ impl Verdict {
         Self::new(Effect::Ask, Reason::NotUnderstood(part))
     }
 
-    /// Of two verdicts about parts of a call, the stronger one applies to the call. A rule explains more than none.
+    /// Of two verdicts about parts of a call, the stronger one applies to the call; of equal ones, that which explains more.
     fn or_stronger(self, other: Self) -> Self {
-        let is_explained = self.reason != Reason::NoRule;
-        if other.effect > self.effect || (other.effect == self.effect && !is_explained) {
-            return other;
+        if other.rank() > self.rank() {
+            other
+        } else {
+            self
         }
-        self
+    }
+
+    fn rank(&self) -> (Effect, u8) {
+        let explained = match self.reason {
+            Reason::NoRule => 0,
+            Reason::NotAllowed => 1,
+            Reason::NotUnderstood(_) => 2,
+            Reason::Rule(_) => 3,
+        };
+        (self.effect, explained)
     }
 }
 

@@ -203,9 +203,13 @@ impl Splitter {
                     self.note("control characters");
                     self.finish_command();
                 }
-                _ if character.is_control() || is_invisible(character) => {
+                _ if character.is_control() => {
                     self.note("control characters");
                     self.finish_word();
+                }
+                _ if is_invisible(character) => {
+                    self.note("invisible characters");
+                    self.unquoted(character);
                 }
                 _ => {
                     self.unquoted(character);

@@ -54,6 +54,11 @@ fn the_strongest_rule_decides() {
     }
     let reason = |command| decide(&rules, "bash", command).reason.text();
     assert_eq!(reason("git push -n"), "the rule bash(git push *)");
+    assert_eq!(reason("git push $(x)"), "the rule bash(git push *)");
+    assert_eq!(
+        reason("ls made\u{202e}x"),
+        "the command contains invisible characters"
+    );
     assert_eq!(reason("make"), "no allow rule matches");
     assert_eq!(reason("ls $(x)"), "the command contains a substitution");
 }
