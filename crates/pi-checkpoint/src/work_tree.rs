@@ -1,13 +1,14 @@
 //! [`WorkTree`]: finds what a shell command has changed, by comparing the directory before and after it.
 //!
 //! A scan reads the metadata of all files that `.gitignore` does not exclude; contents are read only of files whose
-//! metadata differs from the last scan. The first scan needs the contents of all of them: what git has is taken from
-//! git when a file changes, the rest is copied to the history.
+//! metadata differs from the last scan. Directories are listed again only if they have changed. The first scan needs the
+//! contents of all files: what git has is taken from git when a file changes, the rest is copied to the history.
 
 mod git;
+mod listing;
 mod walk;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -16,7 +17,8 @@ use crate::content_store::ContentId;
 use crate::file_state::{CapturedFile, FileState};
 use crate::history::{ChangeCause, FileHistory, Position};
 use git::{GitContents, GitId};
-use walk::{Stamp, walk};
+use listing::Directories;
+use walk::{Stamp, stamps, walk};
 
 /// A directory whose changes are found by scans.
 #[derive(Debug)]
@@ -31,7 +33,8 @@ pub struct WorkTree {
 #[derive(Debug)]
 struct LastScan {
     started: SystemTime,
-    known: HashMap<PathBuf, KnownFile>,
+    known: BTreeMap<PathBuf, KnownFile>,
+    directories: Directories,
     /// Whether the directory was a git repository, whose rules exclude files.
     is_repository: bool,
 }
@@ -73,42 +76,29 @@ impl WorkTree {
         history.refresh()?;
         let started = SystemTime::now();
         let is_repository = self.root.join(GIT).exists();
-        let found = walk(&self.root).inspect_err(|_| self.has_failed = true)?;
-        let Some(last) = self.last.take() else {
+        let Some(mut last) = self.last.take() else {
+            let found = self.walk()?;
             self.last = Some(LastScan {
                 started,
+                directories: Directories::of(&self.root, &found, started),
                 known: self.first_sight(found, history)?,
                 is_repository,
             });
             return Ok(0);
         };
+        let mut changed = match last.quick_changes(&self.root, started, is_repository) {
+            Some(changed) => changed,
+            None => last.changes(self.walk()?, &self.root, started),
+        };
         let mut count = 0;
-        let known = &last.known;
         let mut git = GitContents::new(&self.root);
-        let mut next = HashMap::with_capacity(found.len());
-        let mut changed = Vec::new();
-        for (path, stamp) in found {
-            match known.get(&path) {
-                Some(file) if file.stamp == stamp && !stamp.is_recent => {
-                    next.insert(path, file.clone());
-                }
-                file => changed.push((path, file, Some(stamp))),
-            }
-        }
         let have_rules_changed = is_repository != last.is_repository
-            || changed.iter().any(|(path, ..)| is_ignore_file(path));
-        let seen: HashSet<PathBuf> = changed.iter().map(|(path, ..)| path.clone()).collect();
-        let gone = known
-            .iter()
-            .filter(|(path, _)| !next.contains_key(*path) && !seen.contains(*path));
-        let gone: Vec<_> = gone
-            .map(|(path, file)| (path.clone(), Some(file), None))
-            .collect();
-        changed.extend(gone);
+            || changed.iter().any(|(path, _)| is_ignore_file(path));
         // Directories before what is in them.
-        pi_protocol::sort_by(&mut changed, |(one, ..), (other, ..)| one.cmp(other));
-        for (path, file, stamp) in changed {
+        pi_protocol::sort_by(&mut changed, |(one, _), (other, _)| one.cmp(other));
+        for (path, stamp) in changed {
             let after = CapturedFile::read(&path)?;
+            let file = last.known.get(&path);
             let before = match file {
                 None => FileState::Missing.into(),
                 Some(file) => file.before(history, &mut git)?,
@@ -119,19 +109,24 @@ impl WorkTree {
                 && stamp.is_some_and(|stamp| stamp.is_older_than(last.started));
             if let Some(stamp) = stamp {
                 let content = KnownContent::State(after.state.clone());
-                next.insert(path.clone(), KnownFile { stamp, content });
+                last.known
+                    .insert(path.clone(), KnownFile { stamp, content });
+            } else {
+                last.known.remove(&path);
             }
             if !is_revealed && history.left(&path) != Some(&after.state) {
                 history.record(at, cause, &path, &before, &after)?;
                 count += 1;
             }
         }
-        self.last = Some(LastScan {
-            started,
-            known: next,
-            is_repository,
-        });
+        last.started = started;
+        last.is_repository = is_repository;
+        self.last = Some(last);
         Ok(count)
+    }
+
+    fn walk(&mut self) -> io::Result<Vec<(PathBuf, Stamp)>> {
+        walk(&self.root).inspect_err(|_| self.has_failed = true)
     }
 
     /// Copies what git does not have, up to half of what the history may store.
@@ -139,10 +134,10 @@ impl WorkTree {
         &self,
         found: Vec<(PathBuf, Stamp)>,
         history: &mut FileHistory,
-    ) -> io::Result<HashMap<PathBuf, KnownFile>> {
+    ) -> io::Result<BTreeMap<PathBuf, KnownFile>> {
         let mut tracked = git::clean_files(&self.root);
         let mut budget = history.store.max_bytes() / 2;
-        let mut known = HashMap::with_capacity(found.len());
+        let mut known = BTreeMap::new();
         let mut kept: HashSet<ContentId> = HashSet::new();
         for (path, stamp) in found {
             let content = match tracked.remove(&path) {
@@ -165,7 +160,69 @@ impl WorkTree {
     }
 }
 
+impl LastScan {
+    /// Returns the changes since, by examining what is known and the directories that have changed; `None` if all of them must
+    /// be listed.
+    fn quick_changes(
+        &mut self,
+        root: &Path,
+        now: SystemTime,
+        is_repository: bool,
+    ) -> Option<Vec<(PathBuf, Option<Stamp>)>> {
+        if is_repository != self.is_repository {
+            return None;
+        }
+        let listed = self.directories.list_changed(root, now)?;
+        let known: Vec<(&PathBuf, &KnownFile)> = self.known.iter().collect();
+        let stamps = stamps(&known, now);
+        let mut changed: Vec<(PathBuf, Option<Stamp>)> = known
+            .iter()
+            .zip(stamps)
+            .filter(|((_, file), stamp)| !file.is_unchanged(stamp.as_ref()))
+            .map(|((path, _), stamp)| ((*path).clone(), stamp))
+            .collect();
+        if changed.iter().any(|(path, _)| is_ignore_file(path)) {
+            return None;
+        }
+        let new = listed
+            .into_iter()
+            .filter(|(path, _)| !self.known.contains_key(path));
+        changed.extend(new.map(|(path, stamp)| (path, Some(stamp))));
+        if changed.iter().any(|(path, _)| is_ignore_file(path)) {
+            return None;
+        }
+        Some(changed)
+    }
+
+    /// Returns the changes since, given all that is there now.
+    fn changes(
+        &mut self,
+        found: Vec<(PathBuf, Stamp)>,
+        root: &Path,
+        now: SystemTime,
+    ) -> Vec<(PathBuf, Option<Stamp>)> {
+        self.directories = Directories::of(root, &found, now);
+        let paths: HashSet<&PathBuf> = found.iter().map(|(path, _)| path).collect();
+        let gone = self.known.keys().filter(|path| !paths.contains(path));
+        let mut changed: Vec<_> = gone.map(|path| (path.clone(), None)).collect();
+        drop(paths);
+        let is_changed = |(path, stamp): &(PathBuf, Stamp)| {
+            !self
+                .known
+                .get(path)
+                .is_some_and(|file| file.is_unchanged(Some(stamp)))
+        };
+        let found = found.into_iter().filter(is_changed);
+        changed.extend(found.map(|(path, stamp)| (path, Some(stamp))));
+        changed
+    }
+}
+
 impl KnownFile {
+    fn is_unchanged(&self, stamp: Option<&Stamp>) -> bool {
+        stamp.is_some_and(|stamp| self.stamp == *stamp && !stamp.is_recent)
+    }
+
     /// Returns what the file was, with the contents that the history does not have.
     fn before(&self, history: &FileHistory, git: &mut GitContents<'_>) -> io::Result<CapturedFile> {
         Ok(match &self.content {

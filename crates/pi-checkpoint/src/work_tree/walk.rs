@@ -12,10 +12,10 @@ use super::GIT;
 use crate::file_state::mode;
 
 /// A scan of more files would delay every command.
-const MAX_FILES: usize = 200_000;
+pub(super) const MAX_FILES: usize = 200_000;
 
 /// A file that changed shortly before the scan may change again without a different time stamp.
-const RECENT: Duration = Duration::from_millis(50);
+pub(super) const RECENT: Duration = Duration::from_millis(50);
 
 /// What identifies the contents of a file without reading them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,11 @@ pub(super) struct Stamp {
     changed: (i64, i64, u64),
     /// The file changed just before the scan.
     pub(super) is_recent: bool,
+    pub(super) is_directory: bool,
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata, now: SystemTime) -> Self {
+    pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Self {
         let modified = metadata.modified().ok();
         let age = modified.map(|modified| now.duration_since(modified).unwrap_or_default());
         Self {
@@ -43,6 +44,7 @@ impl Stamp {
             } else {
                 changed(metadata)
             },
+            is_directory: metadata.is_dir(),
             is_recent: !metadata.is_dir() && age.is_none_or(|age| age < RECENT),
         }
     }
@@ -61,21 +63,64 @@ impl Stamp {
 }
 
 #[cfg(unix)]
-fn changed(metadata: &Metadata) -> (i64, i64, u64) {
+pub(super) fn changed(metadata: &Metadata) -> (i64, i64, u64) {
     use std::os::unix::fs::MetadataExt as _;
 
     (metadata.ctime(), metadata.ctime_nsec(), metadata.ino())
 }
 
 #[cfg(not(unix))]
-fn changed(_metadata: &Metadata) -> (i64, i64, u64) {
+pub(super) fn changed(_metadata: &Metadata) -> (i64, i64, u64) {
     (0, 0, 0)
 }
 
-/// Lists files, links and directories, without those that `.gitignore` excludes and without git's own.
-pub(super) fn walk(root: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
-    let now = SystemTime::now();
-    let found = Mutex::new(Vec::new());
+/// Files that one thread examines at least: fewer are not worth another thread.
+const FILES_PER_THREAD: usize = 2000;
+
+/// Examines known paths; `None` for those that are gone.
+pub(super) fn stamps<File: Sync>(
+    known: &[(&PathBuf, File)],
+    now: SystemTime,
+) -> Vec<Option<Stamp>> {
+    let examine = |known: &[(&PathBuf, File)]| -> Vec<Option<Stamp>> {
+        let stamps = known.iter().map(|(path, _)| {
+            let metadata = path.symlink_metadata().ok()?;
+            Some(Stamp::of(&metadata, now))
+        });
+        stamps.collect()
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let size = known.len().div_ceil(threads).max(FILES_PER_THREAD);
+    if known.len() <= size {
+        return examine(known);
+    }
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = known
+            .chunks(size)
+            .map(|part| (part, scope.spawn(|| examine(part))))
+            .collect();
+        let stamps = parts.into_iter().flat_map(|(part, thread)| {
+            // A thread that panicked has examined nothing.
+            thread.join().unwrap_or_else(|_| examine(part))
+        });
+        stamps.collect()
+    })
+}
+
+/// Lists what is directly in a directory, or everything below it, like [`walk`].
+pub(super) fn list(
+    directory: &Path,
+    depth: Option<usize>,
+    now: SystemTime,
+) -> Vec<(PathBuf, Stamp)> {
+    let entries = builder(directory).max_depth(depth).build().flatten();
+    let stamps = entries.filter_map(|entry| Some((stamp(&entry, now)?, entry)));
+    stamps
+        .map(|(stamp, entry)| (entry.into_path(), stamp))
+        .collect()
+}
+
+fn builder(root: &Path) -> WalkBuilder {
     let mut builder = WalkBuilder::new(root);
     builder
         .hidden(false)
@@ -83,6 +128,14 @@ pub(super) fn walk(root: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
         .follow_links(false)
         .require_git(true)
         .filter_entry(|entry| entry.file_name() != GIT);
+    builder
+}
+
+/// Lists files, links and directories, without those that `.gitignore` excludes and without git's own.
+pub(super) fn walk(root: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
+    let now = SystemTime::now();
+    let found = Mutex::new(Vec::new());
+    let builder = builder(root);
     builder.build_parallel().run(|| {
         let mut batch = Batch {
             files: Vec::new(),

@@ -131,3 +131,61 @@ fn the_first_scan_records_nothing_and_stays_within_its_budget() {
         .unwrap();
     assert!(session.history.changes().is_empty());
 }
+
+/// Directories that have not changed for a while are not listed again. What changes in them is found all the same.
+#[test]
+fn changes_in_settled_directories_are_found() {
+    for (script, count) in [
+        ("true", 0),
+        ("echo x > d/e/new", 1),
+        ("echo x > new", 1),
+        ("rm d/e/1", 1),
+        ("echo y > d/e/1", 1),
+        ("printf 2 > d/e/1", 1),
+        ("chmod 700 d/e/1", 1),
+        ("chmod 700 d/e", 1),
+        ("ln -s x d/link", 1),
+        ("mkdir -p n/m && echo x > n/m/1", 3),
+        ("mv d/e d/f", 6),
+        ("rm -rf d", 4),
+        ("rm -rf d/e && echo x > d/e", 3),
+        ("rm -rf d/e && mkdir -p d/e/1 && echo x > d/e/1/x", 3),
+        ("echo x > d/e/new && touch -d 2020-01-01 d/e d/e/new", 1),
+        ("echo x > ignored/new", 0),
+        // The directory appears, but not what was in it before.
+        ("rm .gitignore", 2),
+        ("rm .gitignore && echo x > ignored/new", 3),
+        ("printf 'ignore_\n' > .gitignore && echo x > ignored/new", 3),
+        ("mkdir -p g/h && echo h > g/.gitignore && echo x > g/h/1", 2),
+    ] {
+        let mut session = SimulatedSession::new();
+        let project = session.project();
+        shell(&project, GIT_INIT);
+        shell(
+            &project,
+            "mkdir -p d/e ignored && printf 1 > d/e/1 && printf 2 > d/e/2 && echo ignored > .gitignore && echo 1 > ignored/1 && \
+             find . -exec touch -h -d 2020-01-01 {} +",
+        );
+        let prompt = session.prompt();
+        let at = Position {
+            branch: std::slice::from_ref(&prompt),
+            turn: &prompt,
+        };
+        let mut tree = WorkTree::new(project.clone());
+        let mut scan = || {
+            let found = tree.scan(&mut session.history, &at, ChangeCause::Other);
+            found.unwrap()
+        };
+        assert_eq!([scan(), scan()], [0, 0], "{script}");
+        shell(&project, script);
+        assert_eq!(scan(), count, "{script}");
+        assert_eq!(scan(), 0, "{script}");
+        // What was found is known.
+        shell(
+            &project,
+            "find . -name .git -prune -o -type f -exec sh -c 'echo more >> \"$1\"' sh {} \\;",
+        );
+        let files = scan();
+        assert!(files > 0, "{script}");
+    }
+}
