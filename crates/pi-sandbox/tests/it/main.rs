@@ -22,6 +22,8 @@ mod fixture;
 mod processes;
 #[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
+mod toolchains;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {

@@ -10,7 +10,7 @@ use seccompiler::{
     SeccompRule,
 };
 
-use crate::{attempts, builds, escapes, processes};
+use crate::{attempts, builds, escapes, processes, toolchains};
 
 /// The argument of a process that restricts itself and then runs a test.
 pub(crate) const RESTRICTED: &str = "__restricted";
@@ -97,6 +97,7 @@ const TESTS: &[Test] = &[
     ("builds::cargo", builds::cargo),
     ("builds::npm", builds::npm),
     ("builds::python", builds::python),
+    ("toolchains::all", toolchains::all),
 ];
 
 /// Tests that need a restriction, run by those above.

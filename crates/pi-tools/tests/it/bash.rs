@@ -452,3 +452,71 @@ async fn a_background_process_does_not_block_the_tool() {
         .await
         .expect("the background process is still running");
 }
+
+/// How much the command of [`flood_of_output`] prints.
+#[cfg(target_os = "linux")]
+const FLOOD_BYTES: &str = "PI_TEST_FLOOD_BYTES";
+
+/// Prints the peak of this process's memory. Started by the tests below, in a process of its own.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+#[ignore = "started by other tests"]
+async fn flood_of_output() {
+    let Ok(bytes) = std::env::var(FLOOD_BYTES) else {
+        return;
+    };
+    let command = format!("yes 'a line of output' | head -c {bytes}; echo; echo end");
+    let shell = TestShell::new();
+    let result = call(&shell.tool(), json!({"command": command}))
+        .await
+        .unwrap();
+    assert!(text(&result).contains("\nend\n"), "{}", text(&result));
+    assert!(text(&result).len() < 100_000);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
+    println!("{}", peak.unwrap());
+}
+
+/// Returns the peak of memory, in kilobytes, of a process whose command prints much.
+#[cfg(target_os = "linux")]
+fn peak_memory(bytes: u64) -> u64 {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "bash::flood_of_output",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env(FLOOD_BYTES, bytes.to_string())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let peak = text
+        .split_once("VmHWM:")
+        .and_then(|(_, rest)| rest.split_whitespace().next());
+    peak.unwrap_or_else(|| panic!("{output:?}"))
+        .parse()
+        .unwrap()
+}
+
+#[cfg(target_os = "linux")]
+fn check_memory(bytes: u64) {
+    let [little, much] = [1 << 20, bytes].map(peak_memory);
+    assert!(
+        much < little + 24 * 1024,
+        "{little} kB, with much output {much} kB"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_with_much_output_needs_little_memory() {
+    check_memory(128 << 20);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "takes minutes without optimization"]
+fn a_command_with_two_gigabytes_of_output_needs_little_memory() {
+    check_memory(2 << 30);
+}
