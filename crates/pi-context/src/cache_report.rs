@@ -83,18 +83,19 @@ impl CacheReporter {
         let is_moved = self.last_entry.is_some() && entry.parent_id != self.last_entry;
         self.last_entry = Some(entry.id.clone());
         self.changes.branch |= is_moved;
+        self.observe_on_branch(entry, read_rate)
+    }
+
+    /// Processes the next entry of a branch; others may be passed to `observe_message`.
+    pub fn observe_on_branch(
+        &mut self,
+        entry: &Entry,
+        read_rate: impl Fn(&str, &str) -> f64,
+    ) -> Option<CacheMissReport> {
         match &entry.body {
-            EntryBody::Message(AgentMessage::System(system)) => self.observe_system(system),
             EntryBody::ContextEdit(_) => self.changes.edits += 1,
             EntryBody::ThinkingLevelChange(change) => {
-                let level = change.thinking_level.clone();
-                let before = self.thinking.replace(level.clone());
-                if let Some(before) = before.filter(|before| *before != level) {
-                    self.changes.thinking = Some(CacheMissCause::Thinking {
-                        from: before,
-                        to: level,
-                    });
-                }
+                self.observe_thinking(&change.thinking_level);
             }
             EntryBody::Compaction(compaction) => {
                 self.sections.clear();
@@ -104,30 +105,67 @@ impl CacheReporter {
                 }
                 self.changes = PromptChanges::default();
             }
-            EntryBody::Message(AgentMessage::Assistant(response)) => {
-                let model = format!("{}/{}", response.provider, response.model);
-                let before = self.model.replace(model.clone());
-                if let Some(before) = before.filter(|before| *before != model) {
-                    self.changes.model = Some(CacheMissCause::Model {
-                        from: before,
-                        to: model.clone(),
-                    });
-                }
-                let miss = self.detector.observe_response(response, read_rate);
-                let changes = std::mem::take(&mut self.changes);
-                return miss.map(|miss| CacheMissReport {
+            EntryBody::Message(message) => {
+                let (miss, causes) = self.observe_message(message, read_rate)?;
+                let AgentMessage::Assistant(response) = message else {
+                    return None;
+                };
+                return Some(CacheMissReport {
                     entry_id: entry.id.clone(),
                     timestamp_ms: response.timestamp,
-                    model,
+                    model: self.model.clone().unwrap_or_default(),
                     tokens: miss.tokens,
                     cost: miss.cost,
-                    causes: changes.into_causes(&miss),
+                    causes,
                 });
             }
             _ => {}
         }
         self.detector.observe_entry(entry, read_rate);
         None
+    }
+
+    /// Processes the next message and returns the miss of its request with the causes, if any.
+    pub fn observe_message(
+        &mut self,
+        message: &AgentMessage,
+        read_rate: impl Fn(&str, &str) -> f64,
+    ) -> Option<(CacheMiss, Vec<CacheMissCause>)> {
+        match message {
+            AgentMessage::System(system) => {
+                self.observe_system(system);
+                None
+            }
+            AgentMessage::Assistant(response) => {
+                let model = format!("{}/{}", response.provider, response.model);
+                let before = self.model.replace(model.clone());
+                if let Some(before) = before.filter(|before| *before != model) {
+                    self.changes.model = Some(CacheMissCause::Model {
+                        from: before,
+                        to: model,
+                    });
+                }
+                let miss = self.detector.observe_response(response, read_rate);
+                let changes = std::mem::take(&mut self.changes);
+                miss.map(|miss| (miss, changes.into_causes(&miss)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Records the thinking level of the requests that follow.
+    pub fn observe_thinking(&mut self, level: &str) {
+        let before = self.thinking.replace(level.to_owned());
+        if let Some(from) = before.filter(|before| before != level) {
+            let to = level.to_owned();
+            self.changes.thinking = Some(CacheMissCause::Thinking { from, to });
+        }
+    }
+
+    /// Resets the comparison because a summary replaces earlier messages.
+    pub fn summarized(&mut self) {
+        self.changes = PromptChanges::default();
+        self.detector.context_changed();
     }
 
     /// Records which sections and tools differ from those that were declared.

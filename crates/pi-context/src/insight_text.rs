@@ -85,7 +85,8 @@ pub fn context_text(report: &ContextReport) -> String {
     let mut filled = 0;
     for share in &report.parts {
         used += share.tokens;
-        let end = cells(used, scale);
+        // The smallest part is one cell wide, so that the legend explains every part.
+        let end = cells(used, scale).max(filled + 1).min(BAR_WIDTH);
         text.extend(std::iter::repeat_n(
             fill(share.part),
             end.saturating_sub(filled),
@@ -277,6 +278,12 @@ Context: ~75,000 tokens of 100,000 (75 %)
 Largest:
      50,000  e1  a long prompt";
         assert_eq!(context_text(&report), expected);
+        let report = ContextReport {
+            parts: vec![share(ContextPart::Tools, 100), share(ContextPart::User, 50)],
+            context_window: 1_000_000,
+            ..report
+        };
+        assert!(context_text(&report).contains("[▒▚··"));
         // Nothing is known, and more than fits.
         assert!(context_text(&ContextReport::default()).contains("~0 tokens"));
         let full = ContextReport {

@@ -109,7 +109,7 @@ pub use pi_config::{
     Resources, SettingsOverrides, parse_mcp_server, read_keybindings,
 };
 pub use pi_context::{
-    CacheMiss, CacheMissDetector, TurnCost, cache_text, context_text, cost_text, preview_text,
+    CacheMiss, CacheReporter, TurnCost, cache_text, context_text, cost_text, preview_text,
 };
 pub use pi_core::{
     ActivityOutcome, CustomDelivery, CustomMessageOptions, ExecutionMode, InputSource, Observed,

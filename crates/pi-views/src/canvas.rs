@@ -200,6 +200,18 @@ impl<'ctx> BlockCanvas<'ctx> {
             .extend(rows.map(|row| Line::from(format!("{margin}{row}"))));
     }
 
+    /// Replaces the rows after the first `shown` ones by their number if there are more than `limit`, and returns
+    /// whether there are.
+    pub fn fold(&mut self, limit: usize, shown: usize) -> bool {
+        let is_long = self.rows.len() > limit;
+        if is_long && !self.expanded {
+            let hidden = self.rows.len().saturating_sub(shown);
+            self.rows.truncate(shown);
+            self.more(&format!("{hidden} more lines"));
+        }
+        is_long
+    }
+
     /// Adds a line that says what is hidden, with the key that shows it.
     pub fn more(&mut self, what: &str) {
         let key = self.ctx.key(keys::TOOLS_EXPAND);

@@ -31,11 +31,13 @@ pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self
      frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types pi-worker";
 
 /// Modules of an exported page, in an order in which each comes after those it needs at once.
-const VIEWER_MODULES: [&str; 9] = [
+const VIEWER_MODULES: [&str; 11] = [
     "/assets/shared/element.js",
     "/assets/shared/terminal_text.js",
     "/assets/shared/session_tree.js",
     "session.js",
+    "/assets/shared/code_colors.js",
+    "/assets/shared/formula.js",
     "/assets/shared/markdown.js",
     "/assets/shared/entry.js",
     "/assets/shared/transcript.js",

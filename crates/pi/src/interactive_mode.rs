@@ -345,7 +345,7 @@ fn print_resume_command(session: &AgentSession) {
         .with_session(pi_session::Session::is_saved);
     if is_saved {
         notice(&format!(
-            "Resume this session: pi --session {}",
+            "\nResume this session: pi --session {}",
             session.session_id()
         ));
     }

@@ -361,6 +361,38 @@ fn in_a_browser_a_key_shows_and_hides_hidden_messages() {
 }
 
 #[test]
+fn in_a_browser_code_and_formulas_are_typeset_and_results_are_named_by_their_calls() {
+    let home = TempDir::new().unwrap();
+    let mut session = session(&home);
+    let text = "```rust\nlet a = \"b\"; // c\n```\n\nIt costs $5, $HOME:$PATH; $E = mc^2$ and \\(\\frac{1}{\\sqrt x}\\).";
+    let content = json!([{"type": "text", "text": text},
+        {"type": "toolCall", "id": "r", "name": "read", "arguments": {"path": "src/a.rs", "offset": 3, "limit": 2}},
+        {"type": "toolCall", "id": "w", "name": "write", "arguments": {"path": "b.py", "content": "def f(): pass"}}]);
+    session.append(response(&content, &json!({}))).unwrap();
+    for (id, name, text) in [("r", "read", "fn read() {}"), ("w", "write", "fn written")] {
+        let result = json!({"role": "toolResult", "toolCallId": id, "toolName": name, "isError": false,
+            "content": [{"type": "text", "text": text}], "timestamp": 3});
+        session.append(message(result)).unwrap();
+    }
+    let page = export(&session, &home, HtmlOptions::default());
+    let Some(rendered) = browser::rendered(&page, session.leaf_id().unwrap()) else {
+        return;
+    };
+    for expected in [
+        "<span class=\"k-keyword\">let</span> a = <span class=\"k-string\">\"b\"</span>; <span class=\"k-comment\">// c</span>",
+        "It costs $5, $HOME:$PATH; <math title=\"E = mc^2\"><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>",
+        "<mfrac><mrow><mn>1</mn></mrow><mrow><msqrt><mi>x</mi></msqrt></mrow></mfrac>",
+        "<span class=\"k-keyword\">fn</span> read() {}",
+        "<span class=\"k-keyword\">def</span> f(): <span class=\"k-keyword\">pass</span>",
+        "fn written",
+        "<span class=\"row-text\">[read: src/a.rs:3-4]</span>",
+        "<span class=\"row-text\">[write: b.py]</span>",
+    ] {
+        assert!(rendered.contains(expected), "{expected}\n{rendered}");
+    }
+}
+
+#[test]
 fn in_a_browser_a_hash_opens_the_branch_of_its_entry() {
     let home = TempDir::new().unwrap();
     let session = tour(&home);

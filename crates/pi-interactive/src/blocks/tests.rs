@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::blocks::block::TranscriptBlock;
+use crate::blocks::user::FOLDED_ROWS as FOLDED_USER_ROWS;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
 
 /// Returns the rows of a block without colors and trailing padding.
@@ -70,6 +71,26 @@ fn done(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
 fn numbered(count: usize) -> String {
     let lines: Vec<String> = (1..=count).map(|line| format!("line {line}")).collect();
     lines.join("\n")
+}
+
+#[test]
+fn a_long_prompt_is_folded_until_it_is_clicked() {
+    let lines: Vec<String> = (1..=100).map(|line| format!("line {line}\n")).collect();
+    let mut block = UserBlock::of_text(&lines.join("\n")).unwrap();
+    let folded = shown(&mut block);
+    assert_eq!(folded.len(), 1 + 2 + FOLDED_USER_ROWS + 1, "{folded:?}");
+    assert!(
+        folded
+            .iter()
+            .any(|row| row.contains("more lines (ctrl+o to expand)"))
+    );
+    assert!(block.mouse(&click(3)).handled);
+    assert!(shown(&mut block).iter().any(|row| row.contains("line 100")));
+    block.set_expanded(false);
+    assert_eq!(shown(&mut block), folded);
+    let mut short = UserBlock::of_text("short").unwrap();
+    shown(&mut short);
+    assert!(!short.mouse(&click(3)).handled);
 }
 
 fn click(row: usize) -> MouseEvent {

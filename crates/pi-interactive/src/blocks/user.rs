@@ -3,13 +3,17 @@
 use pi_host::ComponentId;
 use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
-use pi_tui::{ColorToken, Lines};
+use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 
 use super::extension_renderer::TextTransform;
 use crate::blocks::block::TranscriptBlock;
-use pi_views::canvas::{BlockCanvas, mark_zone};
+use pi_views::canvas::{BlockCanvas, is_click, mark_zone};
 use pi_views::image_preview::describe;
+
+/// A prompt with more rows than this is folded, to this many.
+const MAX_ROWS: usize = 30;
+pub(super) const FOLDED_ROWS: usize = 15;
 
 #[derive(Debug)]
 pub(crate) struct UserBlock {
@@ -17,6 +21,8 @@ pub(crate) struct UserBlock {
     /// A line for each attached image.
     images: Vec<String>,
     transform: Option<TextTransform>,
+    expanded: bool,
+    is_long: bool,
     generation: u64,
 }
 
@@ -56,6 +62,8 @@ impl UserBlock {
             text,
             images,
             transform: None,
+            expanded: false,
+            is_long: false,
             generation: 0,
         })
     }
@@ -70,7 +78,7 @@ fn image(block: &InputBlock) -> Option<String> {
 
 impl TranscriptBlock for UserBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
-        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx).expanded(self.expanded);
         let options = MarkdownOptions {
             keep_list_markers: true,
             keep_escapes: true,
@@ -86,6 +94,7 @@ impl TranscriptBlock for UserBlock {
             .as_ref()
             .and_then(|transform| transform.text(0));
         canvas.markdown(accept_texts.unwrap_or(&self.text), style, options);
+        self.is_long = canvas.fold(MAX_ROWS, FOLDED_ROWS);
         for image in &self.images {
             canvas.untrusted(ColorToken::Muted, image);
         }
@@ -96,6 +105,19 @@ impl TranscriptBlock for UserBlock {
 
     fn generation(&self) -> u64 {
         self.generation
+    }
+
+    fn set_expanded(&mut self, expanded: bool) {
+        self.generation += u64::from(self.is_long && self.expanded != expanded);
+        self.expanded = expanded;
+    }
+
+    fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
+        if !self.is_long || !is_click(event) {
+            return MouseOutcome::default();
+        }
+        self.set_expanded(!self.expanded);
+        MouseOutcome::handled()
     }
 
     fn row(&self) -> Option<ComponentId> {

@@ -1,9 +1,7 @@
 //! Cost notices: cache misses, summaries, cache warming, thinking dropped by a provider.
 
-use std::time::Duration;
-
-use pi_host::{CacheMiss, CacheMissDetector, Models};
-use pi_protocol::{AssistantMessage, Entry, Usage, UsageEntry};
+use pi_host::{CacheMiss, CacheReporter, Models};
+use pi_protocol::{AgentMessage, AssistantMessage, CacheMissCause, Entry, Usage, UsageEntry};
 use pi_tui::ColorToken;
 
 use crate::blocks::{CostNotice, Summarized};
@@ -14,8 +12,6 @@ const MIN_REPORTED_TOKENS: u64 = 20_000;
 const MIN_REPORTED_DOLLARS: f64 = 0.1;
 /// Smaller amounts are not mentioned.
 const MIN_DOLLARS: f64 = 0.01;
-/// Default lifetime of an unused prompt cache.
-const CACHE_LIFETIME: Duration = Duration::from_mins(5);
 /// Usage kind of cache warming.
 const WARMING: &str = "cache_warm";
 /// Diagnostic type of changed requests, and the change that costs.
@@ -26,7 +22,7 @@ const DROPPED: &str = "thinking_dropped";
 #[derive(Clone, Debug, Default)]
 pub(super) struct CostTracker {
     models: Option<Models>,
-    cache: CacheMissDetector,
+    cache: CacheReporter,
     /// Dropped thinking blocks reported with the previous message.
     dropped: usize,
 }
@@ -48,14 +44,17 @@ impl CostTracker {
         }
     }
 
-    /// Records a message.
-    pub(super) fn on_answer(&mut self, answer: &AssistantMessage) -> Vec<CostNotice> {
+    /// Records a message of the conversation.
+    pub(super) fn on_message(&mut self, message: &AgentMessage) -> Vec<CostNotice> {
         let models = self.models.as_ref();
         let read_rate = |provider: &str, model: &str| {
             let model = models.and_then(|models| models.model(provider, model));
             model.map_or(0.0, |model| model.cost.rates.cache_read)
         };
-        let miss = self.cache.observe_response(answer, read_rate);
+        let miss = self.cache.observe_message(message, read_rate);
+        let AgentMessage::Assistant(answer) = message else {
+            return Vec::new();
+        };
         let before = std::mem::replace(&mut self.dropped, dropped_thinking(answer));
         let dropped = (self.dropped > before).then(|| {
             let thoughts = match self.dropped {
@@ -74,7 +73,7 @@ impl CostTracker {
         what: Summarized,
         usage: Option<&Usage>,
     ) -> Option<CostNotice> {
-        self.cache.context_changed();
+        self.cache.summarized();
         let usage = usage?;
         let what = match what {
             Summarized::Compaction { .. } => "Compaction",
@@ -88,13 +87,23 @@ impl CostTracker {
         )))
     }
 
+    /// Records an entry that may change later requests, such as an edit of the context.
+    pub(super) fn on_entry(&mut self, entry: &Entry) {
+        self.cache.observe_on_branch(entry, |_, _| 0.0);
+    }
+
+    /// Records the thinking level of the requests that follow.
+    pub(super) fn on_thinking(&mut self, level: &str) {
+        self.cache.observe_thinking(level);
+    }
+
     /// Records an automatic cache-warming request.
     pub(super) fn on_cache_warm(
         &mut self,
         entry: &Entry,
         usage: &UsageEntry,
     ) -> Option<CostNotice> {
-        self.cache.observe_entry(entry, |_, _| 0.0);
+        self.on_entry(entry);
         if usage.kind != WARMING {
             return None;
         }
@@ -117,21 +126,16 @@ fn warning(text: String) -> CostNotice {
 }
 
 /// Returns the notice for a miss, if it is worth reporting.
-fn miss_notice(miss: CacheMiss) -> Option<String> {
+fn miss_notice((miss, causes): (CacheMiss, Vec<CacheMissCause>)) -> Option<String> {
     if miss.tokens < MIN_REPORTED_TOKENS && miss.cost < MIN_REPORTED_DOLLARS {
         return None;
     }
-    let reason = if miss.model_changed {
-        " (model changed)".to_owned()
-    } else if miss.idle >= CACHE_LIFETIME {
-        format!(" after {} idle minutes", miss.idle.as_secs() / 60)
-    } else {
-        String::new()
-    };
     let tokens = short_count(miss.tokens);
     let amount = amount(miss.cost);
+    let cause = causes.first().map(|cause| format!(": {cause}"));
+    let cause = cause.unwrap_or_default();
     Some(format!(
-        "Cache miss{reason}: {tokens} tokens re-sent uncached{amount}"
+        "Cache miss: {tokens} tokens re-sent uncached{amount}{cause}"
     ))
 }
 
@@ -170,30 +174,61 @@ mod tests {
         .unwrap()
     }
 
+    /// The notices of an answer.
+    fn answered(costs: &mut CostTracker, answer: AssistantMessage) -> Vec<String> {
+        texts(costs.on_message(&AgentMessage::Assistant(answer.into())))
+    }
+
     fn texts(notices: Vec<CostNotice>) -> Vec<String> {
         notices.into_iter().map(|notice| notice.text).collect()
     }
 
     #[test]
-    fn a_miss_shows_tokens_and_reason() {
+    fn a_miss_shows_tokens_and_cause() {
         let mut costs = CostTracker::default();
-        assert_eq!(texts(costs.on_answer(&answer("m", 0, 100_000, 0))), [""; 0]);
+        let none = [""; 0];
+        assert_eq!(answered(&mut costs, answer("m", 0, 100_000, 0)), none);
         assert_eq!(
-            texts(costs.on_answer(&answer("m", 0, 100_000, 1))),
+            answered(&mut costs, answer("m", 0, 100_000, 1)),
             ["Cache miss: 100k tokens re-sent uncached (~$0.40)"]
         );
         assert_eq!(
-            texts(costs.on_answer(&answer("m", 0, 100_000, 13))),
-            ["Cache miss after 12 idle minutes: 100k tokens re-sent uncached (~$0.40)"]
+            answered(&mut costs, answer("m", 0, 100_000, 13)),
+            [
+                "Cache miss: 100k tokens re-sent uncached (~$0.40): the cache expired: no request for 12 minutes"
+            ]
         );
         assert_eq!(
-            texts(costs.on_answer(&answer("n", 0, 100_000, 13))),
-            ["Cache miss (model changed): 100k tokens re-sent uncached (~$0.40)"]
+            answered(&mut costs, answer("n", 0, 100_000, 13)),
+            ["Cache miss: 100k tokens re-sent uncached (~$0.40): model changed from p/m to p/n"]
         );
+        costs.on_thinking("low");
+        costs.on_thinking("high");
         assert_eq!(
-            texts(costs.on_answer(&answer("n", 95_000, 10_000, 13))),
-            [""; 0],
-            "below the threshold"
+            answered(&mut costs, answer("n", 0, 100_000, 13)),
+            [
+                "Cache miss: 100k tokens re-sent uncached (~$0.40): thinking level changed from low to high"
+            ]
+        );
+        let below = answered(&mut costs, answer("n", 95_000, 10_000, 13));
+        assert_eq!(below, none, "below the threshold");
+    }
+
+    #[test]
+    fn a_miss_names_a_changed_section() {
+        let mut costs = CostTracker::default();
+        let prompt = |date: &str| {
+            let prompt = json!({"role": "system", "content": "", "sections": {"project_context": date}, "timestamp": 0});
+            serde_json::from_value::<AgentMessage>(prompt).unwrap()
+        };
+        costs.on_message(&prompt("Monday"));
+        answered(&mut costs, answer("m", 0, 100_000, 0));
+        costs.on_message(&prompt("Tuesday"));
+        assert_eq!(
+            answered(&mut costs, answer("m", 0, 100_000, 1)),
+            [
+                "Cache miss: 100k tokens re-sent uncached (~$0.40): AGENTS.md or another context file changed"
+            ]
         );
     }
 
@@ -201,13 +236,13 @@ mod tests {
     fn a_summary_shows_its_tokens_and_resets_the_cache() {
         let mut costs = CostTracker::default();
         let first = answer("m", 0, 100_000, 0);
-        costs.on_answer(&first);
+        answered(&mut costs, first.clone());
         let notice = costs.on_summary(Summarized::Branch, Some(&first.usage));
         assert_eq!(
             notice.map(|notice| notice.text),
             Some("Branch summary used 100k tokens".to_owned())
         );
-        assert_eq!(texts(costs.on_answer(&answer("m", 0, 30_000, 1))), [""; 0]);
+        assert_eq!(answered(&mut costs, answer("m", 0, 30_000, 1)), [""; 0]);
     }
 
     #[test]
@@ -220,9 +255,9 @@ mod tests {
         }]))
         .unwrap();
         assert_eq!(
-            texts(costs.on_answer(&answer)),
+            answered(&mut costs, answer.clone()),
             ["The provider dropped 2 earlier thinking blocks"]
         );
-        assert_eq!(texts(costs.on_answer(&answer)), [""; 0]);
+        assert_eq!(answered(&mut costs, answer), [""; 0]);
     }
 }

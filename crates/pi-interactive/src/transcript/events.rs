@@ -45,8 +45,10 @@ impl Transcript {
                         .on_summary(Summarized::Branch, branch.usage.as_ref());
                     self.add_cost_notices(document, notice);
                 }
+                EntryBody::ContextEdit(_) => self.costs.on_entry(entry),
                 _ => {}
             },
+            SessionEvent::ThinkingLevelChanged { level } => self.costs.on_thinking(level.as_str()),
             SessionEvent::CompactionEnd {
                 reason,
                 result,
@@ -123,9 +125,9 @@ impl Transcript {
             AgentEvent::MessageEnd { message } => {
                 if let AgentMessage::Assistant(answer) = &**message {
                     self.assistant_finished(document, answer);
-                    let notices = self.costs.on_answer(answer);
-                    self.add_cost_notices(document, notices);
                 }
+                let notices = self.costs.on_message(message);
+                self.add_cost_notices(document, notices);
             }
             AgentEvent::ToolExecutionStart {
                 tool_call_id,

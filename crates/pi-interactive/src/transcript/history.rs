@@ -88,7 +88,7 @@ impl HistoryBuilder {
 
     fn add_costs(&mut self, entry: &Entry, costs: &mut CostTracker) {
         let notices: Vec<CostNotice> = match &entry.body {
-            EntryBody::Message(AgentMessage::Assistant(answer)) => costs.on_answer(answer),
+            EntryBody::Message(message) => costs.on_message(message),
             EntryBody::Compaction(compaction) => {
                 let tokens_before = compaction.tokens_before;
                 let summarized = Summarized::Compaction { tokens_before };
@@ -100,7 +100,10 @@ impl HistoryBuilder {
                 notice.into_iter().collect()
             }
             EntryBody::Usage(usage) => costs.on_cache_warm(entry, usage).into_iter().collect(),
-            _ => return,
+            _ => {
+                costs.on_entry(entry);
+                return;
+            }
         };
         for notice in notices {
             self.add(CostBlock::new(notice));

@@ -60,6 +60,9 @@ struct CanvasRow {
     paragraph: Option<usize>,
 }
 
+/// Rows kept free below a list: position, details, keys, border and spacing.
+const ROWS_BELOW_LIST: usize = 10;
+
 pub(crate) struct DialogCanvas {
     ctx: Arc<RenderContext>,
     width: usize,
@@ -97,10 +100,17 @@ impl DialogCanvas {
         Arc::clone(&self.ctx)
     }
 
-    /// Returns the number of list entries to show, limited by the terminal height.
+    /// Returns the number of list entries to show: `max_rows` in a small terminal, and as many as fit in a tall one.
     pub(super) fn list_rows(&self, max_rows: usize, rows_each: usize, other_rows: usize) -> usize {
-        let room = self.height.saturating_sub(other_rows) / rows_each.max(1);
-        max_rows.min(room).max(1)
+        let each = rows_each.max(1);
+        let room = self.height.saturating_sub(other_rows) / each;
+        let tall = self.rows_left(ROWS_BELOW_LIST) / each;
+        max_rows.min(room).max(tall).max(1)
+    }
+
+    /// Returns how many more rows fit above `below` rows.
+    pub(super) fn rows_left(&self, below: usize) -> usize {
+        self.height.saturating_sub(self.rows.len() + below)
     }
 
     pub(super) fn paint(&self, token: ColorToken, text: &str) -> String {

@@ -1,6 +1,7 @@
 // Renders one entry. Each kind has its own function, and all of them accept malformed data, since other
 // programs and versions write sessions too.
 
+import { coloredCode, languageOf } from "./code_colors.js";
 import { append, asText, blocksOf, copyButton, element, formatCost, formatCount, formatDuration, formatTime, imageElement, lookup, numberFormat } from "./element.js";
 import { diffLines, markdown } from "./markdown.js";
 import { applyCarriageReturns, plainText, terminalText } from "./terminal_text.js";
@@ -161,7 +162,7 @@ export function renderCall(call, result, resultNode, open) {
     resultNode?.label !== undefined && element("span", { class: "label" }, resultNode.label),
     element("span", { class: "call-state" }, { running: "running", waiting: "no result", failed: "failed", done: "" }[state], view.isLive && final?.durationMs !== undefined && element("span", null, formatDuration(final.durationMs))));
   const card = element("div", { class: `call ${state}`, id: resultNode && `e-${resultNode.id}`, "data-call": view.isLive && asText(call.id) }, head);
-  append(card, [callBody(name, input, describe !== undefined), isRunning ? renderPartial(open?.result) : final && renderResult(final, name)]);
+  append(card, [callBody(name, input, describe !== undefined), isRunning ? renderPartial(open?.result) : final && renderResult(final, name, input)]);
   const shown = final ?? open?.result;
   view.draw(card, { kind: "tool", toolCallId: asText(call.id), toolName: name, args: input, result: shown && { content: shown.content, details: shown.details }, isPartial: final === undefined, isError: final?.isError === true, durationMs: final?.durationMs });
   return card;
@@ -175,7 +176,8 @@ function renderPartial(result) {
   return element("div", { class: "result" }, element("div", { class: "output-block" }, element("pre", { class: "output tail" }, terminalText(lines.join("\n")))));
 }
 
-const path = (input) => element("code", { class: "path" }, asText(input.path ?? input.file_path));
+const pathOf = (input) => asText(input.path ?? input.file_path);
+const path = (input) => element("code", { class: "path" }, pathOf(input));
 
 const CALL_HEADS = {
   bash: (input) => input.timeout && element("span", { class: "note" }, `up to ${asText(input.timeout)} s`),
@@ -187,6 +189,15 @@ const CALL_HEADS = {
   find: (input) => [element("code", null, asText(input.pattern)), input.path && [" in ", path(input)]],
 };
 
+/** Names a call on one line, such as `[read: src/main.rs:10-40]`. */
+export function callLine({ name, arguments: input }) {
+  const { offset, limit } = input ?? {};
+  const from = Number(offset ?? 1);
+  const range = offset === undefined && limit === undefined ? "" : `:${from}${limit === undefined ? "" : `-${from + Number(limit) - 1}`}`;
+  const what = pathOf(input ?? {}) ? pathOf(input) + range : asText(input?.command ?? input?.pattern ?? input?.query ?? input?.url);
+  return plainText(`[${asText(name)}${what === "" ? "" : `: ${what}`}]`.replace(/\s+/g, " ").slice(0, 200));
+}
+
 function rangeOf({ offset, limit }) {
   if (offset === undefined && limit === undefined) return undefined;
   const from = Number(offset ?? 1);
@@ -195,21 +206,22 @@ function rangeOf({ offset, limit }) {
 
 function callBody(name, input, isKnown) {
   if (name === "bash") return element("pre", { class: "command" }, plainText(asText(input.command)));
-  if (name === "write") return outputBlock(asText(input.content), (text) => document.createTextNode(plainText(text)));
+  if (name === "write") return outputBlock(plainText(asText(input.content)), (text) => coloredCode(text, languageOf(pathOf(input))));
   if (isKnown) return undefined;
   const text = asText(input);
   return text === "{}" ? undefined : outputBlock(text, (shown) => document.createTextNode(plainText(shown)));
 }
 
 /** Renders a tool result. */
-export function renderResult(result, name) {
+export function renderResult(result, name, input = {}) {
   const parts = [];
+  const build = name === "read" && !result.isError ? (text) => coloredCode(plainText(text), languageOf(pathOf(input))) : terminalText;
   const diff = result.details?.diff;
   for (const block of blocksOf(result.content)) {
     if (block.type === "image") parts.push(imageElement(block.mimeType, block.data, "Image from the tool"));
     else if (block.type !== "text") parts.push(renderUnknown(block));
     // The text of a successful edit repeats what the diff shows.
-    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), terminalText, "", name === "bash" ? lastLines : firstLines));
+    else if (!(name === "edit" && typeof diff === "string" && !result.isError)) parts.push(outputBlock(applyCarriageReturns(asText(block.text)), build, "", name === "bash" ? lastLines : firstLines));
   }
   if (typeof diff === "string") parts.push(outputBlock(plainText(diff), view.diff, "diff", (text) => firstLines(text, view.isLive ? DIFF_PREVIEW_LINES : EXPORTED_DIFF_LINES)));
   return element("div", { class: `result${result.isError ? " failed" : ""}` }, parts);

@@ -1,7 +1,9 @@
 // A small Markdown renderer: headings, lists, quotes, tables, code, emphasis, links. HTML in the source is
 // rendered as text. The running time is linear, and nesting is bounded.
 
+import { coloredCode } from "./code_colors.js";
 import { copyButton, element, imageElement, link } from "./element.js";
+import { formula } from "./formula.js";
 import { plainText } from "./terminal_text.js";
 
 /** Longer texts are shown as plain text. */
@@ -67,7 +69,7 @@ function readFence(lines, start, fragment) {
 export function codeBlock(text, language) {
   const code = element("code", null);
   if (language === "diff" || language === "patch") code.append(diffLines(text));
-  else code.append(text);
+  else code.append(coloredCode(text, language));
   return element("div", { class: "code" }, element("div", { class: "code-head" }, language, copyButton(() => text)), element("pre", null, code));
 }
 
@@ -200,7 +202,10 @@ function readParagraph(lines, start, fragment) {
   return at;
 }
 
-const PLAIN = /[^\\`*_~[\]!<h\n]+|h(?!ttps?:\/\/)/y;
+const PLAIN = /[^\\`*_~[\]!<$h\n]+|h(?!ttps?:\/\/)/y;
+/** A price or a shell variable is no formula: a dollar sign that closes one follows no blank and precedes no word. */
+const DOLLAR_MATH = /\$\$([^$]+)\$\$|\$(?!\s)([^$\n]*[^$\s\\])\$(?!\w)/y;
+const BRACKET_MATH = /\\\[([^]{1,4000}?)\\\]|\\\(([^]{1,1000}?)\\\)/y;
 const BARE_URL = /https?:\/\/[^\s<>"'`]+/y;
 const ANGLE_URL = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
 const DESTINATION = /\(\s{0,9}(?:<([^<>\n]*)>|([^\s()]*(?:\([^\s()]*\)[^\s()]*)*))(?:\s{1,9}(?:"[^"]*"|'[^']*'))?\s{0,9}\)/y;
@@ -226,9 +231,14 @@ function readInline(reader) {
   const plain = match(PLAIN);
   if (plain) return take(plain[0].length, { node: plain[0] });
   switch (text[at]) {
-    case "\\":
+    case "$":
+    case "\\": {
+      const math = match(text[at] === "$" ? DOLLAR_MATH : BRACKET_MATH);
+      if (math) return take(math[0].length, { node: formula(math[1] ?? math[2], math[1] !== undefined) });
+      if (text[at] === "$") return take(1, { node: "$" });
       if (text[at + 1] === "\n") return take(2, { node: element("br") });
       return /[!-/:-@[-`{-~]/.test(text[at + 1] ?? "") ? take(2, { node: text[at + 1] }) : take(1, { node: "\\" });
+    }
     case "\n":
       return take(1, { node: / {2}$/.test(text.slice(Math.max(0, at - 2), at)) ? element("br") : "\n" });
     case "`": {

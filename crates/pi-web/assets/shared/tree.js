@@ -1,8 +1,8 @@
 // The tree of all branches in the sidebar, as a virtual list of fixed-height rows. A linear conversation is
 // a flat list; rows are indented only where it branches.
 
-import { element, numberFormat } from "./element.js";
-import { KIND_NAMES } from "./entry.js";
+import { blocksOf, element, numberFormat } from "./element.js";
+import { KIND_NAMES, callLine } from "./entry.js";
 import { SETTINGS_KINDS } from "./session_tree.js";
 
 /** Height of a row, in pixels; the live page has larger ones on phones. */
@@ -27,6 +27,15 @@ export const KIND_MARKS = {
 
 function isOnlyCalls(node) {
   return node.calls !== undefined && node.text !== undefined && /^[\w-]+(, [\w-]+)*$/.test(node.text);
+}
+
+/** Returns the text of a row; that of a result is its call. */
+function rowText(session, node) {
+  if (node.kind !== "toolResult") return node.text;
+  let at = node.parent;
+  while (session.nodes[at]?.kind === "toolResult") at = session.nodes[at].parent;
+  const call = at !== undefined && blocksOf(session.entry(at).message?.content).find((block) => block.type === "toolCall" && block.id === node.call);
+  return call ? callLine(call) : node.text;
 }
 
 export class Tree {
@@ -128,11 +137,12 @@ export class Tree {
 
   renderRow({ index, depth, isFork }, position) {
     const node = this.session.nodes[index];
+    const text = rowText(this.session, node);
     const states = [this.onPath.has(index) && "on-path", index === this.session.leaf && "leaf", index === this.marked && "current", node.failed && "failed", isFork && "fork"];
-    const row = element("div", { class: ["row", node.kind, ...states.filter(Boolean)].join(" "), role: "treeitem", "aria-level": depth + 1, "aria-selected": String(index === this.marked), "data-index": index, title: node.text },
+    const row = element("div", { class: ["row", node.kind, ...states.filter(Boolean)].join(" "), role: "treeitem", "aria-level": depth + 1, "aria-selected": String(index === this.marked), "data-index": index, title: text },
       element("span", { class: "mark" }, KIND_MARKS[node.kind] ?? "·"),
       node.label !== undefined && element("span", { class: "label" }, node.label),
-      element("span", { class: "row-text" }, node.text || KIND_NAMES[node.kind]),
+      element("span", { class: "row-text" }, text || KIND_NAMES[node.kind]),
       index === this.session.leaf && element("span", { class: "leaf-mark", title: "Current position" }, "◂"));
     row.style.top = `${position * this.rowHeight}px`;
     row.style.paddingInlineStart = `${10 + Math.min(depth, MAX_INDENT) * 14}px`;

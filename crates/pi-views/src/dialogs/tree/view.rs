@@ -3,11 +3,12 @@
 use pi_protocol::settings::TreeFilterMode;
 use pi_tui::{
     ColorToken, Component, InputContext, InputEvent, InputOutcome, MouseEvent,
-    WideCharPolicy as SliceEdge, action, slice_columns, visible_width,
+    WideCharPolicy as SliceEdge, action, slice_columns, visible_width, wrap_text,
 };
 
-use super::entry_summary::EntrySummary;
+use super::entry_summary::{EntrySummary, copy_text};
 use super::{TreeDialog, TreeMode, label_time};
+use crate::canvas::clean;
 use crate::dialogs::canvas::{DialogCanvas, HitTarget, RowPriority};
 use crate::dialogs::dialog::DialogUpdate;
 use crate::dialogs::field::point_at_field;
@@ -19,6 +20,9 @@ use crate::keys;
 
 /// Width of the arrow in front of the selected row.
 const ARROW: usize = 3;
+/// Rows below the preview: keys, border and spacing.
+const ROWS_BELOW_PREVIEW: usize = 5;
+const MAX_PREVIEW_ROWS: usize = 20;
 
 /// A row before horizontal scrolling.
 struct TreeLine {
@@ -41,8 +45,12 @@ impl TreeDialog {
                 "  No matching entries.",
             );
         }
-        let rows = (canvas.height() * 3 / 5).max(5);
-        let visible = self.picker.visible_range(canvas.list_rows(rows, 1, 2));
+        // A tall terminal has room for the preview, too.
+        let (share, of) = if canvas.height() < 24 { (3, 5) } else { (1, 2) };
+        let rows = (canvas.height() * share / of).max(5);
+        let visible = self
+            .picker
+            .visible_range(rows.min(canvas.height().saturating_sub(2)).max(1));
         let drawn: Vec<TreeLine> = visible
             .filter_map(|index| self.draw(index, canvas))
             .collect();
@@ -72,8 +80,29 @@ impl TreeDialog {
         if let Some((token, message)) = &self.message {
             canvas.text(RowPriority::Detail, *token, message);
         }
+        self.paint_preview(canvas);
         canvas.blank();
         canvas.hints(&hints());
+    }
+
+    /// Shows the beginning of the selected entry in the rows that are left.
+    fn paint_preview(&self, canvas: &mut DialogCanvas) {
+        let rows = canvas.rows_left(ROWS_BELOW_PREVIEW).min(MAX_PREVIEW_ROWS);
+        let entry = self.selected.and_then(|node| self.entry(node));
+        let Some(text) = entry
+            .and_then(|entry| copy_text(&entry))
+            .filter(|_| rows > 2)
+        else {
+            return;
+        };
+        let width = canvas.width().saturating_sub(5).max(1);
+        let beginning: String = text.trim().chars().take(rows * width).collect();
+        let bar = canvas.paint(ColorToken::Border, "   │ ");
+        canvas.blank();
+        for line in wrap_text(&clean(&beginning), width).iter().take(rows - 1) {
+            let line = canvas.paint(ColorToken::Muted, line);
+            canvas.row(RowPriority::Detail, &format!("{bar}{line}"));
+        }
     }
 
     fn paint_search(&self, canvas: &mut DialogCanvas) {
