@@ -1,25 +1,35 @@
 //! The contract that the Emacs client relies on: its 15 integration checks, with the same commands and fields.
 //!
-//! The client is written in Emacs Lisp and its tests need Emacs, so the checks are repeated here over pipes.
+//! The client is written in Emacs Lisp and its tests need Emacs, so the checks are repeated here over pipes, and through
+//! a bridge to the WebSocket of `pi serve`.
 #![cfg(unix)]
 
 use std::collections::VecDeque;
 
+use futures_util::{SinkExt as _, StreamExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream, Lines,
+};
+use tokio::net::TcpStream;
+use tokio::process::Child;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::Message;
 
 use crate::harness::{TEST_TIMEOUT, TestContext, partial_reply, text_reply, tool_call_reply};
+use crate::serve::{address, request, token};
+use crate::web_ui::{Served, serve};
 
 const EXTENSION: &str = "export default (pi) => pi.registerCommand('test-confirm', { description: 'Confirm', handler: async () => {} });";
 
 /// A client that sends one command at a time and keeps the events it receives meanwhile.
 struct LineClient {
     context: TestContext,
-    child: Child,
-    input: ChildStdin,
-    output: Lines<BufReader<ChildStdout>>,
+    /// The process on the other end, unless that is a bridge.
+    child: Option<Child>,
+    input: Box<dyn AsyncWrite + Send + Unpin>,
+    output: Lines<BufReader<Box<dyn AsyncRead + Send + Unpin>>>,
     events: VecDeque<Value>,
     requests: usize,
 }
@@ -32,16 +42,53 @@ impl LineClient {
         let arguments = ["--mode", "rpc", "--model", "mock/alpha", "-e", &extension];
         let mut command = context.command(&arguments);
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let input = Box::new(child.stdin.take().unwrap());
+        let output = Box::new(child.stdout.take().unwrap());
+        Self {
+            child: Some(child),
+            ..Self::over(context, input, output)
+        }
+    }
+
+    fn over(
+        context: TestContext,
+        input: Box<dyn AsyncWrite + Send + Unpin>,
+        output: Box<dyn AsyncRead + Send + Unpin>,
+    ) -> Self {
         Self {
             context,
-            child,
+            child: None,
             input,
-            output,
+            output: BufReader::new(output).lines(),
             events: VecDeque::new(),
             requests: 0,
         }
+    }
+
+    /// Connects to a new session of `pi serve` through a bridge.
+    async fn over_websocket(
+        replies: impl IntoIterator<Item = pi_test_support::ScriptedReply>,
+    ) -> (Self, Served) {
+        let context = TestContext::new(replies).await;
+        context.home.write("agent/extensions/confirm.ts", EXTENSION);
+        let served = serve(&context).await;
+        let (status, opened) = request(&context, &served, "POST /v1/sessions", &json!({})).await;
+        assert_eq!(status, 201, "{opened}");
+        let session = opened["session"].as_str().unwrap();
+        let address = address(&served);
+        let url = format!("ws://{address}/v1/sessions/{session}/socket");
+        let mut upgrade = url.into_client_request().unwrap();
+        let token = format!("Bearer {}", token(&context)).parse().unwrap();
+        upgrade.headers_mut().insert("authorization", token);
+        let stream = TcpStream::connect(&address).await.unwrap();
+        let (socket, _) = tokio_tungstenite::client_async(upgrade, stream)
+            .await
+            .unwrap();
+        let (near, far) = tokio::io::duplex(1 << 16);
+        tokio::spawn(bridge(socket, far));
+        let (output, input) = tokio::io::split(near);
+        let client = Self::over(context, Box::new(input), Box::new(output));
+        (client, served)
     }
 
     async fn next_line(&mut self) -> Value {
@@ -106,6 +153,32 @@ impl LineClient {
     }
 }
 
+/// Sends lines as messages and messages as lines, until one side ends.
+async fn bridge(socket: tokio_tungstenite::WebSocketStream<TcpStream>, pipe: DuplexStream) {
+    let (mut sink, mut messages) = socket.split();
+    let (reader, mut writer) = tokio::io::split(pipe);
+    let mut lines = BufReader::new(reader).lines();
+    let sending = async {
+        while let Ok(Some(line)) = lines.next_line().await {
+            if sink.send(Message::text(line)).await.is_err() {
+                return;
+            }
+        }
+    };
+    let receiving = async {
+        while let Some(Ok(message)) = messages.next().await {
+            let line = format!("{}\n", message.to_text().unwrap_or_default());
+            if writer.write_all(line.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = sending => {}
+        () = receiving => {}
+    }
+}
+
 fn has(events: &[Value], kind: &str, update: Option<&str>) -> bool {
     events.iter().any(|event| {
         event["type"] == kind
@@ -117,7 +190,7 @@ fn has(events: &[Value], kind: &str, update: Option<&str>) -> bool {
 async fn the_process_starts_and_stays_alive() {
     let mut client = LineClient::start([]).await;
     client.state().await;
-    assert_eq!(client.child.try_wait().unwrap(), None);
+    assert_eq!(client.child.unwrap().try_wait().unwrap(), None);
 }
 
 #[tokio::test]
@@ -125,7 +198,7 @@ async fn the_process_ends_without_a_question() {
     let mut client = LineClient::start([]).await;
     client.state().await;
     drop(client.input);
-    let ended = tokio::time::timeout(TEST_TIMEOUT, client.child.wait()).await;
+    let ended = tokio::time::timeout(TEST_TIMEOUT, client.child.as_mut().unwrap().wait()).await;
     assert!(ended.expect("pi still runs").unwrap().success());
 }
 
@@ -286,5 +359,59 @@ async fn a_tool_call_is_reported_with_its_arguments_and_result() {
     let text = events.last().unwrap()["result"]["content"][0]["text"].as_str();
     assert!(text.unwrap().contains("MARKER"), "{text:?}");
     client.events_until("agent_end").await;
+    assert_eq!(client.state().await["isStreaming"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_works_through_a_bridge_to_a_websocket() {
+    let (mut client, _served) = LineClient::over_websocket([
+        text_reply("answer"),
+        tool_call_reply("read", &json!({"path": "marker.txt"})),
+        text_reply("done"),
+        tool_call_reply("bash", &json!({"command": "sleep 1"})),
+        partial_reply("never ends").stall(),
+    ])
+    .await;
+    client.context.home.write("project/marker.txt", "MARKER\n");
+    let state = client.state().await;
+    assert_eq!(
+        (&state["model"]["id"], &state["messageCount"]),
+        (&json!("alpha"), &json!(0))
+    );
+    let data = client.data(json!({"type": "get_commands"})).await;
+    let mut commands = data["commands"].as_array().unwrap().iter();
+    assert!(commands.any(|it| it["name"] == "test-confirm" && it["source"] == "extension"));
+
+    client.prompt("question").await;
+    let events = client.events_until("agent_settled").await;
+    assert!(has(&events, "agent_start", None));
+    assert!(has(&events, "message_update", Some("text_delta")));
+    let data = client.data(json!({"type": "get_fork_messages"})).await;
+    assert!(data["messages"][0]["entryId"].is_string(), "{data}");
+    client
+        .data(json!({"type": "set_session_name", "name": "Bridged"}))
+        .await;
+    assert_eq!(client.state().await["sessionName"], "Bridged");
+
+    client.prompt("read it").await;
+    let events = client.events_until("tool_execution_end").await;
+    let text = events.last().unwrap()["result"]["content"][0]["text"].as_str();
+    assert!(text.unwrap().contains("MARKER"), "{text:?}");
+    client.events_until("agent_settled").await;
+
+    client.prompt("first").await;
+    client.events_until("agent_start").await;
+    client
+        .data(json!({"type": "steer", "message": "queued"}))
+        .await;
+    loop {
+        let events = client.events_until("message_start").await;
+        let message = &events.last().unwrap()["message"];
+        if message["role"] == "user" && message.to_string().contains("queued") {
+            break;
+        }
+    }
+    client.abort().await;
+    client.events_until("agent_settled").await;
     assert_eq!(client.state().await["isStreaming"], false);
 }
