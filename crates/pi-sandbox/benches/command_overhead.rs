@@ -10,6 +10,7 @@
 mod linux {
     use std::path::PathBuf;
     use std::process::{Command, Stdio};
+    use std::time::Instant;
 
     use divan::Bencher;
     use pi_protocol::settings::{SandboxMode, SandboxSettings};
@@ -42,16 +43,44 @@ mod linux {
         assert!(status.expect("`true` starts").success());
     }
 
-    fn confined(sandbox: &Sandbox) -> Command {
+    fn confined(sandbox: &Sandbox, program: &str) -> Command {
         let path = std::env::var_os("PATH");
         let program = ConfinedProgram {
-            program: "true".as_ref(),
+            program: program.as_ref(),
             path: path.as_deref(),
             cwd: None,
         };
-        let mut command = sandbox.command(program).expect("`true` exists");
+        let mut command = sandbox.command(program).expect("the program exists");
         command.current_dir(PathBuf::from("/"));
         command
+    }
+
+    /// Rounds of [`report`]; the fastest of each kind is compared, because others measure the machine.
+    const ROUNDS: usize = 60;
+
+    /// Prints what the sandbox adds to a command of a shell, which is what the model runs.
+    #[expect(clippy::print_stdout, reason = "the result of a benchmark")]
+    pub(super) fn report() {
+        let (_directory, sandbox) = sandbox(SandboxMode::Workspace);
+        let fastest = |run: &dyn Fn()| {
+            let times = (0..ROUNDS).map(|_| {
+                let start = Instant::now();
+                run();
+                start.elapsed()
+            });
+            times.min().unwrap_or_default().as_secs_f64() * 1000.0
+        };
+        let shell = |mut command: Command| {
+            command.args(["-c", "true"]);
+            run(command);
+        };
+        let direct = fastest(&|| shell(Command::new("bash")));
+        let confined = fastest(&|| shell(confined(&sandbox, "bash")));
+        println!(
+            "bash -c true: {direct:.1} ms, in a workspace {confined:.1} ms: +{:.1} ms, {:.1} times",
+            confined - direct,
+            confined / direct,
+        );
     }
 
     #[divan::bench]
@@ -62,7 +91,7 @@ mod linux {
     #[divan::bench]
     fn workspace(bencher: Bencher<'_, '_>) {
         let (_directory, sandbox) = sandbox(SandboxMode::Workspace);
-        bencher.bench_local(|| run(confined(&sandbox)));
+        bencher.bench_local(|| run(confined(&sandbox, "true")));
     }
 
     #[divan::bench]
@@ -70,7 +99,7 @@ mod linux {
         let (_directory, sandbox) = sandbox(SandboxMode::Try);
         bencher.bench_local(|| {
             let attempt = sandbox.attempt().expect("an overlay can be stored");
-            run(confined(attempt.sandbox()));
+            run(confined(attempt.sandbox(), "true"));
             assert!(attempt.changes().expect("they can be read").is_empty());
         });
     }
@@ -84,6 +113,7 @@ fn main() -> std::process::ExitCode {
         return pi_sandbox::run_confined(words);
     }
     divan::main();
+    linux::report();
     std::process::ExitCode::SUCCESS
 }
 
