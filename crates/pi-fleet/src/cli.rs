@@ -18,7 +18,7 @@ use crate::engine::{ControlMessage, FleetEngine, LocalEngine};
 use crate::result_files::write_results;
 use crate::run_result::{RunResult, RunStatus};
 use crate::view;
-use crate::worker_pool::WorkerPool;
+use crate::worker_pool::{WhenEmpty, WorkerPool};
 use batches::{Batches, Target};
 use words::{Command, Failure, RunWords};
 
@@ -115,7 +115,7 @@ async fn execute(command: Command, env: &Env) -> Result<u8, Failure> {
         }
         Command::Results { batch, out } => {
             let runs = batches.open(&batch)?.overview().await?;
-            let written = write_results(&batches.directory(&batch), &runs, &out);
+            let written = write_results(&batches.open(&batch)?, &runs, &out).await;
             let count = written.map_err(|error| {
                 Failure::new(format!("cannot write results: {}: {error}", out.display()))
             })?;
@@ -159,14 +159,14 @@ async fn run(batches: &Batches, words: RunWords) -> Result<u8, Failure> {
     let pool = WorkerPool {
         engine: Arc::clone(&engine) as Arc<dyn FleetEngine>,
         options: DriverOptions {
-            batch: directory.clone(),
-            batch_name: name.clone(),
+            batches: batches.all(),
             mirrors: batches.mirrors(),
             program,
             arguments: words.arguments.clone(),
             worker: worker_name(),
         },
         slots: words.workers,
+        when_empty: WhenEmpty::Stop,
         budget: Arc::new(Budget::new(words.cost)),
         stop: stop.clone(),
         on_result: Arc::new(move |result: &RunResult| {
@@ -209,8 +209,8 @@ async fn run(batches: &Batches, words: RunWords) -> Result<u8, Failure> {
         return Ok(BUDGET_REACHED);
     }
     if let Some(out) = &words.out {
-        write_results(&directory, &runs, out)
-            .map_err(|error| Failure::new(format!("cannot write results: {error}")))?;
+        let written = write_results(engine.as_ref(), &runs, out).await;
+        written.map_err(|error| Failure::new(format!("cannot write results: {error}")))?;
     }
     let wanted: HashSet<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     let is_done = runs

@@ -22,9 +22,8 @@ use attempt::{Attempt, AttemptEnd};
 /// What all runs of a worker have in common.
 #[derive(Clone)]
 pub struct DriverOptions {
-    /// The directory of the batch; absolute.
-    pub batch: PathBuf,
-    pub batch_name: String,
+    /// The directory of the batches; absolute.
+    pub batches: PathBuf,
     /// The directory of the mirrors.
     pub mirrors: PathBuf,
     /// The pi program.
@@ -51,7 +50,7 @@ pub(crate) enum DriveError {
     Engine(#[from] EngineError),
     #[error(transparent)]
     Append(#[from] AppendError),
-    #[error("cannot read the session: {0}")]
+    #[error("cannot access the session: {0}")]
     Session(std::io::Error),
     #[error("cannot write the results: {0}")]
     Results(std::io::Error),
@@ -70,8 +69,13 @@ pub(crate) struct Driver {
 /// One run while this worker owns it.
 struct ActiveRun<'driver> {
     driver: &'driver Driver,
+    delivery: &'driver Delivery,
     task: &'driver FleetTask,
+    /// The directory of the batch on this machine.
+    batch: PathBuf,
     log: Box<dyn RunLog>,
+    /// Git packs of the log that the mirror may not have.
+    packs: Vec<Vec<u8>>,
     workspace: RunWorkspace,
     /// Identifies the processes of the run.
     marker: String,
@@ -79,24 +83,40 @@ struct ActiveRun<'driver> {
 
 impl Driver {
     /// Drives a run until it is finished, or the worker stops.
-    pub(crate) async fn drive(&self, delivery: &Delivery) -> Result<RunEnd, DriveError> {
+    pub(crate) async fn drive<'run>(
+        &'run self,
+        delivery: &'run Delivery,
+    ) -> Result<RunEnd, DriveError> {
         let task = &delivery.task;
-        let log = self.engine.open(delivery).await?;
-        let marker = format!("{}:{}", self.options.batch.display(), task.id);
+        let mut log = self.engine.open(delivery).await?;
+        let batch = self.options.batches.join(&delivery.batch);
+        let marker = format!("{}:{}", batch.display(), task.id);
         let workspace = RunWorkspace::new(
-            &self.options.batch,
-            &self.options.batch_name,
+            &batch,
+            &delivery.batch,
             task,
             self.mirrors.clone(),
             marker.clone(),
         );
+        let runs = batch.join("runs");
+        pi_fs::private::create_directory(&runs).map_err(DriveError::Session)?;
+        let content = log.take_content();
         let mut run = ActiveRun {
             driver: self,
+            delivery,
             task,
+            batch,
             log,
+            packs: content.packs,
             workspace,
             marker,
         };
+        if run.log.is_portable() {
+            // What a killed agent still writes would be taken for the session of its worker.
+            leftovers::kill(&run.agent_file(), &run.marker).await;
+            let (directory, id) = (run.session_directory(), run.session_id());
+            session_file::adopt(&directory, &id, &content.session).map_err(DriveError::Session)?;
+        }
         loop {
             if let Some(end) = run.attempt().await? {
                 return Ok(end);
@@ -107,7 +127,7 @@ impl Driver {
 
 impl ActiveRun<'_> {
     fn session_directory(&self) -> PathBuf {
-        self.driver.options.batch.join("sessions")
+        self.batch.join("sessions")
     }
 
     fn session_id(&self) -> String {
@@ -122,8 +142,26 @@ impl ActiveRun<'_> {
             .map_err(DriveError::Session)
     }
 
+    /// Counts what the run has cost since the last record; returns whether a budget of the engine is reached.
+    async fn charge(&self, cost: f64) -> Result<bool, DriveError> {
+        let dollars = cost - self.log.state().usage.cost;
+        Ok(self.driver.engine.charge(self.delivery, dollars).await?)
+    }
+
+    /// Returns what the agent has added to its session since the last record, if the log stores it.
+    fn session_bytes(&self, length: u64) -> Result<Vec<u8>, DriveError> {
+        if !self.log.is_portable() {
+            return Ok(Vec::new());
+        }
+        let Some(file) = self.session_file()? else {
+            return Ok(Vec::new());
+        };
+        session_file::read_range(&file, self.log.state().length..length)
+            .map_err(DriveError::Session)
+    }
+
     fn agent_file(&self) -> PathBuf {
-        let runs = self.driver.options.batch.join("runs");
+        let runs = self.batch.join("runs");
         runs.join(format!("{}.agent", self.task.id))
     }
 
@@ -149,7 +187,7 @@ impl ActiveRun<'_> {
             version: pi_env::release(),
         };
         let claim = LogEntry::new(state.epoch + 1, claim);
-        self.log.append(claim).await?;
+        self.log.append(claim, Vec::new()).await?;
         let is_canceled = self.is_canceled().await?;
         if is_canceled {
             return self.finish(RunStatus::Canceled, None).await;
@@ -176,7 +214,7 @@ impl ActiveRun<'_> {
     async fn is_canceled(&self) -> Result<bool, DriveError> {
         use crate::engine::ControlMessage::Cancel;
         let delivered = self.log.state().delivered;
-        let messages = self.driver.engine.control(&self.task.id, delivered).await?;
+        let messages = self.driver.engine.control(self.delivery, delivered).await?;
         Ok(messages.iter().any(|one| one.message == Cancel))
     }
 
@@ -186,12 +224,17 @@ impl ActiveRun<'_> {
         new_results: Option<std::collections::HashSet<String>>,
     ) -> Result<Result<(), WorkspaceError>, DriveError> {
         let state = self.log.state().clone();
-        let Some((_, tree)) = state.workspace.filter(|_| self.workspace.exists()) else {
+        let exists = self.workspace.exists();
+        let can_restore = exists || self.log.is_portable();
+        let Some((base, tree)) = state.workspace.filter(|_| can_restore) else {
             return self.create_workspace().await;
         };
+        if let Err(error) = self.prepare_workspace(&base).await {
+            return Ok(Err(error));
+        }
         if !state.begun.is_empty() {
             let results = new_results.unwrap_or_default();
-            if state.begun.iter().all(|call| results.contains(call)) {
+            if exists && state.begun.iter().all(|call| results.contains(call)) {
                 // Every call has ended and is stored: the workspace is newer than its snapshot, and nothing is open.
                 return Ok(Ok(()));
             }
@@ -203,16 +246,56 @@ impl ActiveRun<'_> {
         Ok(self.workspace.restore(&tree).await)
     }
 
-    async fn create_workspace(&mut self) -> Result<Result<(), WorkspaceError>, DriveError> {
-        let base = match self.workspace.create(self.task).await {
-            Ok(base) => base,
+    /// Creates the workspace on this machine unless it exists, and adds the snapshots of other machines.
+    async fn prepare_workspace(&mut self, base: &str) -> Result<(), WorkspaceError> {
+        if !self.workspace.exists() {
+            self.workspace.create(self.task, Some(base)).await?;
+        }
+        for pack in std::mem::take(&mut self.packs) {
+            self.workspace.unpack(pack).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores the workspace, and records it if it has changed. The inner error is one of the task.
+    async fn record_snapshot(
+        &mut self,
+        base: String,
+        previous: Option<&str>,
+    ) -> Result<Result<(), WorkspaceError>, DriveError> {
+        let tree = match self.workspace.snapshot().await {
+            Ok(tree) if Some(tree.as_str()) == previous => return Ok(Ok(())),
+            Ok(tree) => tree,
             Err(error) => return Ok(Err(error)),
         };
-        match self.workspace.snapshot().await {
-            Ok(tree) => {
-                self.log.record(RunRecord::Tree { base, tree }).await?;
-                Ok(Ok(()))
+        let mut pack = Vec::new();
+        if self.log.is_portable() {
+            let known = previous.unwrap_or(&base);
+            pack = match self.workspace.pack(known, &tree).await {
+                Ok(pack) => pack,
+                Err(error) => return Ok(Err(error)),
+            };
+        }
+        self.record(RunRecord::Tree { base, tree }, pack).await?;
+        Ok(Ok(()))
+    }
+
+    /// Appends a record in the epoch of the last claim. Waits while the engine is not reachable, unless the worker stops.
+    async fn record(&mut self, record: RunRecord, payload: Vec<u8>) -> Result<(), AppendError> {
+        let entry = LogEntry::new(self.log.state().epoch, record);
+        let appending = self.log.append(entry, payload);
+        tokio::select! {
+            biased;
+            appended = appending => appended,
+            () = self.driver.stop.cancelled() => {
+                Err(AppendError::Failed("the worker stops".to_owned()))
             }
+        }
+    }
+
+    async fn create_workspace(&mut self) -> Result<Result<(), WorkspaceError>, DriveError> {
+        match self.workspace.create(self.task, None).await {
+            Ok(base) => self.record_snapshot(base, None).await,
             Err(error) => Ok(Err(error)),
         }
     }

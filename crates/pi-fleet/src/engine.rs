@@ -1,6 +1,7 @@
 //! Where tasks and logs of runs are stored, and how workers get them.
 
 mod local;
+mod nats;
 
 use std::io;
 use std::path::PathBuf;
@@ -9,11 +10,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{LogEntry, RunRecord};
+use crate::record::LogEntry;
 use crate::run_state::RunState;
 use crate::task::FleetTask;
 
 pub use local::LocalEngine;
+pub use nats::{BatchLimits, NatsEngine, NatsOptions};
 
 /// Stores one batch. The queue gives liveness and may deliver a run twice; safety is in the log, whose appends are
 /// compare-and-set: of two workers that hold a run, one is refused.
@@ -48,10 +50,10 @@ pub trait FleetEngine: Send + Sync {
         message: ControlMessage,
     ) -> BoxFuture<'a, Result<(), EngineError>>;
 
-    /// Returns the messages to a run with their numbers, after the first `delivered`.
+    /// Returns the messages to a run that this worker holds, with their numbers, after the first `delivered`.
     fn control<'a>(
         &'a self,
-        run: &'a str,
+        delivery: &'a Delivery,
         delivered: u64,
     ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>>;
 
@@ -60,22 +62,52 @@ pub trait FleetEngine: Send + Sync {
 
     /// Returns all runs in the order of their tasks.
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>>;
+
+    /// Adds to what a batch has cost, in US dollars, and returns whether a budget is reached.
+    fn charge<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        dollars: f64,
+    ) -> BoxFuture<'a, Result<bool, EngineError>>;
+
+    /// Stores a file of the batch where clients find it. `name` is its path in the directory of the batch.
+    fn store_file<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        name: &'a str,
+        content: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), EngineError>>;
+
+    /// Returns the content of a file of the batch.
+    fn read_file<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<u8>, EngineError>>;
 }
 
 /// The log of a run, open for one writer.
 pub trait RunLog: Send + Sync {
     fn state(&self) -> &RunState;
 
-    /// Appends a record. After [`AppendError::Fenced`], the run belongs to another worker.
-    fn append(&mut self, entry: LogEntry) -> BoxFuture<'_, Result<(), AppendError>>;
+    /// Whether the log stores the payload of records, so that another machine can continue the run. Otherwise the session
+    /// file and the workspace of this machine are the only copy, and payloads are ignored.
+    fn is_portable(&self) -> bool;
+
+    /// Returns what the log has stored when it was opened; nothing when called again.
+    fn take_content(&mut self) -> RunContent;
+
+    /// Appends a record with its payload. After [`AppendError::Fenced`], the run belongs to another worker.
+    fn append(
+        &mut self,
+        entry: LogEntry,
+        payload: Vec<u8>,
+    ) -> BoxFuture<'_, Result<(), AppendError>>;
 }
 
-impl dyn RunLog {
-    /// Appends a record in the epoch of the last claim.
-    pub(crate) async fn record(&mut self, record: RunRecord) -> Result<(), AppendError> {
-        let epoch = self.state().epoch;
-        self.append(LogEntry::new(epoch, record)).await
-    }
+/// The payloads of a log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunContent {
+    /// The session file.
+    pub session: Vec<u8>,
+    /// Git packs with the objects of the snapshots, in their order.
+    pub packs: Vec<Vec<u8>>,
 }
 
 pub enum NextRun {
@@ -88,6 +120,7 @@ pub enum NextRun {
 
 /// A run that this worker may try to claim.
 pub struct Delivery {
+    pub batch: String,
     pub task: FleetTask,
     /// Ends when it is dropped.
     pub lease: Lease,
@@ -116,6 +149,16 @@ pub struct RunControl {
     pub message: ControlMessage,
 }
 
+/// Whether the last of these messages that decides about it pauses the run.
+fn is_paused(messages: &[RunControl]) -> bool {
+    let deciding = messages.iter().rev().find_map(|one| match one.message {
+        ControlMessage::Pause => Some(true),
+        ControlMessage::Resume | ControlMessage::Cancel => Some(false),
+        ControlMessage::Steer { .. } => None,
+    });
+    deciding.unwrap_or(false)
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOverview {
     pub task: FleetTask,
@@ -140,6 +183,25 @@ pub enum EngineError {
     UnknownRun(String),
     #[error("the run `{0}` is in progress; cancel it first")]
     InProgress(String),
+    /// The server does not fence writers reliably.
+    #[error("the NATS server has version {0}; fleets need 2.12 or newer")]
+    OldServer(String),
+    #[error("invalid fleet `{0}`: use letters, digits, `-` and `_`")]
+    InvalidFleet(String),
+    #[error("cannot {action} on the NATS server: {reason}")]
+    Server {
+        action: &'static str,
+        reason: String,
+    },
+    #[error("the log of `{run}` is damaged: {reason}")]
+    DamagedLog { run: String, reason: String },
+}
+
+impl EngineError {
+    /// Whether the same may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Server { .. })
+    }
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -32,12 +32,12 @@ pub use budget::Budget;
 pub use cli::run_command;
 pub use driver::{DriverOptions, RunEnd};
 pub use engine::{
-    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, LocalEngine, NextRun,
-    RunControl, RunLog, RunOverview,
+    AppendError, BatchLimits, ControlMessage, Delivery, EngineError, FleetEngine, Lease,
+    LocalEngine, NatsEngine, NatsOptions, NextRun, RunContent, RunControl, RunLog, RunOverview,
 };
 pub use record::{LogEntry, RunRecord};
-pub use result_files::write_results;
+pub use result_files::{ResultsError, write_results};
 pub use run_result::{RunResult, RunStatus, RunUsage, VerifyResult};
 pub use run_state::RunState;
 pub use task::{FleetTask, TaskError, TaskLimits, parse_tasks};
-pub use worker_pool::{PoolSummary, WorkerPool};
+pub use worker_pool::{PoolSummary, WhenEmpty, WorkerPool};

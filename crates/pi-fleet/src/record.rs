@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::run_result::RunResult;
 
-const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
 /// A record and the epoch of the worker that wrote it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -33,6 +33,16 @@ pub struct RunResult {
     pub error: Option<String>,
 }
 
+impl RunResult {
+    /// Returns the paths of its files in the directory of the batch.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let artifacts = self.artifacts.iter();
+        let artifacts = artifacts.map(|name| format!("artifacts/{}/{name}", self.task));
+        let files = self.session.iter().chain(&self.patch).cloned();
+        files.chain(artifacts).collect()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {

@@ -1,12 +1,14 @@
 //! What the log of a run says.
 
 use pi_protocol::SessionUsage;
+use serde::{Deserialize, Serialize};
 
 use crate::record::{LogEntry, RunRecord};
 use crate::run_result::RunResult;
 
 /// The state of a run after the records of its log.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct RunState {
     /// The epoch of the last claim; 0 if no worker has claimed the run.
     pub epoch: u64,

@@ -1,7 +1,7 @@
 //! What a worker reads from the session file of a run. Only pi writes to it while the agent runs.
 
 use std::collections::HashSet;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use pi_protocol::MISSING_RESULT;
@@ -41,6 +41,48 @@ pub(crate) fn find(directory: &Path, id: &str) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
+}
+
+/// Makes the session file of this machine one that starts with what the log has. A longer file is kept: it has responses
+/// that are paid for. Without a file, or with that of another course of the run, writes what the log has.
+pub(crate) fn adopt(directory: &Path, id: &str, stored: &[u8]) -> io::Result<()> {
+    if let Some(path) = find(directory, id)? {
+        let mut found = Vec::new();
+        std::fs::File::open(&path)?.read_to_end(&mut found)?;
+        if found.starts_with(stored) {
+            return Ok(());
+        }
+        std::fs::remove_file(&path)?;
+        remove_checksums(&path)?;
+    }
+    if stored.is_empty() {
+        return Ok(());
+    }
+    pi_fs::private::create_directory(directory)?;
+    let path = directory.join(format!("{}_{id}.jsonl", file_time(stored)));
+    pi_fs::atomic_file::write(&path, stored, pi_fs::NewFileMode::Private)
+}
+
+/// Returns the time in the name of a session file, which is that of its first line.
+fn file_time(session: &[u8]) -> String {
+    let header = session.split(|byte| *byte == b'\n').next();
+    let header: Option<Value> = serde_json::from_slice(header.unwrap_or_default()).ok();
+    let time = header.as_ref().and_then(|header| header.get("timestamp"));
+    let time = time.and_then(Value::as_str).unwrap_or("unknown");
+    let replaced = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    time.chars().map(replaced).collect()
+}
+
+/// Reads a range of bytes of a session file.
+pub(crate) fn read_range(path: &Path, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
+    let length = range.end.checked_sub(range.start);
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    let length = length.ok_or_else(|| io::Error::other("the session is shorter than its log"))?;
+    let mut file = std::fs::File::open(path)?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads the complete lines of a session file. `barrier` is the length at the last barrier.
@@ -99,14 +141,18 @@ pub(crate) fn truncate(path: &Path, length: u64) -> io::Result<()> {
     let file = std::fs::OpenOptions::new().write(true).open(path)?;
     if file.metadata()?.len() > length {
         file.set_len(length)?;
-        let mut checksums = path.as_os_str().to_owned();
-        checksums.push(".sums");
-        match std::fs::remove_file(checksums) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        remove_checksums(path)?;
     }
     Ok(())
+}
+
+fn remove_checksums(session: &Path) -> io::Result<()> {
+    let mut checksums = session.as_os_str().to_owned();
+    checksums.push(".sums");
+    match std::fs::remove_file(checksums) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -149,6 +195,33 @@ mod tests {
         );
         truncate(&path, before.len() as u64).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn a_longer_session_of_this_machine_is_kept_and_another_one_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let stored = b"{\"timestamp\":\"2026-01-02T03:04:05.678Z\"}\nline\n";
+        let read = || {
+            let path = find(directory.path(), "a").unwrap().unwrap();
+            std::fs::read(path).unwrap()
+        };
+        adopt(directory.path(), "a", b"").unwrap();
+        assert_eq!(find(directory.path(), "a").unwrap(), None);
+        adopt(directory.path(), "a", stored).unwrap();
+        assert_eq!(read(), stored);
+        let path = directory.path().join("2026-01-02T03-04-05-678Z_a.jsonl");
+        let longer = [&stored[..], b"paid\n"].concat();
+        std::fs::write(&path, &longer).unwrap();
+        adopt(directory.path(), "a", stored).unwrap();
+        assert_eq!(read(), longer);
+        assert_eq!(
+            read_range(&path, stored.len() as u64..longer.len() as u64).unwrap(),
+            b"paid\n"
+        );
+        let too_long = u64::MAX - 1..u64::MAX;
+        assert!(read_range(&path, too_long).is_err());
+        adopt(directory.path(), "a", b"{}\nother\n").unwrap();
+        assert_eq!(read(), b"{}\nother\n");
     }
 
     #[test]

@@ -29,10 +29,19 @@ pub struct WorkerPool {
     pub engine: Arc<dyn FleetEngine>,
     pub options: DriverOptions,
     pub slots: usize,
+    pub when_empty: WhenEmpty,
     pub budget: Arc<Budget>,
     pub stop: CancellationToken,
     pub on_result: Arc<ResultListener>,
     pub on_problem: Arc<ProblemListener>,
+}
+
+/// What a pool does when no run is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenEmpty {
+    Stop,
+    /// Wait for other batches.
+    Wait,
 }
 
 /// How the work on a batch has ended.
@@ -82,9 +91,18 @@ impl WorkerPool {
             if self.budget.is_reached() {
                 return Ok(!matches!(self.engine.next().await?, NextRun::Done));
             }
-            let delivery = match self.engine.next().await? {
-                NextRun::Done => return Ok(false),
-                NextRun::Wait => {
+            let next = match self.engine.next().await {
+                Err(error) if error.is_transient() => {
+                    (self.on_problem)("queue", &error.to_string());
+                    let sleeping = tokio::time::sleep(RETRY_DELAY);
+                    self.stop.run_until_cancelled(sleeping).await;
+                    continue;
+                }
+                next => next?,
+            };
+            let delivery = match next {
+                NextRun::Done if self.when_empty == WhenEmpty::Stop => return Ok(false),
+                NextRun::Wait | NextRun::Done => {
                     let sleeping = tokio::time::sleep(POLL);
                     self.stop.run_until_cancelled(sleeping).await;
                     continue;
@@ -101,7 +119,7 @@ impl WorkerPool {
                     self.engine.release(delivery, RETRY_DELAY).await?;
                     return Ok(true);
                 }
-                Err(DriveError::Engine(error)) => return Err(error),
+                Err(DriveError::Engine(error)) if !error.is_transient() => return Err(error),
                 Err(error) => {
                     (self.on_problem)(&delivery.task.id, &error.to_string());
                     self.engine.release(delivery, RETRY_DELAY).await?;

@@ -147,13 +147,18 @@ impl RunWorkspace {
         }
     }
 
-    /// Creates the workspace and runs the setup command. Returns the commit it is based on.
-    pub(crate) async fn create(&self, task: &FleetTask) -> Result<String, WorkspaceError> {
+    /// Creates the workspace at `base`, or at the commit of the task, and runs the setup command. Returns the commit it is
+    /// based on.
+    pub(crate) async fn create(
+        &self,
+        task: &FleetTask,
+        base: Option<&str>,
+    ) -> Result<String, WorkspaceError> {
         self.remove().await?;
         create_directory(self.path.parent().unwrap_or(&self.path))?;
         let base = match &self.repository {
             Some(repository) => {
-                let reference = task.reference.as_deref();
+                let reference = base.or(task.reference.as_deref());
                 let (mirror, base) = self.mirrors.update(repository, reference).await?;
                 let _order = self.mirrors.order.lock().await;
                 let git = Git::at(&mirror);
@@ -203,6 +208,23 @@ impl RunWorkspace {
         let git = Git::at(&self.path).with_index(&self.index);
         git.run(&["add", "--all"]).await?;
         git.run(&["read-tree", "-u", "--reset", tree]).await
+    }
+
+    /// Returns a pack with the objects of a snapshot that are not in `known`, a commit or snapshot.
+    pub(crate) async fn pack(&self, known: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
+        let git = Git::at(&self.path);
+        let known = git
+            .output(&["rev-parse", "--verify", &format!("{known}^{{tree}}")])
+            .await?;
+        let revisions = format!("{tree}\n^{known}\n").into_bytes();
+        let arguments = ["pack-objects", "--revs", "--stdout", "--quiet"];
+        git.with_input(revisions).bytes(&arguments).await
+    }
+
+    /// Adds the objects of a pack.
+    pub(crate) async fn unpack(&self, pack: Vec<u8>) -> Result<(), WorkspaceError> {
+        let git = Git::at(&self.path).with_input(pack);
+        git.run(&["unpack-objects", "-q"]).await
     }
 
     pub(crate) fn exists(&self) -> bool {

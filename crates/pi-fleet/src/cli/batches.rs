@@ -46,8 +46,13 @@ impl Batches {
         self.root.join("mirrors")
     }
 
+    /// The directory of the batches.
+    pub(super) fn all(&self) -> PathBuf {
+        self.root.join("batches")
+    }
+
     pub(super) fn directory(&self, name: &str) -> PathBuf {
-        self.root.join("batches").join(name)
+        self.all().join(name)
     }
 
     /// Creates the directory of a batch, unless it exists.
@@ -70,7 +75,7 @@ impl Batches {
 
     /// Returns the names of all batches, the latest last.
     pub(super) fn names(&self) -> Result<Vec<String>, Failure> {
-        let entries = match std::fs::read_dir(self.root.join("batches")) {
+        let entries = match std::fs::read_dir(self.all()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => {

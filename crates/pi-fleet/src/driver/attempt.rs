@@ -174,7 +174,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
     async fn pass(&mut self, barrier: &BarrierLine) -> Result<(), BarrierFailure> {
         self.read_control().await?;
         if let SupervisedPoint::Request { usage, .. } = &barrier.point {
-            self.check_limits(usage);
+            self.check_limits(usage).await?;
         }
         // The log never refers to a workspace that is not stored.
         if std::mem::take(&mut self.is_changed) {
@@ -198,7 +198,8 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             calls,
             usage,
         };
-        match self.run.log.record(record).await {
+        let payload = self.run.session_bytes(barrier.length)?;
+        match self.run.record(record, payload).await {
             Ok(()) => Ok(()),
             Err(AppendError::Fenced) => {
                 let fenced = BarrierResponse {
@@ -221,13 +222,8 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         let Some((base, stored)) = self.run.log.state().workspace.clone() else {
             return Ok(());
         };
-        match self.run.workspace.snapshot().await {
-            Ok(tree) if tree == stored => Ok(()),
-            Ok(tree) => {
-                let record = RunRecord::Tree { base, tree };
-                let recorded = self.run.log.record(record).await;
-                recorded.map_err(|error| BarrierFailure::Error(error.into()))
-            }
+        match self.run.record_snapshot(base, Some(&stored)).await? {
+            Ok(()) => Ok(()),
             Err(error) => {
                 self.stopping = Some(Stopping::Limit(format!("workspace: {error}")));
                 Err(BarrierFailure::Stop(BarrierStop::Limit))
@@ -235,9 +231,10 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         }
     }
 
-    fn check_limits(&mut self, usage: &SessionUsage) {
+    async fn check_limits(&mut self, usage: &SessionUsage) -> Result<(), DriveError> {
         let driver = self.run.driver;
         driver.budget.set(&self.run.task.id, usage.cost);
+        let is_reached = self.run.charge(usage.cost).await? || driver.budget.is_reached();
         let limits = &self.run.task.limits;
         let reached = [
             (
@@ -252,9 +249,10 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         ];
         if let Some((name, _)) = reached.into_iter().find(|(_, is_reached)| *is_reached) {
             self.stop_with(Stopping::Limit(name.to_owned()));
-        } else if driver.budget.is_reached() {
+        } else if is_reached {
             self.stop_with(Stopping::Budget);
         }
+        Ok(())
     }
 
     async fn check_time(&mut self) {
@@ -284,7 +282,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
     async fn read_control(&mut self) -> Result<(), DriveError> {
         let delivered = self.run.log.state().delivered;
         let engine = &self.run.driver.engine;
-        let messages = engine.control(&self.run.task.id, delivered).await?;
+        let messages = engine.control(self.run.delivery, delivered).await?;
         for control in messages {
             let mut is_canceled = false;
             match control.message {
@@ -310,7 +308,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             let record = RunRecord::Control {
                 delivered: control.number,
             };
-            self.run.log.record(record).await?;
+            self.run.record(record, Vec::new()).await?;
         }
         Ok(())
     }

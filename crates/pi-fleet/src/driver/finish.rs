@@ -7,7 +7,7 @@ use super::{ActiveRun, DriveError, RunEnd};
 use crate::record::RunRecord;
 use crate::run_result::{RunResult, RunStatus, VerifyResult};
 use crate::session_file::{self, SessionSummary};
-use crate::workspace::output_tail;
+use crate::workspace::{WorkspaceError, output_tail};
 
 impl ActiveRun<'_> {
     /// Ends a run whose agent has settled: the check decides whether its task is done.
@@ -54,12 +54,23 @@ impl ActiveRun<'_> {
             }
             _ => None,
         };
-        let patch = self.write_patch().await?;
+        let patch = match self.write_patch().await? {
+            Ok(patch) => patch,
+            Err(problem) => {
+                // A run without its changes is not done.
+                if status == RunStatus::Done {
+                    status = RunStatus::Failed;
+                }
+                let problem = format!("cannot create the patch: {problem}");
+                error = Some(error.map_or(problem.clone(), |error| format!("{error}; {problem}")));
+                None
+            }
+        };
         let artifacts = self.copy_artifacts().map_err(DriveError::Results)?;
         let state = self.log.state();
         let result = RunResult {
             task: self.task.id.clone(),
-            run: format!("{}/{}", self.driver.options.batch_name, self.task.id),
+            run: format!("{}/{}", self.delivery.batch, self.task.id),
             exit: i32::from(status != RunStatus::Done),
             status,
             verify,
@@ -79,10 +90,12 @@ impl ActiveRun<'_> {
             error,
         };
         self.driver.budget.set(&self.task.id, result.cost);
+        self.charge(result.cost).await?;
+        self.store_files(&result).await?;
         let record = RunRecord::End {
             result: Box::new(result.clone()),
         };
-        self.log.record(record).await?;
+        self.record(record, Vec::new()).await?;
         // The result is stored; what is left of the workspace is only disk space.
         self.workspace.remove().await.ok();
         std::fs::remove_file(self.agent_file()).ok();
@@ -96,31 +109,38 @@ impl ActiveRun<'_> {
         }
     }
 
-    /// Writes the changes of the workspace up to its last snapshot; returns the name of the file.
-    async fn write_patch(&self) -> Result<Option<String>, DriveError> {
+    /// Writes the changes of the workspace up to its last snapshot; returns the name of the file. The inner error is one
+    /// of the task.
+    async fn write_patch(&self) -> Result<Result<Option<String>, WorkspaceError>, DriveError> {
         let Some((base, tree)) = &self.log.state().workspace else {
-            return Ok(None);
+            return Ok(Ok(None));
         };
         if !self.workspace.exists() {
-            return Ok(None);
+            return Ok(Ok(None));
         }
-        let Ok(patch) = self.workspace.patch(base, tree).await else {
-            return Ok(None);
+        let patch = match self.workspace.patch(base, tree).await {
+            Ok(patch) => patch,
+            Err(error) => return Ok(Err(error)),
         };
-        let directory = self.driver.options.batch.join("patches");
+        let directory = self.batch.join("patches");
         let file = directory.join(format!("{}.patch", self.task.id));
         write_private(&file, &patch).map_err(DriveError::Results)?;
-        Ok(name_in("patches")(&file))
+        Ok(Ok(name_in("patches")(&file)))
+    }
+
+    /// Stores the files of a result where clients of other machines find them.
+    async fn store_files(&self, result: &RunResult) -> Result<(), DriveError> {
+        for name in result.files() {
+            let content = std::fs::read(self.batch.join(&name)).map_err(DriveError::Results)?;
+            let engine = &self.driver.engine;
+            engine.store_file(self.delivery, &name, &content).await?;
+        }
+        Ok(())
     }
 
     /// Copies the files that the task asks for; returns their names.
     fn copy_artifacts(&self) -> std::io::Result<Vec<String>> {
-        let target = self
-            .driver
-            .options
-            .batch
-            .join("artifacts")
-            .join(&self.task.id);
+        let target = self.batch.join("artifacts").join(&self.task.id);
         let mut copied = Vec::new();
         for pattern in &self.task.artifacts {
             for name in matching_files(&self.workspace.path, pattern) {

@@ -11,8 +11,8 @@ use futures_util::future::BoxFuture;
 use pi_fs::file_lock::{LockState, try_lock};
 
 use super::{
-    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunControl,
-    RunLog, RunOverview,
+    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunContent,
+    RunControl, RunLog, RunOverview, is_paused,
 };
 use crate::journal::{self, Journal};
 use crate::record::{LogEntry, RunRecord};
@@ -133,7 +133,9 @@ impl LocalEngine {
                 continue;
             }
             let lease = Lease(Box::new(lock));
-            return Ok(NextRun::Run(Delivery { task, lease }));
+            let batch = self.directory.file_name().unwrap_or_default();
+            let batch = batch.to_string_lossy().into_owned();
+            return Ok(NextRun::Run(Delivery { batch, task, lease }));
         }
         let queue = self.queue();
         let is_finished = |task: &FleetTask| queue.finished.contains(&task.id);
@@ -264,10 +266,10 @@ impl FleetEngine for LocalEngine {
 
     fn control<'a>(
         &'a self,
-        run: &'a str,
+        delivery: &'a Delivery,
         delivered: u64,
     ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>> {
-        let messages = self.read_control(run).map(|mut messages| {
+        let messages = self.read_control(&delivery.task.id).map(|mut messages| {
             messages.retain(|message| message.number > delivered);
             messages
         });
@@ -280,6 +282,30 @@ impl FleetEngine for LocalEngine {
 
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
         ready(self.list())
+    }
+
+    /// The pool knows the costs of the batch and its limit.
+    fn charge<'a>(
+        &'a self,
+        _delivery: &'a Delivery,
+        _dollars: f64,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        ready(Ok(false))
+    }
+
+    /// The files of a batch are in its directory.
+    fn store_file<'a>(
+        &'a self,
+        _delivery: &'a Delivery,
+        _name: &'a str,
+        _content: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        ready(Ok(()))
+    }
+
+    fn read_file<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        let path = self.directory.join(name);
+        ready(std::fs::read(&path).map_err(|error| file_error(&path, error)))
     }
 }
 
@@ -309,7 +335,19 @@ impl RunLog for LocalLog {
         &self.state
     }
 
-    fn append(&mut self, entry: LogEntry) -> BoxFuture<'_, Result<(), AppendError>> {
+    fn is_portable(&self) -> bool {
+        false
+    }
+
+    fn take_content(&mut self) -> RunContent {
+        RunContent::default()
+    }
+
+    fn append(
+        &mut self,
+        entry: LogEntry,
+        _payload: Vec<u8>,
+    ) -> BoxFuture<'_, Result<(), AppendError>> {
         let written = self.write(&entry);
         Box::pin(std::future::ready(written))
     }
@@ -317,16 +355,6 @@ impl RunLog for LocalLog {
 
 fn ready<'a, T: Send + 'a>(result: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(result))
-}
-
-/// Whether the last of these messages that decides about it pauses the run.
-fn is_paused(messages: &[RunControl]) -> bool {
-    let deciding = messages.iter().rev().find_map(|one| match one.message {
-        ControlMessage::Pause => Some(true),
-        ControlMessage::Resume | ControlMessage::Cancel => Some(false),
-        ControlMessage::Steer { .. } => None,
-    });
-    deciding.unwrap_or(false)
 }
 
 fn parse_tasks(path: &Path, text: &str) -> Result<Vec<FleetTask>, EngineError> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 use super::{WorkspaceError, output_tail};
@@ -10,6 +11,7 @@ use super::{WorkspaceError, output_tail};
 pub(super) struct Git {
     directory: PathBuf,
     index: Option<PathBuf>,
+    input: Vec<u8>,
 }
 
 impl Git {
@@ -17,7 +19,14 @@ impl Git {
         Self {
             directory: directory.to_owned(),
             index: None,
+            input: Vec::new(),
         }
+    }
+
+    /// Writes bytes to the standard input of the command.
+    pub(super) fn with_input(mut self, input: Vec<u8>) -> Self {
+        self.input = input;
+        self
     }
 
     /// Uses another index than the one of the repository.
@@ -58,18 +67,27 @@ impl Git {
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE")
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .kill_on_drop(true);
         if let Some(index) = &self.index {
             command.env("GIT_INDEX_FILE", index);
         }
-        let output = command
-            .output()
-            .await
-            .map_err(|source| WorkspaceError::Start {
-                program: "git".to_owned(),
-                source,
-            })?;
+        let failed = |source| WorkspaceError::Start {
+            program: "git".to_owned(),
+            source,
+        };
+        let mut process = command.spawn().map_err(failed)?;
+        let input = process.stdin.take();
+        let writing = async {
+            if let Some(mut input) = input {
+                // A command that fails early does not read it.
+                input.write_all(&self.input).await.ok();
+            }
+        };
+        let ((), output) = tokio::join!(writing, process.wait_with_output());
+        let output = output.map_err(failed)?;
         if output.status.success() {
             return Ok(output.stdout);
         }

@@ -33,7 +33,7 @@ async fn a_snapshot_restores_tracked_and_untracked_files() {
     let directory = tempfile::tempdir().unwrap();
     let task = task("");
     let workspace = workspace(directory.path(), &task);
-    let base = workspace.create(&task).await.unwrap();
+    let base = workspace.create(&task, None).await.unwrap();
     let file = |name: &str| workspace.path.join(name);
     std::fs::write(file("kept"), "one\n").unwrap();
     std::fs::write(file(".gitignore"), "ignored\n").unwrap();
@@ -85,13 +85,13 @@ async fn a_worktree_starts_at_the_commit_of_the_task() {
             ",\"repo\":\"{repo}\",\"ref\":\"{reference}\",\"setup\":\"echo x > made\""
         ));
         let workspace = workspace(directory.path(), &task);
-        workspace.create(&task).await.unwrap();
+        workspace.create(&task, None).await.unwrap();
         let content = std::fs::read_to_string(workspace.path.join("file")).unwrap();
         assert_eq!(content, expected);
         assert!(workspace.path.join("made").exists());
     }
     let task = task(&format!(",\"repo\":\"{repo}\",\"ref\":\"missing\""));
-    let error = workspace(directory.path(), &task).create(&task).await;
+    let error = workspace(directory.path(), &task).create(&task, None).await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("has no such commit"), "{error}");
 }
@@ -103,6 +103,62 @@ async fn a_setup_that_fails_reports_its_output() {
     }
     let directory = tempfile::tempdir().unwrap();
     let task = task(",\"setup\":\"echo broken; exit 3\"");
-    let error = workspace(directory.path(), &task).create(&task).await;
+    let error = workspace(directory.path(), &task).create(&task, None).await;
     assert_eq!(error.unwrap_err().to_string(), "setup failed: broken");
+}
+
+#[tokio::test]
+async fn a_snapshot_is_restored_on_another_machine() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let repository = directory.path().join("repository");
+    std::fs::create_dir(&repository).unwrap();
+    std::fs::write(repository.join("file"), "old\n").unwrap();
+    for arguments in [
+        &["init", "--quiet", "-b", "main"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@localhost",
+            "commit",
+            "--quiet",
+            "-m",
+            "one",
+        ],
+    ] {
+        let mut git = std::process::Command::new("git");
+        git.args(arguments).current_dir(&repository);
+        assert!(git.status().unwrap().success());
+    }
+    let with_repository = task(&format!(",\"repo\":\"{}\"", repository.display()));
+    for (name, task) in [("repository", with_repository), ("none", task(""))] {
+        let machine = |number: u8| directory.path().join(format!("{name}-{number}"));
+        let first = workspace(&machine(1), &task);
+        let base = first.create(&task, None).await.unwrap();
+        let mut packs = Vec::new();
+        let mut known = base.clone();
+        for content in ["one\n", "two\n"] {
+            std::fs::write(first.path.join("added"), content).unwrap();
+            let tree = first.snapshot().await.unwrap();
+            packs.push(first.pack(&known, &tree).await.unwrap());
+            known = tree;
+        }
+        let second = workspace(&machine(2), &task);
+        assert_eq!(second.create(&task, Some(&base)).await.unwrap(), base);
+        for pack in packs {
+            second.unpack(pack).await.unwrap();
+        }
+        second.restore(&known).await.unwrap();
+        let content = std::fs::read_to_string(second.path.join("added")).unwrap();
+        assert_eq!(content, "two\n");
+        assert_eq!(second.snapshot().await.unwrap(), known);
+        assert_eq!(
+            second.patch(&base, &known).await.unwrap(),
+            first.patch(&base, &known).await.unwrap()
+        );
+    }
 }

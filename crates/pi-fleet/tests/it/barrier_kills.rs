@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use pi_fleet::{
     AppendError, Budget, ControlMessage, Delivery, DriverOptions, EngineError, FleetEngine,
-    FleetTask, LocalEngine, LogEntry, NextRun, RunControl, RunLog, RunOverview, RunRecord,
-    RunState, WorkerPool, parse_tasks,
+    FleetTask, LocalEngine, LogEntry, NextRun, RunContent, RunControl, RunLog, RunOverview,
+    RunRecord, RunState, WhenEmpty, WorkerPool, parse_tasks,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -60,7 +60,19 @@ impl RunLog for KillingLog {
         self.log.state()
     }
 
-    fn append(&mut self, entry: LogEntry) -> BoxFuture<'_, Result<(), AppendError>> {
+    fn is_portable(&self) -> bool {
+        self.log.is_portable()
+    }
+
+    fn take_content(&mut self) -> RunContent {
+        self.log.take_content()
+    }
+
+    fn append(
+        &mut self,
+        entry: LogEntry,
+        payload: Vec<u8>,
+    ) -> BoxFuture<'_, Result<(), AppendError>> {
         Box::pin(async move {
             let is_barrier = matches!(entry.record, RunRecord::Bytes { .. });
             let number = self.kill.seen.load(Ordering::Relaxed);
@@ -74,7 +86,7 @@ impl RunLog for KillingLog {
                 self.kill.stop.cancel();
                 return Err(AppendError::Failed("killed".to_owned()));
             }
-            self.log.append(entry).await?;
+            self.log.append(entry, payload).await?;
             if is_fatal && !self.kill.is_before {
                 self.kill.perform().await;
             }
@@ -125,10 +137,10 @@ impl FleetEngine for KillingEngine {
 
     fn control<'a>(
         &'a self,
-        run: &'a str,
+        delivery: &'a Delivery,
         delivered: u64,
     ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>> {
-        self.engine.control(run, delivered)
+        self.engine.control(delivery, delivered)
     }
 
     fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>> {
@@ -137,6 +149,27 @@ impl FleetEngine for KillingEngine {
 
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
         self.engine.overview()
+    }
+
+    fn charge<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        dollars: f64,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        self.engine.charge(delivery, dollars)
+    }
+
+    fn store_file<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        name: &'a str,
+        content: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        self.engine.store_file(delivery, name, content)
+    }
+
+    fn read_file<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        self.engine.read_file(name)
     }
 }
 
@@ -170,14 +203,14 @@ async fn an_agent_may_be_killed_at_every_barrier() {
                 let pool = WorkerPool {
                     engine: Arc::new(KillingEngine { engine, kill }),
                     options: DriverOptions {
-                        batch: batch.clone(),
-                        batch_name: "b".to_owned(),
+                        batches: batch.parent().unwrap().to_owned(),
                         mirrors: fixture.home.path().join("mirrors"),
                         program: wrapper.clone(),
                         arguments: Vec::new(),
                         worker: "w".to_owned(),
                     },
                     slots: 1,
+                    when_empty: WhenEmpty::Stop,
                     budget: Arc::new(Budget::new(None)),
                     stop,
                     on_result: Arc::new(|_| {}),

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use pi_fleet::{
     AppendError, ControlMessage, Delivery, FleetEngine, FleetTask, LocalEngine, LogEntry, NextRun,
-    RunRecord, parse_tasks,
+    RunLog, RunRecord, parse_tasks,
 };
 use pretty_assertions::assert_eq;
+
+use crate::nats_server::NatsServer;
 
 fn tasks(lines: &[&str]) -> Vec<FleetTask> {
     parse_tasks(&lines.join("\n")).unwrap()
@@ -31,12 +33,20 @@ fn claim(worker: &str) -> RunRecord {
     }
 }
 
+/// Waits until a run is ready: a server needs a moment to notice that a lease has ended.
 async fn next_run(engine: &dyn FleetEngine) -> Delivery {
-    match engine.next().await.unwrap() {
-        NextRun::Run(delivery) => delivery,
-        NextRun::Wait => panic!("nothing is ready"),
-        NextRun::Done => panic!("nothing is left"),
+    for _ in 0..600 {
+        match engine.next().await.unwrap() {
+            NextRun::Run(delivery) => return delivery,
+            NextRun::Wait => tokio::time::sleep(Duration::from_millis(50)).await,
+            NextRun::Done => panic!("nothing is left"),
+        }
     }
+    panic!("nothing is ready")
+}
+
+async fn append(log: &mut dyn RunLog, epoch: u64, record: &RunRecord) -> Result<(), AppendError> {
+    log.append(entry(epoch, record), Vec::new()).await
 }
 
 async fn has_next(engine: &dyn FleetEngine) -> bool {
@@ -60,7 +70,8 @@ async fn queue(engine: &dyn FleetEngine, other: &dyn FleetEngine) {
     assert!(!has_next(engine).await && !has_next(other).await);
     // A lease ends with its holder.
     drop(second);
-    assert_eq!(next_run(engine).await.task.id, "second");
+    let second = next_run(engine).await;
+    assert_eq!(second.task.id, "second");
     // A run that is released for later is not delivered now.
     engine
         .release(third, Duration::from_hours(1))
@@ -68,6 +79,7 @@ async fn queue(engine: &dyn FleetEngine, other: &dyn FleetEngine) {
         .unwrap();
     drop(first);
     assert_eq!(next_run(engine).await.task.id, "first");
+    drop(second);
 }
 
 /// Of two workers with the log of a run, the one that appended last owns it.
@@ -78,16 +90,15 @@ async fn fence(engine: &dyn FleetEngine) {
         .unwrap();
     let delivery = next_run(engine).await;
     let mut zombie = engine.open(&delivery).await.unwrap();
-    zombie.append(entry(1, &claim("zombie"))).await.unwrap();
+    append(&mut *zombie, 1, &claim("zombie")).await.unwrap();
     let mut owner = engine.open(&delivery).await.unwrap();
     assert_eq!(owner.state().epoch, 1);
-    owner.append(entry(2, &claim("owner"))).await.unwrap();
+    append(&mut *owner, 2, &claim("owner")).await.unwrap();
     for _ in 0..2 {
-        let late = zombie.append(entry(1, &RunRecord::Reopen)).await;
+        let late = append(&mut *zombie, 1, &RunRecord::Reopen).await;
         assert!(matches!(late, Err(AppendError::Fenced)), "{late:?}");
     }
-    owner
-        .append(entry(2, &RunRecord::Control { delivered: 7 }))
+    append(&mut *owner, 2, &RunRecord::Control { delivered: 7 })
         .await
         .unwrap();
     let read = engine.open(&delivery).await.unwrap();
@@ -104,14 +115,14 @@ async fn finish(engine: &dyn FleetEngine) {
     let delivery = next_run(engine).await;
     assert!(engine.reopen("a").await.is_err(), "the run is in progress");
     let mut log = engine.open(&delivery).await.unwrap();
-    log.append(entry(1, &claim("w"))).await.unwrap();
+    append(&mut *log, 1, &claim("w")).await.unwrap();
     let result = serde_json::json!({
         "kind": "end", "result": {"task": "a", "run": "b/a", "status": "failed", "exit": 1, "turns": 1, "cost": 0.5,
         "usage": {"input": 1, "output": 1, "cacheRead": 0}, "attempts": 1, "cutRequests": 0, "interruptedCalls": 0,
         "workers": ["w"], "artifacts": []},
     });
     let end: RunRecord = serde_json::from_value(result).unwrap();
-    log.append(entry(1, &end)).await.unwrap();
+    append(&mut *log, 1, &end).await.unwrap();
     drop(log);
     engine.finish(delivery).await.unwrap();
     assert!(matches!(engine.next().await.unwrap(), NextRun::Done));
@@ -130,21 +141,26 @@ async fn control(engine: &dyn FleetEngine, other: &dyn FleetEngine) {
     let steer = |text: &str| ControlMessage::Steer {
         message: text.to_owned(),
     };
-    for message in [steer("one"), ControlMessage::Pause] {
-        other.send("a", message).await.unwrap();
-    }
+    other.send("a", steer("one")).await.unwrap();
+    let delivery = next_run(engine).await;
+    assert_eq!(engine.control(&delivery, 0).await.unwrap().len(), 1);
+    other.send("a", ControlMessage::Pause).await.unwrap();
     assert!(other.send("missing", steer("x")).await.is_err());
-    let messages = engine.control("a", 0).await.unwrap();
-    assert_eq!(messages.len(), 2);
+    let mut messages = Vec::new();
+    while messages.len() < 2 {
+        messages = engine.control(&delivery, 0).await.unwrap();
+    }
+    assert_eq!(messages[1].message, ControlMessage::Pause);
     assert_eq!(
         (messages[0].number, &messages[0].message),
         (1, &steer("one"))
     );
-    assert_eq!(engine.control("a", 1).await.unwrap(), messages[1..]);
+    assert_eq!(engine.control(&delivery, 1).await.unwrap(), messages[1..]);
+    drop(delivery);
     assert!(!has_next(engine).await);
     assert!(engine.overview().await.unwrap()[0].is_paused);
     other.send("a", ControlMessage::Resume).await.unwrap();
-    assert!(has_next(engine).await);
+    assert_eq!(next_run(engine).await.task.id, "a");
 }
 
 #[tokio::test]
@@ -155,4 +171,16 @@ async fn the_local_engine_conforms() {
     fence(&open("fence")).await;
     finish(&open("finish")).await;
     control(&open("control"), &open("control")).await;
+}
+
+#[tokio::test]
+async fn the_nats_engine_conforms() {
+    let Some(server) = NatsServer::start().await else {
+        return;
+    };
+    let open = async |fleet: &str| server.engine(fleet, "b").await;
+    queue(&open("queue").await, &open("queue").await).await;
+    fence(&open("fence").await).await;
+    finish(&open("finish").await).await;
+    control(&open("control").await, &open("control").await).await;
 }

@@ -12,3 +12,5 @@ mod commands;
 mod conformance;
 mod fixture;
 mod model_server;
+mod nats;
+mod nats_server;

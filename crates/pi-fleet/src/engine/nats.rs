@@ -1,0 +1,560 @@
+//! The engine for many machines: NATS `JetStream` has the queue, the logs, the messages to runs and their last known state.
+//!
+//! The queue gives liveness only. After a restart, a server delivers runs again that healthy workers hold, so the owner of
+//! a run is queried before another worker takes it over; whoever is wrong is fenced by the log.
+
+mod files;
+mod lease;
+mod log;
+mod names;
+mod server;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream;
+use async_nats::jetstream::message::{AckKind, PublishMessage};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunControl, RunLog,
+    RunOverview, is_paused,
+};
+use crate::record::{LogEntry, RunRecord};
+use crate::run_state::RunState;
+use crate::task::FleetTask;
+use lease::{Held, LeaseGuard};
+use log::NatsLog;
+use names::RunAddress;
+use server::{OwnerQuery, QueueConsumer, Server, parse, server_error};
+
+/// How long a run stays away after its owner answered.
+const OWNED_DELAY: Duration = Duration::from_secs(5);
+
+/// How long a paused run stays away.
+const PAUSED_DELAY: Duration = Duration::from_secs(1);
+
+/// How often, and after which pause, an owner that does not respond is queried again: it may be connecting.
+const OWNER_QUERIES: u32 = 3;
+const OWNER_PAUSE: Duration = Duration::from_millis(500);
+
+/// Number of owners that are queried at the same time.
+const CONCURRENT_QUERIES: usize = 64;
+
+/// How long a free slot waits for a run.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// How long limits are used without reading them again.
+const LIMITS_AGE: Duration = Duration::from_secs(2);
+
+/// Costs are counted in millionths of a dollar.
+const COST_UNITS: f64 = 1e6;
+
+/// How often a reopened run is queued again while its last worker leaves.
+const QUEUE_ATTEMPTS: u32 = 50;
+const QUEUE_PAUSE: Duration = Duration::from_millis(200);
+
+/// How to reach a fleet.
+#[derive(Clone)]
+pub struct NatsOptions {
+    /// `nats://` or `tls://`, which may contain user and password.
+    pub url: String,
+    /// User and password.
+    pub credentials: Option<(String, String)>,
+    /// Several fleets may share a server.
+    pub fleet: String,
+    /// How long a run stays with a worker that is silent.
+    pub lease: Duration,
+    /// Number of servers that store each message.
+    pub replicas: usize,
+}
+
+impl NatsOptions {
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            credentials: None,
+            fleet: "main".to_owned(),
+            lease: Duration::from_secs(30),
+            replicas: 1,
+        }
+    }
+}
+
+/// A batch of a fleet. Its queue is that of the fleet: a worker gets runs of all batches.
+#[derive(Clone)]
+pub struct NatsEngine {
+    fleet: Arc<Fleet>,
+    batch: String,
+}
+
+/// What a fleet knows about a batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BatchLimits {
+    /// In US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+struct Fleet {
+    server: Arc<Server>,
+    /// Limits of batches, and when they were read.
+    limits: Mutex<HashMap<String, (Instant, BatchLimits)>>,
+    lease: Duration,
+    /// The runs that this process holds.
+    held: Mutex<HashMap<RunAddress, Arc<Held>>>,
+}
+
+impl NatsEngine {
+    /// Connects to a fleet, and creates it if necessary and permitted.
+    pub async fn connect(options: &NatsOptions, batch: &str) -> Result<Self, EngineError> {
+        let server = Arc::new(Server::connect(options).await?);
+        // The fleet may have been created with another one.
+        let consumer = server.consumers.first();
+        let lease = consumer.map(|consumer| consumer.cached_info().config.ack_wait);
+        let fleet = Fleet {
+            lease: lease.unwrap_or(options.lease),
+            server,
+            limits: Mutex::default(),
+            held: Mutex::default(),
+        };
+        Ok(Self {
+            fleet: Arc::new(fleet),
+            batch: batch.to_owned(),
+        })
+    }
+
+    /// Returns another batch of the fleet.
+    #[must_use]
+    pub fn batch(&self, batch: &str) -> Self {
+        Self {
+            fleet: Arc::clone(&self.fleet),
+            batch: batch.to_owned(),
+        }
+    }
+
+    /// Returns the names of all batches in the order of their last submission.
+    pub async fn batches(&self) -> Result<Vec<String>, EngineError> {
+        let server = self.server();
+        let stream = server.names.state_stream();
+        let stored = server.read_all(&stream, &server.names.all("batch")).await?;
+        let names = stored.iter().filter_map(|stored| {
+            let token = stored.subject.rsplit('.').next()?;
+            Some(token.replace('=', "."))
+        });
+        Ok(names.collect())
+    }
+
+    /// Sets the limits of the batch. A limit that was reached applies no longer when it is raised.
+    pub async fn set_limits(&self, limits: BatchLimits) -> Result<(), EngineError> {
+        let limits =
+            serde_json::to_vec(&limits).map_err(|error| server_error("store limits", &error))?;
+        let message = PublishMessage::build().payload(limits.into());
+        let subject = self.server().names.batch(&self.batch);
+        self.server().publish(subject, message).await.map(drop)
+    }
+
+    /// Returns the limits of a batch, as they were at most a few seconds ago.
+    async fn limits(&self, batch: &str) -> Result<BatchLimits, EngineError> {
+        let known = self.fleet.limits().get(batch).copied();
+        if let Some((read, limits)) = known
+            && read.elapsed() < LIMITS_AGE
+        {
+            return Ok(limits);
+        }
+        let server = self.server();
+        let stream = server.names.state_stream();
+        let stored = server.last(&stream, &server.names.batch(batch)).await?;
+        let limits = stored.map(|stored| parse(batch, &stored.payload));
+        let limits = limits.transpose()?.unwrap_or_default();
+        let entry = (Instant::now(), limits);
+        self.fleet.limits().insert(batch.to_owned(), entry);
+        Ok(limits)
+    }
+
+    fn server(&self) -> &Server {
+        &self.fleet.server
+    }
+
+    fn run(&self, task: &str) -> RunAddress {
+        RunAddress::new(&self.batch, task)
+    }
+
+    async fn store(&self, tasks: &[FleetTask]) -> Result<usize, EngineError> {
+        let server = self.server();
+        let stream = server.names.state_stream();
+        let mut added = 0;
+        for task in tasks {
+            let run = self.run(&task.id);
+            let subject = server.names.task(&run);
+            let line =
+                serde_json::to_vec(task).map_err(|error| server_error("store a task", &error))?;
+            let message = PublishMessage::build()
+                .payload(line.into())
+                .expected_last_subject_sequence(0);
+            match server.publish(subject.clone(), message).await {
+                Ok(_sequence) => added += 1,
+                Err(error) => {
+                    if server.last(&stream, &subject).await?.is_none() {
+                        return Err(error);
+                    }
+                }
+            }
+            // A client may have died between both; a run that is queued is not queued twice.
+            if self
+                .state(&run)
+                .await?
+                .is_none_or(|state| state.result.is_none())
+            {
+                self.enqueue(&run, task.priority).await?;
+            }
+        }
+        Ok(added)
+    }
+
+    /// Returns whether the run was added to the queue; `false` if it is there.
+    async fn enqueue(&self, run: &RunAddress, priority: i64) -> Result<bool, EngineError> {
+        let server = self.server();
+        let subject = server.names.queue(names::Names::class(priority), run);
+        let queued = server
+            .publish(subject.clone(), PublishMessage::build())
+            .await;
+        match queued {
+            Ok(_sequence) => Ok(true),
+            Err(error) => {
+                let stream = server.names.runs_stream();
+                let found = server.last(&stream, &subject).await?;
+                found.map(|_queued| false).ok_or(error)
+            }
+        }
+    }
+
+    /// Returns the last known state of a run.
+    async fn state(&self, run: &RunAddress) -> Result<Option<RunState>, EngineError> {
+        let server = self.server();
+        let subject = server.names.state(run);
+        let found = server.last(&server.names.state_stream(), &subject).await?;
+        found
+            .map(|found| parse(&run.task, &found.payload))
+            .transpose()
+    }
+
+    async fn task(&self, run: &RunAddress) -> Result<FleetTask, EngineError> {
+        let server = self.server();
+        let subject = server.names.task(run);
+        let found = server.last(&server.names.state_stream(), &subject).await?;
+        let found = found.ok_or_else(|| EngineError::UnknownRun(run.task.clone()))?;
+        parse(&run.task, &found.payload)
+    }
+
+    async fn take_next(&self) -> Result<NextRun, EngineError> {
+        for consumer in &self.server().consumers {
+            let message = fetch(consumer, None).await?;
+            if let Some(message) = message {
+                return self.consider(message).await;
+            }
+        }
+        let stream = self.server().names.runs_stream();
+        let stream = self.server().context.get_stream(stream).await;
+        let stream = stream.map_err(|error| server_error("read the queue", &error))?;
+        if stream.cached_info().state.messages == 0 {
+            return Ok(NextRun::Done);
+        }
+        // Most runs have the second class: wait for one of them.
+        if let Some(consumer) = self.server().consumers.get(1)
+            && let Some(message) = fetch(consumer, Some(WAIT)).await?
+        {
+            return self.consider(message).await;
+        }
+        Ok(NextRun::Wait)
+    }
+
+    /// Takes a run that the queue delivered, unless it is finished, paused, or its owner lives.
+    async fn consider(&self, message: jetstream::Message) -> Result<NextRun, EngineError> {
+        let (message, acker) = message.split();
+        let Some(run) = RunAddress::of_subject(&message.subject) else {
+            acker.ack_with(AckKind::Term).await.ok();
+            return Ok(NextRun::Wait);
+        };
+        let later = |delay| acker.ack_with(AckKind::Nak(Some(delay)));
+        let server = self.server();
+        let stream = server.names.log_stream(run.shard());
+        let last = server.last(&stream, &server.names.log(&run)).await?;
+        if let Some(last) = &last {
+            let line = last.payload.split(|byte| *byte == b'\n').next();
+            let line = String::from_utf8_lossy(line.unwrap_or_default());
+            let entry = LogEntry::parse(&line).ok().flatten();
+            if entry.is_some_and(|entry| matches!(entry.record, RunRecord::End { .. })) {
+                // Its worker died before it removed the run from the queue.
+                let log = NatsLog::open(Arc::clone(&self.fleet.server), run).await?;
+                log.publish_end().await;
+                acker.double_ack().await.ok();
+                return Ok(NextRun::Wait);
+            }
+            if self.has_owner(&run).await {
+                later(OWNED_DELAY).await.ok();
+                return Ok(NextRun::Wait);
+            }
+        }
+        let task = self.task(&run).await?;
+        let held = Held::new(Arc::clone(&self.fleet.server), run.clone(), acker);
+        let messages = held.messages().await?;
+        if is_paused(&messages) {
+            held.release(PAUSED_DELAY).await;
+            return Ok(NextRun::Wait);
+        }
+        held.start(self.fleet.lease).await?;
+        self.fleet.held().insert(run.clone(), Arc::clone(&held));
+        let batch = run.batch.clone();
+        let fleet = Arc::downgrade(&self.fleet);
+        let forget = move || {
+            if let Some(fleet) = fleet.upgrade() {
+                fleet.held().remove(&run);
+            }
+        };
+        let lease = Lease(Box::new(LeaseGuard::new(held, forget)));
+        Ok(NextRun::Run(Delivery { batch, task, lease }))
+    }
+
+    /// Whether the worker of a run answers.
+    async fn has_owner(&self, run: &RunAddress) -> bool {
+        for _ in 0..OWNER_QUERIES {
+            match self.server().owner(run).await {
+                OwnerQuery::Owned => return true,
+                OwnerQuery::Silent => return false,
+                OwnerQuery::NoResponders => tokio::time::sleep(OWNER_PAUSE).await,
+            }
+        }
+        false
+    }
+
+    fn held(&self, delivery: &Delivery) -> Option<Arc<Held>> {
+        let run = RunAddress::new(&delivery.batch, &delivery.task.id);
+        self.fleet.held().get(&run).cloned()
+    }
+
+    async fn reopen_run(&self, task: &str) -> Result<bool, EngineError> {
+        let run = self.run(task);
+        let priority = self.task(&run).await?.priority;
+        if self.server().owner(&run).await == OwnerQuery::Owned {
+            return Err(EngineError::InProgress(task.to_owned()));
+        }
+        let mut log = NatsLog::open(Arc::clone(&self.fleet.server), run.clone()).await?;
+        let is_finished = log.state().result.is_some();
+        if is_finished {
+            let entry = LogEntry::new(log.state().epoch, RunRecord::Reopen);
+            let appended = log.append(entry, Vec::new()).await;
+            appended.map_err(|error| server_error("open the run again", &error))?;
+        }
+        // Its last worker may not have removed it from the queue: what it removes after this would be lost.
+        for _ in 0..QUEUE_ATTEMPTS {
+            if self.enqueue(&run, priority).await? || !is_finished {
+                break;
+            }
+            tokio::time::sleep(QUEUE_PAUSE).await;
+        }
+        Ok(is_finished)
+    }
+
+    async fn list(&self) -> Result<Vec<RunOverview>, EngineError> {
+        let server = self.server();
+        let stream = server.names.state_stream();
+        let subject = server.names.tasks(&self.batch);
+        let tasks = server.read_all(&stream, &subject).await?;
+        let subject = server.names.states(&self.batch);
+        let states = server.read_all(&stream, &subject).await?;
+        let (stream, subject) = (
+            server.names.messages_stream(),
+            server.names.messages_of(&self.batch),
+        );
+        let messages = server.read_all(&stream, &subject).await?;
+        let mut known = HashMap::new();
+        for stored in &states {
+            if let Some(run) = RunAddress::of_subject(&stored.subject) {
+                let state: RunState = parse(&run.task, &stored.payload)?;
+                known.insert(run, state);
+            }
+        }
+        let mut sent: HashMap<RunAddress, Vec<RunControl>> = HashMap::new();
+        for stored in &messages {
+            if let Some(run) = RunAddress::of_subject(&stored.subject) {
+                let message = parse(&run.task, &stored.payload)?;
+                let messages = sent.entry(run).or_default();
+                let number = messages.len() as u64 + 1;
+                messages.push(RunControl { number, message });
+            }
+        }
+        let mut runs = Vec::new();
+        for stored in &tasks {
+            let task: FleetTask = parse(&stored.subject, &stored.payload)?;
+            let run = self.run(&task.id);
+            let state = known.remove(&run).unwrap_or_default();
+            let is_paused = sent.get(&run).is_some_and(|messages| is_paused(messages));
+            runs.push((run, task, state, is_paused));
+        }
+        let runs = stream::iter(runs).map(|(run, task, state, is_paused)| async move {
+            let is_open = state.epoch > 0 && state.result.is_none();
+            let is_active = is_open && server.owner(&run).await == OwnerQuery::Owned;
+            RunOverview {
+                task,
+                state,
+                is_active,
+                is_paused,
+            }
+        });
+        Ok(runs.buffered(CONCURRENT_QUERIES).collect().await)
+    }
+
+    async fn send_message(&self, task: &str, message: &ControlMessage) -> Result<(), EngineError> {
+        let run = self.run(task);
+        self.task(&run).await?;
+        let message =
+            serde_json::to_vec(message).map_err(|error| server_error("send a message", &error))?;
+        let message = PublishMessage::build().payload(message.into());
+        let subject = self.server().names.messages(&run);
+        self.server().publish(subject, message).await.map(drop)
+    }
+}
+
+impl Fleet {
+    fn limits(&self) -> MutexGuard<'_, HashMap<String, (Instant, BatchLimits)>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<RunAddress, Arc<Held>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fetches one message of the queue, at once or within a time.
+async fn fetch(
+    consumer: &QueueConsumer,
+    wait: Option<Duration>,
+) -> Result<Option<jetstream::Message>, EngineError> {
+    let failed = |error: &dyn std::error::Error| server_error("read the queue", error);
+    let mut batch = match wait {
+        None => consumer.fetch().max_messages(1).messages().await,
+        Some(wait) => {
+            let batch = consumer.batch().max_messages(1).expires(wait);
+            batch.messages().await
+        }
+    }
+    .map_err(|error| failed(&error))?;
+    let message = batch.next().await.transpose();
+    message.map_err(|error| EngineError::Server {
+        action: "read the queue",
+        reason: error.to_string(),
+    })
+}
+
+impl FleetEngine for NatsEngine {
+    fn submit<'a>(&'a self, tasks: &'a [FleetTask]) -> BoxFuture<'a, Result<usize, EngineError>> {
+        Box::pin(self.store(tasks))
+    }
+
+    fn next(&self) -> BoxFuture<'_, Result<NextRun, EngineError>> {
+        Box::pin(self.take_next())
+    }
+
+    fn open<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+    ) -> BoxFuture<'a, Result<Box<dyn RunLog>, EngineError>> {
+        Box::pin(async move {
+            let run = RunAddress::new(&delivery.batch, &delivery.task.id);
+            let log = NatsLog::open(Arc::clone(&self.fleet.server), run).await?;
+            Ok(Box::new(log) as Box<dyn RunLog>)
+        })
+    }
+
+    fn release(
+        &self,
+        delivery: Delivery,
+        after: Duration,
+    ) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            if let Some(held) = self.held(&delivery) {
+                held.release(after).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn finish(&self, delivery: Delivery) -> BoxFuture<'_, Result<(), EngineError>> {
+        Box::pin(async move {
+            if let Some(held) = self.held(&delivery) {
+                held.finish().await;
+            }
+            Ok(())
+        })
+    }
+
+    fn send<'a>(
+        &'a self,
+        run: &'a str,
+        message: ControlMessage,
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(async move { self.send_message(run, &message).await })
+    }
+
+    fn control<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        delivered: u64,
+    ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>> {
+        Box::pin(async move {
+            let Some(held) = self.held(delivery) else {
+                return Ok(Vec::new());
+            };
+            let mut messages = held.messages().await?;
+            messages.retain(|message| message.number > delivered);
+            Ok(messages)
+        })
+    }
+
+    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>> {
+        Box::pin(self.reopen_run(run))
+    }
+
+    fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
+        Box::pin(self.list())
+    }
+
+    fn charge<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        dollars: f64,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        Box::pin(async move {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "not negative; saturates"
+            )]
+            let amount = (dollars.max(0.0) * COST_UNITS).round() as u64;
+            let subject = self.server().names.cost(&delivery.batch);
+            let total = self.server().count(subject, amount).await?;
+            let limits = self.limits(&delivery.batch).await?;
+            #[expect(clippy::cast_precision_loss, reason = "exact below 9 billion dollars")]
+            let total = total as f64 / COST_UNITS;
+            Ok(limits.cost.is_some_and(|limit| total >= limit))
+        })
+    }
+
+    fn store_file<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        name: &'a str,
+        content: &'a [u8],
+    ) -> BoxFuture<'a, Result<(), EngineError>> {
+        Box::pin(files::store(self.server(), &delivery.batch, name, content))
+    }
+
+    fn read_file<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<u8>, EngineError>> {
+        Box::pin(files::read(self.server(), &self.batch, name))
+    }
+}
