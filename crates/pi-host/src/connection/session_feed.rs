@@ -175,7 +175,10 @@ impl SessionFeed {
     fn line_of(&mut self, observed: Observed) -> Option<FeedLine> {
         match observed {
             Observed::Event(envelope) => {
-                let joined = join_waiting(&envelope.event, &mut self.observer);
+                // Programs made for the TypeScript pi may count the pieces.
+                let joined = (!self.options.compatible)
+                    .then(|| join_waiting(&envelope.event, &mut self.observer))
+                    .flatten();
                 let cursor = self.observer.cursor();
                 let json = self.event_line(joined.as_ref().unwrap_or(&envelope.event))?;
                 Some(FeedLine::Event { cursor, json })

@@ -407,6 +407,31 @@ async fn observers_catch_up_after_two_hundred_disconnects() {
 }
 
 #[tokio::test]
+async fn clients_of_the_typescript_pi_receive_every_piece() {
+    let faux = FauxProvider::new().with_chunk_size(1..=3);
+    faux.push(FauxResponse::text("some text"));
+    let handle = open(faux).await;
+    let options = FeedOptions {
+        compatible: true,
+        ..FeedOptions::default()
+    };
+    let mut feed = SessionFeed::new(handle.clone(), options);
+    handle.session().prompt(Prompt::text("go")).await.unwrap();
+    handle.session().wait_for_idle().await;
+    let mut pieces = Vec::new();
+    while let Some(line) = feed.next().await {
+        let value: Value = serde_json::from_str(line.json()).unwrap();
+        let piece = value["assistantMessageEvent"]["delta"].as_str();
+        pieces.extend(piece.map(str::to_owned));
+        if value["type"] == "agent_settled" {
+            break;
+        }
+    }
+    assert!(pieces.len() >= "some text".len() / 3, "{pieces:?}");
+    assert_eq!(pieces.concat(), "some text");
+}
+
+#[tokio::test]
 async fn pieces_of_a_block_that_wait_for_a_client_are_one_line() {
     let faux = FauxProvider::new().with_chunk_size(1..=3);
     faux.push(FauxResponse::thinking("think about it").then_text("some text"));
