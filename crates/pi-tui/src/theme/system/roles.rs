@@ -150,18 +150,22 @@ pub(super) fn role(token: ColorToken) -> Role {
         T::MdHr | T::MdQuoteBorder => drawn(Family::Neutral, LINE),
         T::BorderMuted | T::ThinkingOff => line(Family::Neutral, LINE),
         T::ScrollbarTrack => line(Family::Neutral, TRACK),
-        T::ScrollbarThumb | T::ThinkingMinimal => line(Family::Neutral, SUBTLE),
-        T::Accent | T::MdCode | T::MdListBullet | T::SyntaxType => drawn(Family::Cyan, READABLE),
-        T::BorderAccent | T::ThinkingMedium => line(Family::Cyan, SUBTLE),
-        T::Border | T::ThinkingLow => line(Family::Blue, SUBTLE),
+        T::ScrollbarThumb => line(Family::Neutral, SUBTLE),
+        T::Accent
+        | T::CustomMessageLabel
+        | T::MdCode
+        | T::MdListBullet
+        | T::SyntaxNumber
+        | T::SyntaxType => drawn(Family::Magenta, READABLE),
+        T::BorderAccent | T::ThinkingHigh => line(Family::Magenta, SUBTLE),
+        T::Border | T::ThinkingMinimal | T::ThinkingLow => line(Family::Blue, SUBTLE),
+        T::ThinkingMedium => line(Family::Cyan, SUBTLE),
         T::MdLink | T::SyntaxKeyword => drawn(Family::Blue, READABLE),
-        T::CustomMessageLabel | T::SyntaxNumber => drawn(Family::Magenta, READABLE),
         T::Success | T::ToolDiffAdded | T::SyntaxString => drawn(Family::Green, READABLE),
         T::BashMode => line(Family::Green, SUBTLE),
         T::Error | T::ToolDiffRemoved => drawn(Family::Red, READABLE),
         T::Warning | T::MdHeading | T::SyntaxFunction => drawn(Family::Yellow, READABLE),
         T::SyntaxVariable => drawn(Family::Cyan, SECONDARY),
-        T::ThinkingHigh => line(Family::Magenta, SUBTLE),
         T::ThinkingXhigh => line(Family::BrightMagenta, READABLE),
         T::ThinkingMax => line(Family::Red, READABLE),
     }
@@ -176,16 +180,7 @@ pub(super) fn indexed(token: ColorToken, scheme: ColorScheme) -> Color {
         }),
         (ColorToken::SearchMatchBg, _) => Color::Indexed(3),
         (ColorToken::SearchMatchText, _) => Color::Indexed(0),
-        (
-            ColorToken::BorderMuted
-            | ColorToken::ScrollbarTrack
-            | ColorToken::ThinkingOff
-            | ColorToken::ThinkingMinimal
-            | ColorToken::MdHr
-            | ColorToken::MdQuoteBorder
-            | ColorToken::MdCodeBlockBorder,
-            _,
-        ) => Color::Indexed(8),
+        (ColorToken::ScrollbarTrack, _) => Color::Indexed(8),
         (_, Role::Drawn { family, .. }) => family
             .slot()
             .and_then(|slot| u8::try_from(slot).ok())
@@ -209,14 +204,25 @@ fn readable(slot: u8, scheme: ColorScheme) -> u8 {
     }
 }
 
-/// Whether a token is secondary text, which is faint where colors are unknown.
+/// Whether a token is secondary, and so faint where colors are unknown.
 pub(in crate::theme) fn is_secondary(token: ColorToken) -> bool {
     matches!(
         token,
         ColorToken::Muted
             | ColorToken::Dim
+            | ColorToken::BorderMuted
             | ColorToken::ThinkingText
+            | ColorToken::ThinkingOff
+            | ColorToken::CustomMessageText
+            | ColorToken::ToolOutput
+            | ColorToken::ToolDiffContext
             | ColorToken::MdLinkUrl
+            | ColorToken::MdCodeBlockBorder
+            | ColorToken::MdQuote
+            | ColorToken::MdQuoteBorder
+            | ColorToken::MdHr
             | ColorToken::SyntaxComment
+            | ColorToken::SyntaxOperator
+            | ColorToken::SyntaxPunctuation
     )
 }
