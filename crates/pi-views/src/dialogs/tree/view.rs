@@ -88,7 +88,9 @@ impl TreeDialog {
     /// Shows the beginning of the selected entry in the rows that are left.
     fn paint_preview(&self, canvas: &mut DialogCanvas) {
         let rows = canvas.rows_left(ROWS_BELOW_PREVIEW).min(MAX_PREVIEW_ROWS);
-        let entry = self.selected.and_then(|node| self.entry(node));
+        // The row that is shown as selected: a filter may hide the selected entry.
+        let row = self.outline.get(self.picker.selected());
+        let entry = row.and_then(|row| self.entry(row.node));
         let Some(text) = entry
             .and_then(|entry| copy_text(&entry))
             .filter(|_| rows > 2)
