@@ -123,6 +123,9 @@ mod tests {
             };
             (path, treatment)
         });
-        assert_eq!(plan(&policy), expected);
+        let mut planned = plan(&policy);
+        // The directories of sockets in `/tmp` are those of this machine.
+        planned.retain(|(path, _)| path.starts_with(&root));
+        assert_eq!(planned, expected);
     }
 }
