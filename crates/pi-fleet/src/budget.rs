@@ -27,6 +27,10 @@ impl Budget {
         self.costs().insert(run.to_owned(), cost);
     }
 
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
     pub fn total(&self) -> f64 {
         self.costs().values().sum()
     }

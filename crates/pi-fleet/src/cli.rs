@@ -1,6 +1,8 @@
 //! The commands of `pi-fleet`.
 
 mod batches;
+mod remote;
+mod server;
 mod words;
 
 use std::collections::HashSet;
@@ -20,6 +22,7 @@ use crate::run_result::{RunResult, RunStatus};
 use crate::view;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
 use batches::{Batches, Target};
+use remote::RemoteWords;
 use words::{Command, Failure, RunWords};
 
 const SUCCESS: u8 = 0;
@@ -32,16 +35,18 @@ const INTERRUPTED: u8 = 130;
 const REFRESH: Duration = Duration::from_secs(1);
 
 /// Runs a command and returns its exit code.
-pub fn run_command(words: Vec<String>, env: &Env) -> u8 {
-    let command = match words::parse(words) {
-        Ok(command) => command,
+pub fn run_command(mut words: Vec<String>, env: &Env) -> u8 {
+    let parsed = RemoteWords::take(&mut words)
+        .and_then(|remote| words::parse(words).map(|command| (command, remote)));
+    let (command, remote) = match parsed {
+        Ok(parsed) => parsed,
         Err(failure) => return report(&failure),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
     let executed = match runtime {
-        Ok(runtime) => runtime.block_on(execute(command, env)),
+        Ok(runtime) => runtime.block_on(execute(command, &remote, env)),
         Err(error) => Err(Failure::new(format!("cannot start: {error}"))),
     };
     executed.unwrap_or_else(|failure| report(&failure))
@@ -56,38 +61,57 @@ fn report(failure: &Failure) -> u8 {
     USAGE
 }
 
-async fn execute(command: Command, env: &Env) -> Result<u8, Failure> {
-    let batches = Batches::of(env)?;
-    match command {
+async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8, Failure> {
+    match &command {
         Command::Help => {
             print(words::HELP);
-            Ok(SUCCESS)
+            return Ok(SUCCESS);
         }
+        Command::Up(words) => {
+            let batches = Batches::of(env, None)?;
+            let fleet = remote.fleet.as_deref().unwrap_or("main");
+            return server::up(batches.root(), fleet, words).await;
+        }
+        _ => {}
+    }
+    let engine = remote.connect(env).await?;
+    let batches = Batches::of(env, engine.clone())?;
+    match command {
+        Command::Help | Command::Up(_) => Ok(SUCCESS),
+        Command::Worker(words) => remote::work(&batches, remote::required(engine)?, words).await,
+        Command::Submit(words) => remote::submit(&remote::required(engine)?, &words).await,
+        Command::Run(_) if engine.is_some() => Err(words::usage(
+            "run works on this machine: use submit and worker with an engine",
+        )),
         Command::Run(words) => run(&batches, words).await,
         Command::List { batch: None } => {
-            for name in batches.names()? {
-                let runs = batches.open(&name)?.overview().await?;
+            for name in batches.names().await? {
+                let runs = batches.open(&name).await?.overview().await?;
                 let table = view::table(&name, &runs);
                 print(table.lines().next().unwrap_or_default());
             }
             Ok(SUCCESS)
         }
         Command::List { batch: Some(name) } => {
-            let runs = batches.open(&name)?.overview().await?;
+            let runs = batches.open(&name).await?.overview().await?;
             print(&view::table(&name, &runs));
             Ok(SUCCESS)
         }
         Command::Watch { batch } => watch(&batches, batch).await,
         Command::Show { run } => {
-            let (batch, run) = batches.find_run(&run)?;
-            let runs = batches.open(&batch)?.overview().await?;
+            let (batch, run) = batches.find_run(&run).await?;
+            let runs = batches.open(&batch).await?.overview().await?;
             let found = runs.iter().find(|one| one.task.id == run);
             print(&found.map(view::details).unwrap_or_default());
             Ok(SUCCESS)
         }
         Command::Send { target, message } => {
             for (batch, run) in batches.runs(&target).await? {
-                batches.open(&batch)?.send(&run, message.clone()).await?;
+                batches
+                    .open(&batch)
+                    .await?
+                    .send(&run, message.clone())
+                    .await?;
             }
             if message == ControlMessage::Cancel {
                 finish_canceled(&batches, &target).await?;
@@ -95,7 +119,7 @@ async fn execute(command: Command, env: &Env) -> Result<u8, Failure> {
             Ok(SUCCESS)
         }
         Command::Retry { batch } => {
-            let engine = batches.open(&batch)?;
+            let engine = batches.open(&batch).await?;
             let mut reopened = 0;
             for run in engine.overview().await? {
                 let is_done = |result: &RunResult| result.status == RunStatus::Done;
@@ -114,8 +138,8 @@ async fn execute(command: Command, env: &Env) -> Result<u8, Failure> {
             Ok(SUCCESS)
         }
         Command::Results { batch, out } => {
-            let runs = batches.open(&batch)?.overview().await?;
-            let written = write_results(&batches.open(&batch)?, &runs, &out).await;
+            let runs = batches.open(&batch).await?.overview().await?;
+            let written = write_results(batches.open(&batch).await?.as_ref(), &runs, &out).await;
             let count = written.map_err(|error| {
                 Failure::new(format!("cannot write results: {}: {error}", out.display()))
             })?;
@@ -132,8 +156,8 @@ async fn execute(command: Command, env: &Env) -> Result<u8, Failure> {
 
 /// A canceled run that no worker owns ends when the batch runs again; tells the user so.
 async fn finish_canceled(batches: &Batches, target: &str) -> Result<(), Failure> {
-    let (Target::Batch(batch) | Target::Run { batch, .. }) = batches.target(target)?;
-    let runs = batches.open(&batch)?.overview().await?;
+    let (Target::Batch(batch) | Target::Run { batch, .. }) = batches.target(target).await?;
+    let runs = batches.open(&batch).await?.overview().await?;
     let is_waiting = runs
         .iter()
         .any(|run| run.state.result.is_none() && !run.is_active);
@@ -244,9 +268,9 @@ async fn interrupted() -> Result<(), Failure> {
 async fn watch(batches: &Batches, batch: Option<String>) -> Result<u8, Failure> {
     let name = match batch {
         Some(name) => name,
-        None => batches.latest()?,
+        None => batches.latest().await?,
     };
-    let engine = batches.open(&name)?;
+    let engine = batches.open(&name).await?;
     let mut drawn = 0;
     loop {
         let runs = engine.overview().await?;

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
-use crate::engine::{AppendError, Delivery, EngineError, FleetEngine, RunLog};
+use crate::engine::{
+    AppendError, CREDENTIALS_VARIABLE, Delivery, EngineError, FleetEngine, RunLog, URL_VARIABLE,
+};
 use crate::leftovers::{self, RUN_VARIABLE};
 use crate::record::{LogEntry, RunRecord};
 use crate::run_result::{RunResult, RunStatus};
@@ -301,7 +303,12 @@ impl ActiveRun<'_> {
     }
 
     /// Returns the environment variables of the agent.
-    fn environment(&self) -> [(&'static str, String); 1] {
-        [(RUN_VARIABLE, self.marker.clone())]
+    fn environment(&self) -> [(&'static str, String); 3] {
+        // Agents have nothing to do with the server of their fleet.
+        [
+            (RUN_VARIABLE, self.marker.clone()),
+            (URL_VARIABLE, String::new()),
+            (CREDENTIALS_VARIABLE, String::new()),
+        ]
     }
 }

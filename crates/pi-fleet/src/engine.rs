@@ -15,7 +15,14 @@ use crate::run_state::RunState;
 use crate::task::FleetTask;
 
 pub use local::LocalEngine;
+pub(crate) use nats::inbox_prefix;
 pub use nats::{BatchLimits, NatsEngine, NatsOptions};
+
+/// Environment variable with the URL of the server, for commands without `--engine`.
+pub(crate) const URL_VARIABLE: &str = "PI_FLEET_ENGINE";
+
+/// Environment variable with the path of a file that has the user and the password, as `USER:PASSWORD`.
+pub(crate) const CREDENTIALS_VARIABLE: &str = "PI_FLEET_CREDENTIALS";
 
 /// Stores one batch. The queue gives liveness and may deliver a run twice; safety is in the log, whose appends are
 /// compare-and-set: of two workers that hold a run, one is refused.
@@ -193,6 +200,9 @@ pub enum EngineError {
         action: &'static str,
         reason: String,
     },
+    /// The server does not let this user do something.
+    #[error("the NATS server refused a request: {0}")]
+    Denied(String),
     #[error("the log of `{run}` is damaged: {reason}")]
     DamagedLog { run: String, reason: String },
 }

@@ -18,6 +18,9 @@ const POLL: Duration = Duration::from_millis(200);
 /// How long a run waits after its worker could not drive it.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
+/// How long a run waits after its batch has reached its budget.
+const BUDGET_DELAY: Duration = Duration::from_secs(30);
+
 /// Called with the result of each run that ends.
 type ResultListener = dyn Fn(&RunResult) + Send + Sync;
 
@@ -58,12 +61,14 @@ impl WorkerPool {
     pub async fn run(self) -> Result<PoolSummary, EngineError> {
         let pool = Arc::new(self);
         let mirrors = Mirrors::new(pool.options.mirrors.clone());
-        for run in pool.engine.overview().await? {
-            let cost = run
-                .state
-                .result
-                .map_or(run.state.usage.cost, |result| result.cost);
-            pool.budget.set(&run.task.id, cost);
+        if pool.budget.is_limited() {
+            for run in pool.engine.overview().await? {
+                let cost = run
+                    .state
+                    .result
+                    .map_or(run.state.usage.cost, |result| result.cost);
+                pool.budget.set(&run.task.id, cost);
+            }
         }
         let mut slots = JoinSet::new();
         for _ in 0..pool.slots.max(1) {
@@ -116,8 +121,11 @@ impl WorkerPool {
                 }
                 Ok(RunEnd::Released) => self.engine.release(delivery, POLL).await?,
                 Ok(RunEnd::OutOfBudget) => {
-                    self.engine.release(delivery, RETRY_DELAY).await?;
-                    return Ok(true);
+                    self.engine.release(delivery, BUDGET_DELAY).await?;
+                    // Other batches may have budgets of their own.
+                    if self.when_empty == WhenEmpty::Stop {
+                        return Ok(true);
+                    }
                 }
                 Err(DriveError::Engine(error)) if !error.is_transient() => return Err(error),
                 Err(error) => {

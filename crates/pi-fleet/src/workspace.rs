@@ -10,6 +10,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
 
+use crate::engine::{CREDENTIALS_VARIABLE, URL_VARIABLE};
 use crate::leftovers::RUN_VARIABLE;
 use crate::task::FleetTask;
 use git::Git;
@@ -256,6 +257,8 @@ impl RunWorkspace {
             .args(["-c", command])
             .current_dir(&self.path)
             .env(RUN_VARIABLE, &self.marker)
+            .env_remove(URL_VARIABLE)
+            .env_remove(CREDENTIALS_VARIABLE)
             .stdin(Stdio::null())
             .kill_on_drop(true);
         shell

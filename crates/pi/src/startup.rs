@@ -50,6 +50,8 @@ pub(crate) async fn prepare(
     options.session_start = StartNotification::Deferred;
     options.extensions.ui = extension_ui;
     options.tool_sources.push(tools);
+    // A supervisor may continue a session of another machine, whose directories have other names.
+    options.cwd_override = barrier.is_some().then(|| cwd.clone());
     options.barrier = barrier.map(|barrier| Arc::new(barrier) as _);
     options.extensions.flags = flags;
     let runtime = start(&Host::new(host), options).await?;

@@ -1,13 +1,14 @@
-//! The batches of this machine: directories below `fleet/` in the agent directory.
+//! The batches of this machine, directories below `fleet/` in the agent directory, or of a fleet.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pi_env::Env;
 use pi_fs::file_lock::{LockState, try_lock};
 
 use super::words::Failure;
 use super::{SOME_FAILED, SUCCESS, print};
-use crate::engine::{FleetEngine as _, LocalEngine};
+use crate::engine::{FleetEngine, LocalEngine, NatsEngine};
 use crate::task::is_id;
 
 /// Overrides the agent directory, as for pi.
@@ -15,6 +16,8 @@ const AGENT_DIR: &str = "PI_CODING_AGENT_DIR";
 
 pub(super) struct Batches {
     root: PathBuf,
+    /// The engine of a fleet of many machines.
+    remote: Option<NatsEngine>,
 }
 
 /// What a user names.
@@ -24,7 +27,7 @@ pub(super) enum Target {
 }
 
 impl Batches {
-    pub(super) fn of(env: &Env) -> Result<Self, Failure> {
+    pub(super) fn of(env: &Env, remote: Option<NatsEngine>) -> Result<Self, Failure> {
         let chosen = env.var(AGENT_DIR).filter(|path| !path.is_empty());
         let agent = match chosen {
             Some(path) => match (path.strip_prefix("~/"), env.home_dir()) {
@@ -39,7 +42,7 @@ impl Batches {
         };
         let root = std::path::absolute(agent.join("fleet"))
             .map_err(|error| Failure::new(format!("cannot use the agent directory: {error}")))?;
-        Ok(Self { root })
+        Ok(Self { root, remote })
     }
 
     pub(super) fn mirrors(&self) -> PathBuf {
@@ -64,17 +67,35 @@ impl Batches {
         Ok(directory)
     }
 
-    pub(super) fn open(&self, name: &str) -> Result<LocalEngine, Failure> {
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) async fn open(&self, name: &str) -> Result<Arc<dyn FleetEngine>, Failure> {
+        if let Some(remote) = &self.remote {
+            if remote.batches().await?.iter().any(|batch| batch == name) {
+                return Ok(Arc::new(remote.batch(name)));
+            }
+            return Err(Failure::new(format!("no batch `{name}`"))
+                .hint("run pi fleet ls for the batches of this fleet"));
+        }
         let directory = self.directory(name);
         if !is_id(name) || !directory.is_dir() {
             return Err(Failure::new(format!("no batch `{name}`"))
                 .hint("run pi fleet ls for the batches of this machine"));
         }
-        Ok(LocalEngine::open(&directory)?)
+        Ok(Arc::new(LocalEngine::open(&directory)?))
     }
 
     /// Returns the names of all batches, the latest last.
-    pub(super) fn names(&self) -> Result<Vec<String>, Failure> {
+    pub(super) async fn names(&self) -> Result<Vec<String>, Failure> {
+        match &self.remote {
+            Some(remote) => Ok(remote.batches().await?),
+            None => self.local_names(),
+        }
+    }
+
+    fn local_names(&self) -> Result<Vec<String>, Failure> {
         let entries = match std::fs::read_dir(self.all()) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -93,41 +114,41 @@ impl Batches {
         Ok(named.into_iter().map(|(_, name)| name).collect())
     }
 
-    pub(super) fn latest(&self) -> Result<String, Failure> {
-        let latest = self.names()?.pop();
-        latest.ok_or_else(|| Failure::new("no batches on this machine"))
+    pub(super) async fn latest(&self) -> Result<String, Failure> {
+        let latest = self.names().await?.pop();
+        latest.ok_or_else(|| Failure::new("no batches"))
     }
 
-    pub(super) fn target(&self, text: &str) -> Result<Target, Failure> {
+    pub(super) async fn target(&self, text: &str) -> Result<Target, Failure> {
         match text.split_once('/') {
             Some(_) => {
-                let (batch, run) = self.find_run(text)?;
+                let (batch, run) = self.find_run(text).await?;
                 Ok(Target::Run { batch, run })
             }
             None => {
-                self.open(text)?;
+                self.open(text).await?;
                 Ok(Target::Batch(text.to_owned()))
             }
         }
     }
 
     /// Splits `BATCH/TASK`.
-    pub(super) fn find_run(&self, text: &str) -> Result<(String, String), Failure> {
+    pub(super) async fn find_run(&self, text: &str) -> Result<(String, String), Failure> {
         let Some((batch, run)) = text.split_once('/') else {
             return Err(
                 Failure::new(format!("`{text}` is not a run")).hint("name it as BATCH/TASK")
             );
         };
-        self.open(batch)?;
+        self.open(batch).await?;
         Ok((batch.to_owned(), run.to_owned()))
     }
 
     /// Returns the runs that a user names: one, or all of a batch that are not finished.
     pub(super) async fn runs(&self, target: &str) -> Result<Vec<(String, String)>, Failure> {
-        Ok(match self.target(target)? {
+        Ok(match self.target(target).await? {
             Target::Run { batch, run } => vec![(batch, run)],
             Target::Batch(batch) => {
-                let runs = self.open(&batch)?.overview().await?;
+                let runs = self.open(&batch).await?.overview().await?;
                 let open = runs.into_iter().filter(|run| run.state.result.is_none());
                 open.map(|run| (batch.clone(), run.task.id)).collect()
             }
@@ -155,6 +176,16 @@ impl Batches {
         };
         line("pi", found);
         line("file locks", self.check_locks());
+        if let Some(remote) = &self.remote {
+            // Connecting has checked the version.
+            line("engine", Ok(remote.server_version()));
+            let checked = if remote.may_delete_streams().await {
+                Err("this user may delete streams: give workers the user `worker`".to_owned())
+            } else {
+                Ok("may not delete streams".to_owned())
+            };
+            line("permissions", checked);
+        }
         Ok(if is_sound { SUCCESS } else { SOME_FAILED })
     }
 

@@ -27,6 +27,23 @@ Usage: pi fleet COMMAND
   results BATCH --out DIR  Write results, sessions, patches, artifacts and preds.json
   check                    Check Git, file locks and the pi program
 
+  up                       Run the server of a fleet of many machines, with users for workers and clients
+  worker                   Drive runs of a fleet on this machine
+  submit TASKS [OPTIONS]   Add tasks to a fleet; takes the task options of run
+
+Options of every command:
+  --engine URL             The server of a fleet, nats://HOST:4222; by default PI_FLEET_ENGINE, or this machine
+  --fleet NAME             One of several fleets of a server (default main)
+
+Options of worker:
+  --slots N                Number of agents at the same time (default 4)
+  --drain                  Stop when no run is left
+
+Options of up:
+  --listen HOST:PORT       Where the server listens (default 127.0.0.1:4222)
+  --dir DIR                Configuration, credentials and data of the server
+  --server PROGRAM         The server, version 2.12 or newer (default nats-server)
+
 Options of run:
   --workers N              Number of agents at the same time (default 4)
   --cost DOLLARS           Stop before the batch costs more
@@ -37,7 +54,7 @@ Options of run:
   --quiet                  Do not draw a table
   -- ARGUMENTS             Further arguments of every pi process
 
-RUN is BATCH/TASK. Run `pi docs fleet` for the formats of tasks and results.
+RUN is BATCH/TASK. PI_FLEET_CREDENTIALS names the file with the user and password of the server. Run `pi docs fleet` for the formats of tasks and results.
 Exit codes of run: 0 all done, 1 some failed, 2 usage, 3 budget reached, 130 interrupted.
 ";
 
@@ -95,6 +112,29 @@ pub(super) enum Command {
     Check {
         program: Option<String>,
     },
+    Up(UpWords),
+    Worker(WorkerWords),
+    Submit(SubmitWords),
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct UpWords {
+    pub(super) listen: String,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) server: PathBuf,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct WorkerWords {
+    pub(super) slots: usize,
+    pub(super) drain: bool,
+    pub(super) program: Option<String>,
+    pub(super) arguments: Vec<String>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct SubmitWords {
+    pub(super) batch: RunWords,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -112,8 +152,14 @@ pub(super) struct RunWords {
     pub(super) arguments: Vec<String>,
 }
 
+const FLAGS: [&str; 4] = ["--quiet", "--failed", "--drain", "--help"];
+
 /// The options that take a value.
-const VALUES: [&str; 8] = [
+const VALUES: [&str; 12] = [
+    "--slots",
+    "--listen",
+    "--dir",
+    "--server",
     "--workers",
     "--cost",
     "--model",
@@ -134,7 +180,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
     while let Some(word) = words.next() {
         if word == "--" {
             arguments.extend(words.by_ref());
-        } else if word == "--quiet" || word == "--failed" || word == "--help" {
+        } else if FLAGS.contains(&word.as_str()) {
             flags.push(word);
         } else if VALUES.contains(&word.as_str()) {
             let value = words.next();
@@ -158,13 +204,13 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
     let send = |target: String, message| Command::Send { target, message };
     let command = match name.as_str() {
         "help" | "--help" | "-h" => Command::Help,
-        "run" => {
+        "run" | "submit" => {
             let workers = option("--workers").map_or(Ok(4), |value| value.parse::<usize>());
             let workers = workers.ok().filter(|count| (1..=10_000).contains(count));
             let cost = option("--cost").map(|value| value.parse::<f64>());
             let cost = cost.transpose().ok();
             let cost = cost.filter(|cost| cost.is_none_or(|cost| cost.is_finite() && cost >= 0.0));
-            Command::Run(RunWords {
+            let batch = RunWords {
                 tasks: next("the task file").ok(),
                 prompt: option("--prompt"),
                 repos: option("--repos"),
@@ -176,8 +222,27 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
                 program: option("--pi"),
                 quiet: flags.iter().any(|flag| flag == "--quiet"),
                 arguments,
+            };
+            match name.as_str() {
+                "submit" => Command::Submit(SubmitWords { batch }),
+                _ => Command::Run(batch),
+            }
+        }
+        "worker" => {
+            let slots = option("--slots").map_or(Ok(4), |value| value.parse::<usize>());
+            let slots = slots.ok().filter(|count| (1..=10_000).contains(count));
+            Command::Worker(WorkerWords {
+                slots: slots.ok_or_else(|| usage("--slots needs a number"))?,
+                drain: flags.iter().any(|flag| flag == "--drain"),
+                program: option("--pi"),
+                arguments,
             })
         }
+        "up" => Command::Up(UpWords {
+            listen: option("--listen").unwrap_or_else(|| "127.0.0.1:4222".to_owned()),
+            directory: option("--dir").map(|path| absolute(&path)).transpose()?,
+            server: option("--server").map_or_else(|| "nats-server".into(), PathBuf::from),
+        }),
         "ls" => Command::List {
             batch: next("").ok(),
         },
@@ -214,7 +279,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
     }
 }
 
-fn usage(cause: impl Into<String>) -> Failure {
+pub(super) fn usage(cause: impl Into<String>) -> Failure {
     Failure::new(cause).hint("run pi fleet --help for usage")
 }
 
@@ -333,6 +398,8 @@ mod tests {
             "show",
             "steer b/a",
             "results b",
+            "worker --slots 0",
+            "up x",
         ] {
             let failure = words(line).expect_err(line);
             assert_eq!(failure.hints, ["run pi fleet --help for usage"], "{line}");

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 
 use pi_protocol::{BarrierLine, Command, DialogReply, ExtensionUiResponse};
 use pi_rpc_client::{
@@ -38,8 +39,12 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    pub(super) async fn start(run: &ActiveRun<'_>) -> Result<Self, RpcClientError> {
-        let client = RpcClient::start(&options(run))?;
+    /// Starts pi on a session that was begun, or on a new one.
+    pub(super) async fn start(
+        run: &ActiveRun<'_>,
+        session: Option<PathBuf>,
+    ) -> Result<Self, RpcClientError> {
+        let client = RpcClient::start(&options(run, session))?;
         let (sender, events) = mpsc::unbounded_channel();
         let subscription = client.subscribe(move |event| {
             if let Some(event) = agent_event(event) {
@@ -85,7 +90,7 @@ impl Agent {
     }
 }
 
-fn options(run: &ActiveRun<'_>) -> RpcClientOptions {
+fn options(run: &ActiveRun<'_>, session: Option<PathBuf>) -> RpcClientOptions {
     let task = run.task;
     let directory = run.session_directory();
     let mut arguments: Vec<OsString> = vec![
@@ -93,9 +98,12 @@ fn options(run: &ActiveRun<'_>) -> RpcClientOptions {
         "--no-approve".into(),
         "--session-dir".into(),
         directory.into(),
-        "--session-id".into(),
-        run.session_id().into(),
     ];
+    arguments.extend(match session {
+        // By its path: it names the directory of the machine where it began.
+        Some(session) => ["--session".into(), session.into()],
+        None => ["--session-id".into(), run.session_id().into()],
+    });
     let tools = (!task.tools.is_empty()).then(|| task.tools.join(","));
     let flags = [
         ("--model", task.model.clone()),

@@ -76,7 +76,12 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         run: &'run mut ActiveRun<'driver>,
         has_prompt: bool,
     ) -> Result<AttemptEnd, DriveError> {
-        let agent = match Agent::start(run).await {
+        let session = if has_prompt {
+            run.session_file()?
+        } else {
+            None
+        };
+        let agent = match Agent::start(run, session).await {
             Ok(agent) => agent,
             Err(error) => return Ok(AttemptEnd::Failed(error.to_string())),
         };

@@ -29,8 +29,10 @@ use crate::run_state::RunState;
 use crate::task::FleetTask;
 use lease::{Held, LeaseGuard};
 use log::NatsLog;
-use names::RunAddress;
-use server::{OwnerQuery, QueueConsumer, Server, parse, server_error};
+use names::{Names, RunAddress};
+use server::{OwnerQuery, QueueConsumer, Server, TIMEOUT, parse, server_error};
+
+pub(crate) use server::inbox_prefix;
 
 /// How long a run stays away after its owner answered.
 const OWNED_DELAY: Duration = Duration::from_secs(5);
@@ -128,6 +130,13 @@ impl NatsEngine {
         })
     }
 
+    /// Returns the names of the streams of a fleet.
+    pub(crate) fn stream_names(fleet: &str) -> Result<Vec<String>, EngineError> {
+        let names = Names::new(fleet);
+        let names = names.ok_or_else(|| EngineError::InvalidFleet(fleet.to_owned()))?;
+        Ok(names.streams())
+    }
+
     /// Returns another batch of the fleet.
     #[must_use]
     pub fn batch(&self, batch: &str) -> Self {
@@ -135,6 +144,19 @@ impl NatsEngine {
             fleet: Arc::clone(&self.fleet),
             batch: batch.to_owned(),
         }
+    }
+
+    pub(crate) fn server_version(&self) -> String {
+        let server = self.server().client.server_info();
+        format!("nats-server {}", server.version)
+    }
+
+    /// Whether the user of this connection may delete streams. Asks for one that does not exist.
+    pub(crate) async fn may_delete_streams(&self) -> bool {
+        let stream = format!("{}_CHECK", self.server().names.runs_stream());
+        let subject = format!("$JS.API.STREAM.DELETE.{stream}");
+        let client = &self.server().client;
+        client.request(subject, bytes::Bytes::new()).await.is_ok()
     }
 
     /// Returns the names of all batches in the order of their last submission.
@@ -253,7 +275,7 @@ impl NatsEngine {
 
     async fn take_next(&self) -> Result<NextRun, EngineError> {
         for consumer in &self.server().consumers {
-            let message = fetch(consumer, None).await?;
+            let message = self.fetch(consumer, None).await?;
             if let Some(message) = message {
                 return self.consider(message).await;
             }
@@ -266,11 +288,41 @@ impl NatsEngine {
         }
         // Most runs have the second class: wait for one of them.
         if let Some(consumer) = self.server().consumers.get(1)
-            && let Some(message) = fetch(consumer, Some(WAIT)).await?
+            && let Some(message) = self.fetch(consumer, Some(WAIT)).await?
         {
             return self.consider(message).await;
         }
         Ok(NextRun::Wait)
+    }
+
+    /// Returns a run of the queue, at once or within a time.
+    async fn fetch(
+        &self,
+        consumer: &QueueConsumer,
+        wait: Option<Duration>,
+    ) -> Result<Option<jetstream::Message>, EngineError> {
+        const ACTION: &str = "read the queue";
+        let mut batch = match wait {
+            None => consumer.fetch().max_messages(1).messages().await,
+            Some(wait) => {
+                let batch = consumer.batch().max_messages(1).expires(wait);
+                batch.messages().await
+            }
+        }
+        .map_err(|error| server_error(ACTION, &error))?;
+        let limit = TIMEOUT + wait.unwrap_or_default();
+        let Ok(message) = tokio::time::timeout(limit, batch.next()).await else {
+            // It does not respond to what it refuses.
+            self.server().check_denied()?;
+            return Err(EngineError::Server {
+                action: ACTION,
+                reason: "no response".to_owned(),
+            });
+        };
+        message.transpose().map_err(|error| EngineError::Server {
+            action: ACTION,
+            reason: error.to_string(),
+        })
     }
 
     /// Takes a run that the queue delivered, unless it is finished, paused, or its owner lives.
@@ -431,25 +483,6 @@ impl Fleet {
 }
 
 /// Fetches one message of the queue, at once or within a time.
-async fn fetch(
-    consumer: &QueueConsumer,
-    wait: Option<Duration>,
-) -> Result<Option<jetstream::Message>, EngineError> {
-    let failed = |error: &dyn std::error::Error| server_error("read the queue", error);
-    let mut batch = match wait {
-        None => consumer.fetch().max_messages(1).messages().await,
-        Some(wait) => {
-            let batch = consumer.batch().max_messages(1).expires(wait);
-            batch.messages().await
-        }
-    }
-    .map_err(|error| failed(&error))?;
-    let message = batch.next().await.transpose();
-    message.map_err(|error| EngineError::Server {
-        action: "read the queue",
-        reason: error.to_string(),
-    })
-}
 
 impl FleetEngine for NatsEngine {
     fn submit<'a>(&'a self, tasks: &'a [FleetTask]) -> BoxFuture<'a, Result<usize, EngineError>> {

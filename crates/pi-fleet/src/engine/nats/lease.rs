@@ -16,6 +16,9 @@ use crate::engine::{EngineError, RunControl};
 /// Heartbeats per lease.
 const HEARTBEATS: u32 = 3;
 
+/// How long to wait until a message has left the process.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
 pub(super) struct Held {
     server: Arc<Server>,
     run: RunAddress,
@@ -117,6 +120,9 @@ impl Held {
         self.settle();
         let after = (!after.is_zero()).then_some(after);
         self.acker.ack_with(AckKind::Nak(after)).await.ok();
+        // The process may exit next.
+        let flushing = self.server.client.flush();
+        tokio::time::timeout(FLUSH_TIMEOUT, flushing).await.ok();
     }
 
     /// Removes the run from the queue. If that fails, the next worker that gets it finds its end in the log.

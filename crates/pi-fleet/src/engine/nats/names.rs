@@ -23,6 +23,19 @@ impl Names {
         })
     }
 
+    /// Returns the names of all streams.
+    pub(super) fn streams(&self) -> Vec<String> {
+        let logs = (0..LOG_STREAMS).map(|shard| self.log_stream(shard));
+        let others = [
+            self.runs_stream(),
+            self.state_stream(),
+            self.messages_stream(),
+            self.files_stream(),
+            self.costs_stream(),
+        ];
+        others.into_iter().chain(logs).collect()
+    }
+
     /// The queue.
     pub(super) fn runs_stream(&self) -> String {
         format!("PI_{}_RUNS", self.fleet)

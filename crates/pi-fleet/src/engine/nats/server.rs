@@ -1,11 +1,12 @@
 //! The connection to a server, and requests that the engine makes.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::{self, Context, consumer, stream};
-use async_nats::{Client, StatusCode};
+use async_nats::{Client, Event, ServerError, StatusCode};
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
@@ -20,7 +21,7 @@ const MINIMUM_VERSION: (u64, u64) = (2, 12);
 const READ_BATCH: u32 = 256;
 
 /// How long a request waits for a response.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) type QueueConsumer = consumer::Consumer<consumer::pull::Config>;
 
@@ -30,7 +31,11 @@ pub(super) struct Server {
     pub(super) context: Context,
     pub(super) names: Names,
     pub(super) consumers: Vec<QueueConsumer>,
+    /// The first request that the server refused. It does not respond to such a request.
+    denied: Denial,
 }
+
+type Denial = Arc<OnceLock<String>>;
 
 /// A message of a stream.
 pub(super) struct Stored {
@@ -39,13 +44,30 @@ pub(super) struct Stored {
     pub(super) payload: Vec<u8>,
 }
 
+/// Returns where the responses to a user arrive.
+pub(crate) fn inbox_prefix(user: &str) -> String {
+    format!("_INBOX_{user}")
+}
+
 impl Server {
     /// Connects, and creates the streams of the fleet unless they exist.
     pub(super) async fn connect(options: &NatsOptions) -> Result<Self, EngineError> {
         let names = Names::new(&options.fleet)
             .ok_or_else(|| EngineError::InvalidFleet(options.fleet.clone()))?;
+        let denied = Denial::default();
+        let noticed = Arc::clone(&denied);
         let connecting = async_nats::ConnectOptions::new()
             .name("pi-fleet")
+            .event_callback(move |event| {
+                if let Event::ServerError(ServerError::Other(reason)) = event
+                    && reason
+                        .to_ascii_lowercase()
+                        .contains("permissions violation")
+                {
+                    noticed.set(reason).ok();
+                }
+                std::future::ready(())
+            })
             .request_timeout(Some(TIMEOUT))
             .connection_timeout(TIMEOUT)
             .max_reconnects(None)
@@ -53,7 +75,10 @@ impl Server {
                 Duration::from_millis(50 * u64::try_from(attempt.clamp(1, 20)).unwrap_or(20))
             });
         let connecting = match &options.credentials {
-            Some((user, password)) => connecting.user_and_password(user.clone(), password.clone()),
+            // No user reads the responses to another one.
+            Some((user, password)) => connecting
+                .user_and_password(user.clone(), password.clone())
+                .custom_inbox_prefix(inbox_prefix(user)),
             None => connecting,
         };
         let client = connecting
@@ -68,6 +93,7 @@ impl Server {
             context,
             names,
             consumers: Vec::new(),
+            denied,
         };
         server.open_streams(options).await?;
         Ok(server)
@@ -146,6 +172,14 @@ impl Server {
         };
         let created = self.context.create_consumer_on_stream(config, stream).await;
         created.map_err(|error| server_error("create a consumer", &error))
+    }
+
+    /// Reports whether the server has refused a request.
+    pub(super) fn check_denied(&self) -> Result<(), EngineError> {
+        match self.denied.get() {
+            Some(reason) => Err(EngineError::Denied(reason.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Reads all messages of a stream with this subject, which may have wildcards.
