@@ -12,7 +12,7 @@ const INTERPRETERS: [(&str, &str, &[&str]); 10] = [
     ("node", "ep", &["--eval", "--print"]),
     ("nodejs", "ep", &["--eval", "--print"]),
     ("bun", "ep", &["--eval", "--print", "-"]),
-    ("php", "rBRE", &["--run"]),
+    ("php", "rEBR", &["--run"]),
     ("lua", "e", &[]),
     ("osascript", "e", &[]),
 ];

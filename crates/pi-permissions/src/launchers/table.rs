@@ -38,7 +38,7 @@ pub(super) const TRANSPARENT: &[Launcher] = &[
     program("nice", 0, "n"),
     program("nohup", 0, ""),
     program("setsid", 0, ""),
-    program("time", 0, "fo"),
+    program("time", 0, "of"),
     program("timeout", 1, "ks"),
 ];
 
