@@ -136,12 +136,14 @@ mod tests {
 
     use super::*;
 
-    /// Used when pi is built or tested, not at run time; and those of `pi-pods`, which its page explains.
-    const NO_VARIABLES: [&str; 8] = [
+    /// Used when pi is built or tested, not at run time; and those of `pi-pods` and `pi fleet`, which their pages explain.
+    const NO_VARIABLES: [&str; 10] = [
         // A prefix.
         "PI_",
         "PI_API_KEY",
         "PI_CONFIG_DIR",
+        "PI_FLEET_CREDENTIALS",
+        "PI_FLEET_ENGINE",
         // Marks the processes of a run, so that those of a killed fleet are found.
         "PI_FLEET_RUN",
         "PI_NPM_REGISTRY",
