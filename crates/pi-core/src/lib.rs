@@ -8,6 +8,7 @@ mod driver;
 mod environment;
 mod error;
 mod event_log;
+mod joined_update;
 mod machine;
 mod model_message;
 mod prompt;
@@ -31,6 +32,7 @@ pub use environment::{
 };
 pub use error::HookError;
 pub use event_log::{EventLog, GrowingMessage, Observed, Observer};
+pub use joined_update::join_waiting;
 pub use machine::{
     AnswerError, CallOutcome, CancelScope, CompactionJob, ContextCheck, ConversationTail,
     CustomDelivery, CustomInput, CustomMessageOptions, Effect, Input, Machine, OmitTarget, Outcome,

@@ -122,7 +122,7 @@ impl WorkerPool {
                 Ok(RunEnd::Released) => self.engine.release(delivery, POLL).await?,
                 Ok(RunEnd::OutOfBudget) => {
                     self.engine.release(delivery, BUDGET_DELAY).await?;
-                    // Other batches may have budgets of their own.
+                    // Other batches may have separate budgets.
                     if self.when_empty == WhenEmpty::Stop {
                         return Ok(true);
                     }

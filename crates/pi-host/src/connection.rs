@@ -7,7 +7,6 @@ mod client_line;
 mod client_ui;
 mod event_lines;
 mod index_line;
-mod joined_update;
 mod response_line;
 mod serve_connection;
 mod session_feed;

@@ -1,7 +1,7 @@
 //! The engine for many machines: NATS `JetStream` has the queue, the logs, the messages to runs and their last known state.
 //!
 //! The queue gives liveness only. After a restart, a server delivers runs again that healthy workers hold, so the owner of
-//! a run is queried before another worker takes it over; whoever is wrong is fenced by the log.
+//! a run is queried before another worker takes it over; the log fences the one that is wrong.
 
 mod files;
 mod lease;

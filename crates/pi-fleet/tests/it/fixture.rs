@@ -133,7 +133,7 @@ impl Fixture {
         .collect()
     }
 
-    /// Prepares `pi-fleet` on another machine: with an agent directory of its own.
+    /// Prepares `pi-fleet` on another machine: with a separate agent directory.
     pub(crate) fn fleet_on(&self, machine: &str, words: &[&str]) -> Command {
         // Once: an agent may be reading it.
         let models = format!("{machine}/models.json");

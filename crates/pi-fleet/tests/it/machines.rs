@@ -1,4 +1,4 @@
-//! Fleets of several machines: workers with agent directories of their own, and a NATS server between them.
+//! Fleets of several machines: workers with separate agent directories, and a NATS server between them.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};

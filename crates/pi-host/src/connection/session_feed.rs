@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use pi_core::{Observed, Observer};
+use pi_core::{Observed, Observer, join_waiting};
 use pi_extensions::ScreenFeed;
 use pi_protocol::{
     AgentEvent, Cursor, EntryId, Request, RequestKind, ScreenSize, SessionEvent, UpdateFormat,
@@ -16,7 +16,6 @@ use tokio::time::Instant;
 
 use super::client_ui::ClientUi;
 use super::event_lines::EventLines;
-use super::joined_update::join_waiting;
 use super::snapshot_line::snapshot_line;
 use crate::commands::session_json::EntryRange;
 use crate::host::SessionHandle;

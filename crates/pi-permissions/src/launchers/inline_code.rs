@@ -1,4 +1,4 @@
-//! Programs with a language of their own, whose code can run commands: interpreters, `sed`, `awk` and `git`.
+//! Programs that take code, which can run commands: interpreters, `sed`, `awk` and `git`.
 
 use super::is_launching;
 use crate::shell_split::Word;

@@ -457,7 +457,7 @@ async fn a_background_process_does_not_block_the_tool() {
 #[cfg(target_os = "linux")]
 const FLOOD_BYTES: &str = "PI_TEST_FLOOD_BYTES";
 
-/// Prints the peak of this process's memory. Started by the tests below, in a process of its own.
+/// Prints the peak of this process's memory. Started by the tests below, in a separate process.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 #[ignore = "started by other tests"]

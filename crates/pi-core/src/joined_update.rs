@@ -5,11 +5,12 @@
 
 use std::mem::Discriminant;
 
-use pi_core::Observer;
 use pi_protocol::{AgentEvent, AssistantMessageEvent, SessionEvent};
 
+use crate::event_log::Observer;
+
 /// Takes the pieces of the same block that follow an event and returns them as one; `None` if there are none.
-pub(super) fn join_waiting(first: &SessionEvent, observer: &mut Observer) -> Option<SessionEvent> {
+pub fn join_waiting(first: &SessionEvent, observer: &mut Observer) -> Option<SessionEvent> {
     let (block, start) = piece_of(first)?;
     let mut text = String::new();
     let mut last = None;
