@@ -482,8 +482,6 @@ impl Fleet {
     }
 }
 
-/// Fetches one message of the queue, at once or within a time.
-
 impl FleetEngine for NatsEngine {
     fn submit<'a>(&'a self, tasks: &'a [FleetTask]) -> BoxFuture<'a, Result<usize, EngineError>> {
         Box::pin(self.store(tasks))
