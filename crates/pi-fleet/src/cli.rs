@@ -138,8 +138,9 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             Ok(SUCCESS)
         }
         Command::Results { batch, out } => {
-            let runs = batches.open(&batch).await?.overview().await?;
-            let written = write_results(batches.open(&batch).await?.as_ref(), &runs, &out).await;
+            let engine = batches.open(&batch).await?;
+            let runs = engine.overview().await?;
+            let written = write_results(engine.as_ref(), &runs, &out).await;
             let count = written.map_err(|error| {
                 Failure::new(format!("cannot write results: {}: {error}", out.display()))
             })?;

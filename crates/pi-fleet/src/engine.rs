@@ -16,7 +16,7 @@ use crate::task::FleetTask;
 
 pub use local::LocalEngine;
 pub(crate) use nats::inbox_prefix;
-pub use nats::{BatchLimits, NatsEngine, NatsOptions};
+pub use nats::{NatsEngine, NatsOptions};
 
 /// Environment variable with the URL of the server, for commands without `--engine`.
 pub(crate) const URL_VARIABLE: &str = "PI_FLEET_ENGINE";

@@ -32,8 +32,8 @@ pub use budget::Budget;
 pub use cli::run_command;
 pub use driver::{DriverOptions, RunEnd};
 pub use engine::{
-    AppendError, BatchLimits, ControlMessage, Delivery, EngineError, FleetEngine, Lease,
-    LocalEngine, NatsEngine, NatsOptions, NextRun, RunContent, RunControl, RunLog, RunOverview,
+    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, LocalEngine,
+    NatsEngine, NatsOptions, NextRun, RunContent, RunControl, RunLog, RunOverview,
 };
 pub use record::{LogEntry, RunRecord};
 pub use result_files::{ResultsError, write_results};

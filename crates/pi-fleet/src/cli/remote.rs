@@ -1,10 +1,10 @@
 //! Fleets of many machines: where the engine is, and the commands that only they have.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use pi_env::Env;
+use pi_fs::NewFileMode;
 use tokio_util::sync::CancellationToken;
 
 use super::batches::{self, Batches};
@@ -15,8 +15,7 @@ use super::{
 use crate::budget::Budget;
 use crate::driver::DriverOptions;
 use crate::engine::{
-    BatchLimits, CREDENTIALS_VARIABLE, EngineError, FleetEngine as _, NatsEngine, NatsOptions,
-    URL_VARIABLE,
+    CREDENTIALS_VARIABLE, EngineError, FleetEngine as _, NatsEngine, NatsOptions, URL_VARIABLE,
 };
 use crate::run_result::RunResult;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
@@ -116,8 +115,7 @@ pub(super) fn required(engine: Option<NatsEngine>) -> Result<NatsEngine, Failure
 pub(super) async fn submit(engine: &NatsEngine, words: &SubmitWords) -> Result<u8, Failure> {
     let (name, tasks) = words.batch.load()?;
     let engine = engine.batch(&name);
-    let cost = words.batch.cost;
-    engine.set_limits(BatchLimits { cost }).await?;
+    engine.add(words.batch.cost).await?;
     let added = engine.submit(&tasks).await?;
     eprint_line(&format!("{added} of {} tasks are new", tasks.len()));
     print(&name);
@@ -178,11 +176,8 @@ pub(super) async fn work(
 
 /// Writes a file that only its owner can read.
 pub(super) fn write_private(path: &Path, content: &str) -> Result<(), Failure> {
-    let failed =
-        |error: std::io::Error| Failure::new(format!("cannot write {}: {error}", path.display()));
-    let mut file = pi_fs::private::open_or_create(path).map_err(failed)?;
-    file.set_len(0).map_err(failed)?;
-    file.write_all(content.as_bytes()).map_err(failed)
+    pi_fs::atomic_file::write(path, content.as_bytes(), NewFileMode::Private)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }
 
 #[cfg(test)]

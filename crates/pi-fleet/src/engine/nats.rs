@@ -96,10 +96,10 @@ pub struct NatsEngine {
 
 /// What a fleet knows about a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct BatchLimits {
+struct BatchLimits {
     /// In US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
+    cost: Option<f64>,
 }
 
 struct Fleet {
@@ -171,8 +171,12 @@ impl NatsEngine {
         Ok(names.collect())
     }
 
-    /// Sets the limits of the batch. A limit that was reached applies no longer when it is raised.
-    pub async fn set_limits(&self, limits: BatchLimits) -> Result<(), EngineError> {
+    /// Adds the batch to the fleet. `cost` is its budget in US dollars; without it, a batch keeps the one that it has.
+    pub async fn add(&self, cost: Option<f64>) -> Result<(), EngineError> {
+        let limits = match cost {
+            Some(_) => BatchLimits { cost },
+            None => self.limits(&self.batch).await?,
+        };
         let limits =
             serde_json::to_vec(&limits).map_err(|error| server_error("store limits", &error))?;
         let message = PublishMessage::build().payload(limits.into());

@@ -153,3 +153,18 @@ async fn a_fleet_that_cannot_be_reached_is_an_error() {
     let error = NatsEngine::connect(&options, "b").await.err().unwrap();
     assert!(matches!(error, EngineError::InvalidFleet(_)), "{error}");
 }
+
+#[tokio::test]
+async fn a_batch_that_is_submitted_again_keeps_its_budget() {
+    let Some(server) = NatsServer::start().await else {
+        return;
+    };
+    let engine = server.engine("budget", "b").await;
+    engine.add(Some(0.5)).await.unwrap();
+    // Another process, which has not read the budget.
+    let again = server.engine("budget", "b").await;
+    again.add(None).await.unwrap();
+    let delivery = take(&again).await;
+    assert!(!again.charge(&delivery, 0.25).await.unwrap());
+    assert!(again.charge(&delivery, 0.25).await.unwrap());
+}
