@@ -19,6 +19,10 @@ docs:
 dist:
     cargo xtask dist
 
+# Generate the documentation site in target/site.
+site:
+    cargo xtask site
+
 # Regenerate the tables of the manual.
 manual:
     cargo xtask docs

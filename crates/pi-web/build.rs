@@ -1,4 +1,6 @@
-//! Compresses the assets and writes their table.
+//! Joins and compresses the assets, and writes their table.
+
+mod bundle;
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -7,17 +9,23 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
 
-/// Folders below `assets`, each with the address under which its files are served. Files of `export` are only
-/// part of exported pages.
-const FOLDERS: [(&str, &str); 4] = [
-    ("shared", "/assets/shared/"),
-    ("live", "/assets/live/"),
-    ("root", "/"),
-    ("export", ""),
+use bundle::bundle;
+
+/// Files that are served as they are, each under its name.
+const ROOT: &str = "root";
+
+/// Styles of the live page, and of exported pages.
+const LIVE_STYLES: [&str; 3] = ["shared/base.css", "shared/content.css", "live/live.css"];
+const EXPORT_STYLES: [&str; 4] = [
+    "shared/base.css",
+    "export/layout.css",
+    "shared/content.css",
+    "export/end.css",
 ];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=bundle.rs");
     println!("cargo::rerun-if-changed=assets");
     if let Err(error) = pack() {
         println!("cargo::error=cannot pack the assets: {error}");
@@ -28,50 +36,79 @@ fn pack() -> io::Result<()> {
     let directory = |variable: &str| PathBuf::from(std::env::var_os(variable).unwrap_or_default());
     let assets = directory("CARGO_MANIFEST_DIR").join("assets");
     let output = directory("OUT_DIR");
-    let mut table = fs::File::create(output.join("assets.rs"))?;
-    let mut export = fs::File::create(output.join("export.rs"))?;
-    for list in [&mut table, &mut export] {
-        writeln!(list, "&[")?;
+    let mut table = Vec::new();
+    let mut files: Vec<PathBuf> = fs::read_dir(assets.join(ROOT))?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<io::Result<_>>()?;
+    files.sort();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let content = without_comments(&file, fs::read(&file)?);
+        let path = match name.as_ref() {
+            "index.html" => "/".to_owned(),
+            name => format!("/{name}"),
+        };
+        compress(&content, &output.join(format!("{name}.gz")))?;
+        table.push((path, name.into_owned(), content));
     }
-    for (folder, address) in FOLDERS {
-        let mut files: Vec<PathBuf> = fs::read_dir(assets.join(folder))?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<io::Result<_>>()?;
-        files.sort();
-        for file in files {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let extension = file.extension().unwrap_or_default().to_string_lossy();
-            let content = without_comments(&extension, fs::read(&file)?);
-            let packed = format!("{folder}-{name}.gz");
-            compress(&content, &output.join(&packed))?;
-            let path = match name.as_ref() {
-                "index.html" => address.to_owned(),
-                name => format!("{address}{name}"),
-            };
-            let list = if address.is_empty() {
-                &mut export
-            } else {
-                &mut table
-            };
-            writeln!(
-                list,
-                "Asset {{ path: {path:?}, content_type: {:?}, gzip: include_bytes!({packed:?}), etag: {:?} }},",
-                content_type(&extension),
-                etag(&content),
-            )?;
-        }
+    let read = |name: &str| {
+        let content = fs::read(assets.join(name))?;
+        let text = String::from_utf8(without_comments(Path::new(name), content));
+        text.map_err(io::Error::other)
+    };
+    let live_style = LIVE_STYLES
+        .map(read)
+        .into_iter()
+        .collect::<io::Result<String>>()?;
+    let bundles = [
+        ("page.js", bundle(&read, "live/main.js")?),
+        ("page.css", live_style),
+    ];
+    for (name, content) in bundles {
+        compress(content.as_bytes(), &output.join(format!("{name}.gz")))?;
+        table.push((
+            format!("/assets/{name}"),
+            name.to_owned(),
+            content.into_bytes(),
+        ));
     }
-    for list in [&mut table, &mut export] {
-        writeln!(list, "]")?;
+    write_table(&table, &output.join("assets.rs"))?;
+    let script = format!("\"use strict\";\n{}", bundle(&read, "export/page.js")?);
+    compress(script.as_bytes(), &output.join("viewer.js.gz"))?;
+    let style = EXPORT_STYLES
+        .map(read)
+        .into_iter()
+        .collect::<io::Result<String>>()?;
+    compress(style.as_bytes(), &output.join("viewer.css.gz"))
+}
+
+/// Writes the list of assets, each with its path, the name of its packed file, and its content.
+fn write_table(assets: &[(String, String, Vec<u8>)], file: &Path) -> io::Result<()> {
+    let mut table = fs::File::create(file)?;
+    writeln!(table, "&[")?;
+    for (path, name, content) in assets {
+        writeln!(
+            table,
+            "Asset {{ path: {path:?}, content_type: {:?}, gzip: include_bytes!({:?}), etag: {:?} }},",
+            content_type(&extension(Path::new(name))),
+            format!("{name}.gz"),
+            etag(content),
+        )?;
     }
-    Ok(())
+    writeln!(table, "]")
+}
+
+fn extension(file: &Path) -> String {
+    let extension = file.extension().unwrap_or_default();
+    extension.to_string_lossy().into_owned()
 }
 
 /// Drops lines that are comments, and the indentation. Nothing else is changed, so that line by line the browser
 /// runs what is in the file; no string of a module spans lines.
-fn without_comments(extension: &str, content: Vec<u8>) -> Vec<u8> {
+fn without_comments(file: &Path, content: Vec<u8>) -> Vec<u8> {
+    let extension = extension(file);
     let is_script = extension == "js";
-    let is_text = is_script || matches!(extension, "css" | "html");
+    let is_text = is_script || matches!(extension.as_str(), "css" | "html");
     let Some(text) = is_text.then(|| str::from_utf8(&content).ok()).flatten() else {
         return content;
     };

@@ -363,6 +363,8 @@ export type Command = {
 } | {
   type: "get_context_report";
 } | {
+  type: "get_extension_costs";
+} | {
   type: "set_auto_compaction";
   enabled: boolean;
 } | {

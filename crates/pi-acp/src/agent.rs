@@ -100,7 +100,7 @@ impl Agent {
             "session/close" => {
                 let session = self.session(&params)?;
                 self.state().sessions.remove(session.id());
-                session.close().await;
+                session.close(&self.options.host).await;
                 Ok(json!({}).into())
             }
             "session/delete" => self.delete(&params).await.map(Reply::from),
@@ -247,11 +247,14 @@ impl Agent {
         let wanted = params::text(params, "sessionId")?;
         let setup = SessionSetup::from_params(params)?;
         let known = self.state().sessions.get(wanted).cloned();
+        if let Some(session) = &known {
+            session.backing.restored().await;
+        }
         let (lost, known): (Vec<_>, Vec<_>) = known
             .into_iter()
             .partition(|session| session.backing.is_lost());
         for session in lost {
-            session.close().await;
+            session.close(&self.options.host).await;
         }
         let (session, is_new, cwd) = match known.into_iter().next() {
             Some(session) => (session, false, setup.cwd),
@@ -328,9 +331,14 @@ impl Agent {
         let sandbox_limit = open.as_ref().map_or(SandboxMode::Off, |open| {
             open.backing.runtime().workspace().sandbox_mode()
         });
+        let is_open = open.is_some();
         let file = open.and_then(|session| session.session().session_file());
         let file = match file.filter(|file| file.is_file()) {
             Some(file) => file,
+            None if is_open => {
+                let message = "the session has no messages; send one before you fork it";
+                return Err(JsonRpcError::invalid_request(message));
+            }
             None => {
                 let stored = self.stored(None).await;
                 let found = stored.into_iter().find(|info| info.id == wanted);
@@ -416,7 +424,7 @@ impl Agent {
         let id = params::text(params, "sessionId")?;
         let open = self.state().sessions.remove(id);
         if let Some(session) = open {
-            session.close().await;
+            session.close(&self.options.host).await;
         }
         let stored = self.stored(None).await;
         let Some(info) = stored.into_iter().find(|info| info.id == id) else {
@@ -442,7 +450,9 @@ impl Agent {
     pub(crate) async fn close(&self) {
         self.options.trust.disconnect();
         let sessions = std::mem::take(&mut self.state().sessions);
-        let closing = sessions.values().map(|session| session.close());
+        let closing = sessions
+            .values()
+            .map(|session| session.close(&self.options.host));
         futures_util::future::join_all(closing).await;
         self.options.host.shutdown().await;
     }

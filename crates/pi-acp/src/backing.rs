@@ -3,9 +3,11 @@
 //! A session of another process is read from a copy that follows its file and its events. Changes are commands to that
 //! process.
 
+use std::time::Duration;
+
 use pi_host::{
-    AgentSession, CommandOrigin, InputSource, LinkStatus, RemoteSession, SessionHandle,
-    SessionRuntime,
+    AgentSession, CommandOrigin, Host, InputSource, LinkStatus, RemoteError, RemoteSession,
+    SessionHandle, SessionRuntime,
 };
 use pi_protocol::{
     Ack, Answer, Command, CommandInfo, JsonRpcError, QueuedTexts, RequestId, SessionActivity,
@@ -18,6 +20,9 @@ use crate::error;
 /// Error for what only the process that runs a session can do.
 const OWNER_ONLY: &str =
     "another pi runs this session; do this there, or close the session there and load it again";
+
+/// How long the process that runs a session may take to respond before it is considered busy.
+const RESPONSE_TIME: Duration = Duration::from_secs(5);
 
 fn is_lost(status: LinkStatus) -> bool {
     !matches!(status, LinkStatus::Connected(_))
@@ -149,32 +154,58 @@ impl Backing {
         status.wait_for(|status| is_lost(*status)).await.ok();
     }
 
-    /// Waits until the session has settled. `settled` changes with every end of a run.
-    pub(crate) async fn settled(&self, mut settled: watch::Receiver<u64>) {
+    /// Waits until a lost connection is restored, or [`Backing::is_lost`].
+    pub(crate) async fn restored(&self) {
         let Self::Remote(remote) = self else {
-            return self.session().wait_for_idle().await;
+            return;
+        };
+        // A process that was killed just now is noticed when it is sent something.
+        let asking = remote.submit(&Command::GetState);
+        let asked = tokio::time::timeout(RESPONSE_TIME, asking).await;
+        if matches!(asked, Ok(Err(RemoteError::Ended))) {
+            remote.wait_for_connection().await;
+        }
+    }
+
+    /// Waits until the session has settled. `settled` changes with every end of a run. Fails if the process that runs the
+    /// session ended before.
+    pub(crate) async fn settled(
+        &self,
+        mut settled: watch::Receiver<u64>,
+    ) -> Result<(), JsonRpcError> {
+        let Self::Remote(remote) = self else {
+            self.session().wait_for_idle().await;
+            return Ok(());
         };
         let mut status = remote.status();
-        status.mark_unchanged();
         loop {
+            match *status.borrow_and_update() {
+                LinkStatus::Connected(_) => {}
+                LinkStatus::Replaced | LinkStatus::Succeeded => return Ok(()),
+                LinkStatus::Ended => return Err(error::remote(RemoteError::Ended)),
+            }
             tokio::select! {
-                _settled = settled.changed() => return,
+                _settled = settled.changed() => return Ok(()),
                 changed = status.changed() => {
                     // Events may have been missed while there was no connection.
                     let is_idle = remote.state().activity == SessionActivity::default();
-                    if changed.is_err() || is_idle || self.is_lost() {
-                        return;
+                    if changed.is_err() || is_idle {
+                        return Ok(());
                     }
                 }
             }
         }
     }
 
-    /// Ends the session and its children; its run is aborted immediately. One of another process continues there.
-    pub(crate) async fn close(&self) {
-        if let Self::Local(handle) = self {
-            handle.session().abort().await;
+    /// Ends the session and its children, and releases its file; its run is aborted immediately. One of another process
+    /// continues there.
+    pub(crate) async fn close(&self, host: &Host) {
+        match self {
+            Self::Local(handle) => {
+                handle.session().abort().await;
+                host.close(&handle.id()).await;
+            }
+            Self::Remote(remote) => remote.runtime().shutdown().await,
         }
-        self.runtime().shutdown().await;
     }
 }

@@ -35,6 +35,10 @@ pub(crate) fn rejected(rejected: Rejected) -> JsonRpcError {
 pub(crate) fn remote(error: RemoteError) -> JsonRpcError {
     match error {
         RemoteError::Rejected(message) => JsonRpcError::invalid_request(message),
+        RemoteError::Ended => JsonRpcError::internal(format!(
+            "{}; load the session again to continue here",
+            RemoteError::Ended
+        )),
         error => JsonRpcError::internal(pi_host::describe_error(&error)),
     }
 }

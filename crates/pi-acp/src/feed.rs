@@ -47,6 +47,7 @@ struct FeedState {
     mapper: UpdateMapper,
     /// The session that is followed; another one after a replacement.
     followed: Option<(AgentSession, SessionSubscription)>,
+    is_stopped: bool,
     /// Messages that the client has sent and therefore shows already.
     sent_prompts: usize,
     /// Prompts of the client without a response.
@@ -107,6 +108,7 @@ impl Feed {
             state: Mutex::new(FeedState {
                 mapper: UpdateMapper::new(session.cwd().to_owned(), client.terminal_output),
                 followed: None,
+                is_stopped: false,
                 sent_prompts: 0,
                 open_prompts: 0,
                 end: RunEnd::default(),
@@ -126,11 +128,16 @@ impl Feed {
     pub(crate) fn follow(self: &Arc<Self>, session: &AgentSession) -> Observer {
         let subscription = session.subscribe(Arc::clone(self) as _);
         let observer = session.observe(None);
-        let earlier = self
-            .state()
-            .followed
-            .replace((session.clone(), subscription));
-        drop(earlier);
+        let followed = Some((session.clone(), subscription));
+        let unused = {
+            let mut state = self.state();
+            if state.is_stopped {
+                followed
+            } else {
+                std::mem::replace(&mut state.followed, followed)
+            }
+        };
+        drop(unused);
         observer
     }
 
@@ -149,11 +156,12 @@ impl Feed {
         dialogs.cancel();
     }
 
-    /// Stops following, and withdraws open questions.
+    /// Stops following for good, and withdraws open questions.
     pub(crate) fn stop(&self) {
         self.withdraw_dialogs();
         let (followed, approvals) = {
             let mut state = self.state();
+            state.is_stopped = true;
             (state.followed.take(), std::mem::take(&mut state.approvals))
         };
         for task in approvals.into_values() {

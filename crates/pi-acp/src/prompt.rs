@@ -59,13 +59,16 @@ pub(crate) async fn prompt(session: Arc<AcpSession>, params: Value) -> Result<Va
         None => return Ok(stopped("cancelled")),
         Some(sent) => sent?,
     };
-    if ran {
-        wait(&session, settled, &cancel).await;
-    }
+    let settled = if ran {
+        wait(&session, settled, &cancel).await
+    } else {
+        Ok(())
+    };
     let end = open.end();
     if cancel.is_cancelled() {
         return Ok(stopped("cancelled"));
     }
+    settled?;
     if !ran {
         return Ok(stopped("end_turn"));
     }
@@ -117,10 +120,11 @@ async fn wait(
     session: &Arc<AcpSession>,
     settled: watch::Receiver<u64>,
     cancel: &CancellationToken,
-) {
-    session.backing.settled(settled).await;
+) -> Result<(), JsonRpcError> {
+    session.backing.settled(settled).await?;
     if cancel.is_cancelled() {
         // `AcpSession::cancel` also empties the queue.
         session.session().wait_for_idle().await;
     }
+    Ok(())
 }

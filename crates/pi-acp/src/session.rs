@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pi_host::{AgentSession, Observed, Observer, SessionRuntime};
+use pi_host::{AgentSession, Host, Observed, Observer, SessionRuntime};
 use pi_protocol::{ClientHello, Command, DiagnosticLevel};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
@@ -21,8 +21,8 @@ pub(crate) struct AcpSession {
     cancel: Mutex<CancellationToken>,
     /// Canceled once the hooks of the session's start have run.
     started: CancellationToken,
-    /// The tasks that follow and start the session.
-    tasks: Mutex<Vec<AbortHandle>>,
+    /// The tasks that follow and start the session; `None` once it is closed.
+    tasks: Mutex<Option<Vec<AbortHandle>>>,
 }
 
 impl AcpSession {
@@ -37,7 +37,7 @@ impl AcpSession {
             ui,
             cancel: Mutex::default(),
             started: CancellationToken::new(),
-            tasks: Mutex::new(vec![following.abort_handle()]),
+            tasks: Mutex::new(Some(vec![following.abort_handle()])),
         })
     }
 
@@ -55,6 +55,10 @@ impl AcpSession {
 
     pub(crate) fn is_planning(&self) -> bool {
         self.feed.is_planning()
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, Option<Vec<AbortHandle>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cancel_token(&self) -> MutexGuard<'_, CancellationToken> {
@@ -96,10 +100,12 @@ impl AcpSession {
         for message in runtime.model_fallback().into_iter().chain(notice) {
             self.feed.notice("warning", &message).await;
         }
-        let session = Arc::clone(self);
-        let starting = tokio::spawn(async move { session.start().await });
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.push(starting.abort_handle());
+        // The client may have closed the session in the meantime.
+        if let Some(tasks) = self.tasks().as_mut() {
+            let session = Arc::clone(self);
+            let starting = tokio::spawn(async move { session.start().await });
+            tasks.push(starting.abort_handle());
+        }
     }
 
     async fn start(&self) {
@@ -145,22 +151,19 @@ impl AcpSession {
     }
 
     /// Ends the session and its children.
-    pub(crate) async fn close(&self) {
+    pub(crate) async fn close(&self, host: &Host) {
         let canceled = std::mem::take(&mut *self.cancel_token());
         canceled.cancel();
         // The abort comes first: a run whose dialog is withdrawn would go on.
         let rest = async {
             self.feed.stop();
             self.ui.disconnect();
-            let tasks = {
-                let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::take(&mut *tasks)
-            };
-            for task in tasks {
+            let tasks = self.tasks().take();
+            for task in tasks.into_iter().flatten() {
                 task.abort();
             }
         };
-        futures_util::future::join(self.backing.close(), rest).await;
+        futures_util::future::join(self.backing.close(host), rest).await;
     }
 }
 

@@ -24,6 +24,7 @@ struct UiState {
     feed: Option<Arc<Feed>>,
     /// Severities and messages of notices from before.
     waiting: Vec<(String, String)>,
+    is_disconnected: bool,
 }
 
 impl SessionUi {
@@ -35,6 +36,9 @@ impl SessionUi {
     pub(crate) async fn connect(&self, feed: Arc<Feed>) {
         let waiting = {
             let mut state = self.state();
+            if state.is_disconnected {
+                return;
+            }
             state.feed = Some(Arc::clone(&feed));
             std::mem::take(&mut state.waiting)
         };
@@ -43,9 +47,13 @@ impl SessionUi {
         }
     }
 
-    /// Disconnects the client, which releases the session.
+    /// Disconnects the client for good, which releases the session.
     pub(crate) fn disconnect(&self) {
-        let feed = self.state().feed.take();
+        let feed = {
+            let mut state = self.state();
+            state.is_disconnected = true;
+            state.feed.take()
+        };
         drop(feed);
     }
 

@@ -5,6 +5,7 @@ mod question;
 mod recording_files;
 mod session_history;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
@@ -18,8 +19,8 @@ use pi_host::{
     SessionShutdown, ToolPolicy, TreeMoved, TreeProposal, TreeVerdict, TurnBoundary, TurnHook,
     UserBashVerdict, UserCommand,
 };
-use pi_protocol::AgentMessage;
 use pi_protocol::settings::FileHistoryMode;
+use pi_protocol::{AgentMessage, EntryId};
 use tokio_util::sync::CancellationToken;
 
 use crate::lock;
@@ -30,6 +31,8 @@ use session_history::SessionHistory;
 pub use session_history::restore_patch;
 
 const COMMAND: &str = "undo";
+
+const BUSY: &str = "The agent is busy: wait until it is idle, or interrupt it, before /undo";
 
 /// Tools that run shell commands.
 const SHELLS: [&str; 3] = ["bash", "powershell", "process"];
@@ -72,11 +75,26 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
     }
 }
 
+/// What a move in the tree restores.
+enum TreeChoice {
+    Conversation,
+    Both(Resolution),
+    /// The session stays where it is.
+    Files(Resolution),
+    Cancel,
+}
+
+struct ChosenRestore {
+    target: EntryId,
+    plan: RestorePlan,
+    resolution: Resolution,
+}
+
 struct FileHistoryExtension {
     history: Arc<SessionHistory>,
     ui: Arc<dyn ExtensionUi>,
-    /// What to restore once the session has moved.
-    chosen: Mutex<Option<(RestorePlan, Resolution)>>,
+    /// What to restore once the session has moved to an entry.
+    chosen: Mutex<Option<ChosenRestore>>,
 }
 
 impl FileHistoryExtension {
@@ -93,8 +111,7 @@ impl FileHistoryExtension {
             return;
         };
         if !session.is_idle() {
-            let busy = "The agent is busy: wait until it is idle, or interrupt it, before /undo";
-            return self.notify(busy).await;
+            return self.notify(BUSY).await;
         }
         let plan = self.history.run(|history, place| {
             history.refresh()?;
@@ -115,11 +132,17 @@ impl FileHistoryExtension {
         } else if self.ui.mode().has_ui() {
             match self.ask(&plan, &question).await {
                 Choice::Restore(resolution) => resolution,
-                Choice::Keep | Choice::Cancel => return self.notify("Canceled").await,
+                Choice::Keep | Choice::OnlyFiles | Choice::Cancel => {
+                    return self.notify("Canceled").await;
+                }
             }
         } else {
             Resolution::Skip
         };
+        // A run may have started meanwhile, and it changes files, too.
+        if !session.is_idle() {
+            return self.notify(BUSY).await;
+        }
         self.restore(plan, resolution).await;
     }
 
@@ -142,6 +165,31 @@ impl FileHistoryExtension {
                 prefill: Some(self.history.differences(plan).await),
             };
             session.requests().ask_dialog(&self.ui, shown).await;
+        }
+    }
+
+    /// Asks what a move in the tree restores, and what happens to files that were changed outside pi.
+    async fn ask_move(&self, plan: &RestorePlan, cwd: &Path) -> TreeChoice {
+        let question = RestoreQuestion::tree(plan, cwd);
+        let moves = match self.ask(plan, &question).await {
+            Choice::Keep => return TreeChoice::Conversation,
+            Choice::Restore(_) => true,
+            Choice::OnlyFiles => false,
+            Choice::Cancel => return TreeChoice::Cancel,
+        };
+        let resolution = if plan.count(FileCondition::ChangedSince) == 0 {
+            Resolution::Skip
+        } else {
+            let question = RestoreQuestion::changed_files(plan, cwd);
+            match self.ask(plan, &question).await {
+                Choice::Restore(resolution) => resolution,
+                Choice::Keep | Choice::OnlyFiles | Choice::Cancel => return TreeChoice::Cancel,
+            }
+        };
+        if moves {
+            TreeChoice::Both(resolution)
+        } else {
+            TreeChoice::Files(resolution)
         }
     }
 
@@ -233,23 +281,25 @@ impl TurnHook for FileHistoryExtension {
 }
 
 impl NavigationHook for FileHistoryExtension {
-    fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
+    fn choose_move<'a>(
+        &'a self,
+        target: &'a EntryId,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, bool> {
         async move {
             *lock(&self.chosen) = None;
-            let mut verdict = TreeVerdict::default();
             if !self.ui.mode().has_ui() {
-                return verdict;
+                return true;
             }
             let Some(session) = self.history.session() else {
-                return verdict;
+                return true;
             };
-            let target = proposal.target_id.clone();
             let branch = session.history().with_session(|session| {
-                let branch = session.entries().branch_to(&target);
+                let branch = session.entries().branch_to(target);
                 branch.map(pi_session::SessionBranch::ids)
             });
             let Ok(branch) = branch else {
-                return verdict;
+                return true;
             };
             let plan = self.history.run(move |history, _| {
                 history.refresh()?;
@@ -259,30 +309,45 @@ impl NavigationHook for FileHistoryExtension {
                 Ok(plan) => plan.unwrap_or_default(),
                 Err(error) => {
                     tracing::warn!(%error, "cannot read the file history");
-                    return verdict;
+                    return true;
                 }
             };
             if plan.is_empty() {
-                return verdict;
+                return true;
             }
-            let question = RestoreQuestion::tree(&plan, session.cwd());
-            let asked = self.ask(&plan, &question);
-            let choice = proposal.cancel.run_until_cancelled(asked).await;
-            match choice.unwrap_or(Choice::Cancel) {
-                Choice::Restore(resolution) => *lock(&self.chosen) = Some((plan, resolution)),
-                Choice::Keep => {}
-                Choice::Cancel => verdict.cancel = true,
+            let asked = self.ask_move(&plan, session.cwd());
+            let choice = cancel.run_until_cancelled(asked).await;
+            match choice.unwrap_or(TreeChoice::Cancel) {
+                TreeChoice::Conversation => true,
+                TreeChoice::Both(resolution) => {
+                    *lock(&self.chosen) = Some(ChosenRestore {
+                        target: target.clone(),
+                        plan,
+                        resolution,
+                    });
+                    true
+                }
+                TreeChoice::Files(resolution) => {
+                    self.restore(plan, resolution).await;
+                    false
+                }
+                TreeChoice::Cancel => false,
             }
-            verdict
         }
         .boxed()
+    }
+
+    /// The user may have chosen another entry since.
+    fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
+        lock(&self.chosen).take_if(|chosen| chosen.target != *proposal.target_id);
+        async { TreeVerdict::default() }.boxed()
     }
 
     fn tree<'a>(&'a self, _moved: TreeMoved<'a>) -> BoxFuture<'a, ()> {
         async {
             let chosen = lock(&self.chosen).take();
-            if let Some((plan, resolution)) = chosen {
-                self.restore(plan, resolution).await;
+            if let Some(chosen) = chosen {
+                self.restore(chosen.plan, chosen.resolution).await;
             }
         }
         .boxed()

@@ -7,6 +7,7 @@ mod image;
 mod plan;
 mod process;
 mod sandbox;
+mod shown_text;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

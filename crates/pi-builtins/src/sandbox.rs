@@ -3,6 +3,7 @@
 
 mod denials;
 mod keep_question;
+mod no_sandbox;
 mod tried_commands;
 
 use std::sync::{Arc, Mutex};
@@ -26,6 +27,7 @@ use denials::DenialPrompter;
 use tried_commands::{TriedCommands, TryingProcesses};
 
 const SHOW: &str = "sandbox";
+const DESCRIPTION: &str = "Show what the sandbox allows";
 const TRY: &str = "try";
 
 /// Lines of output of a command after `/try` that are shown in the terminal.
@@ -44,7 +46,7 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
     let rules = PermissionRules::parse(permissions, &workspace.cwd, home.as_deref());
     let rules = rules.ok().filter(PermissionRules::has_tried_commands);
     if sandbox.is_none() && rules.is_none() {
-        return NativeParts::default();
+        return no_sandbox::parts(context.ui);
     }
     let tries_all = sandbox
         .as_ref()
@@ -62,19 +64,16 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
         .tool_policy(Arc::clone(&extension))
         .lifecycle(Arc::clone(&extension))
         .build();
-    let mut commands = vec![NativeCommand {
-        name: TRY,
-        description: "Run a command, then keep or discard what it changed",
-    }];
-    if sandbox.is_some() {
-        commands.insert(
-            0,
-            NativeCommand {
-                name: SHOW,
-                description: "Show what the sandbox allows",
-            },
-        );
-    }
+    let commands = vec![
+        NativeCommand {
+            name: SHOW,
+            description: DESCRIPTION,
+        },
+        NativeCommand {
+            name: TRY,
+            description: "Run a command, then keep or discard what it changed",
+        },
+    ];
     let tried = Arc::clone(&extension.tried);
     let (workspace, ui) = (workspace.clone(), Arc::clone(context.ui));
     let session = Arc::clone(&extension.session);
@@ -130,9 +129,9 @@ impl SandboxExtension {
     }
 
     async fn show(&self) {
-        if let Some(sandbox) = &self.sandbox {
-            self.notify(sandbox.describe()).await;
-        }
+        let description = self.sandbox.as_ref().map(|sandbox| sandbox.describe());
+        let description = description.unwrap_or_else(|| no_sandbox::OFF.to_owned());
+        self.notify(description).await;
     }
 
     /// Runs a command of the user, like `!`.
@@ -165,7 +164,7 @@ impl SandboxExtension {
 
 impl InputHook for SandboxExtension {
     fn has_command(&self, name: &str) -> bool {
-        name == TRY || (name == SHOW && self.sandbox.is_some())
+        [SHOW, TRY].contains(&name)
     }
 
     fn run_command<'a>(&'a self, name: &'a str, arguments: &'a str) -> BoxFuture<'a, ()> {

@@ -134,6 +134,9 @@ impl ChangeIndex {
     }
 
     fn apply(&mut self, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
         match serde_json::from_slice(line) {
             Ok(IndexLine::Change(change)) => self.changes.push(*change),
             Ok(IndexLine::Bound { bound, turn, to }) => {

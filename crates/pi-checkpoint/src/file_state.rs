@@ -58,8 +58,11 @@ pub struct CapturedFile {
 }
 
 impl CapturedFile {
-    /// Reads a path without following a symbolic link at its end.
+    /// Reads a real path without following symbolic links: there is nothing below a directory that became a link.
     pub fn read(path: &Path) -> io::Result<Self> {
+        if is_below_link(path) {
+            return Ok(FileState::Missing.into());
+        }
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if is_missing(&error) => return Ok(FileState::Missing.into()),
@@ -82,6 +85,8 @@ impl CapturedFile {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(FileState::Other.into());
             }
+            // It was removed in the meantime.
+            Err(error) if is_missing(&error) => return Ok(FileState::Missing.into()),
             Err(error) => return Err(error),
         };
         // The file may have grown or been replaced since.
@@ -113,6 +118,15 @@ impl From<FileState> for CapturedFile {
             contents: None,
         }
     }
+}
+
+/// Whether a directory on the way to a path is a symbolic link.
+fn is_below_link(path: &Path) -> bool {
+    let mut directories = path.ancestors().skip(1);
+    directories.any(|directory| {
+        let found = fs::symlink_metadata(directory);
+        found.is_ok_and(|found| found.is_symlink())
+    })
 }
 
 /// Whether an error means that there is nothing at a path: neither it nor, possibly, its directory.

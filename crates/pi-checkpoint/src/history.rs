@@ -118,6 +118,7 @@ impl FileHistory {
 
     /// Binds the changes that a tool call of a turn has made to the entry with its result.
     pub fn bind(&mut self, call: &str, turn: &EntryId, entry: &EntryId) -> io::Result<()> {
+        self.refresh()?;
         self.index.bind(call, turn, entry)
     }
 

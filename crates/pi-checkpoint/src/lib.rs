@@ -35,6 +35,7 @@ mod content_store;
 mod file_state;
 mod history;
 mod path_text;
+mod place;
 mod plan;
 mod restore;
 mod undo;

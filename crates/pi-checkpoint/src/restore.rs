@@ -1,19 +1,17 @@
 //! Brings files back. What they were before is stored first, so that nothing is lost that the store has room for.
 
-use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pi_fs::NewFileMode;
 use pi_protocol::EntryId;
 
 use crate::change_index::{Change, ChangeSource};
 use crate::file_state::{CapturedFile, FileState};
 use crate::history::FileHistory;
+use crate::place::{IfMissing, Place};
 use crate::plan::{FileCondition, PlannedFile, RestorePlan};
 
-/// Added to the name of a file that is written next to a changed one.
+/// Added to the name of a file that is written next to a changed one, with a number if there is one already.
 const NEXT_TO: &str = ".restored";
 
 /// What happens to files that something else has changed since pi did.
@@ -21,7 +19,7 @@ const NEXT_TO: &str = ".restored";
 pub enum Resolution {
     Skip,
     Overwrite,
-    /// Write the old contents to `NAME.restored`; deletions are skipped.
+    /// Write the old contents to `NAME.restored`, or `NAME.restored-2`; deletions are skipped.
     WriteNextTo,
 }
 
@@ -91,20 +89,23 @@ impl FileHistory {
         match step {
             Step::Skip => report.skipped.push(path.clone()),
             Step::WriteNextTo => {
-                let mut name = path.file_name().map_or_else(OsString::new, OsString::from);
-                name.push(NEXT_TO);
-                let next = path.with_file_name(name);
-                self.write_state(&next, &file.wanted)?;
+                let place = Place::open(path, IfMissing::Create)?.free_entry(NEXT_TO)?;
+                self.write_state(&place, &file.wanted)?;
+                let next = path.with_file_name(place.name());
                 report.written_next_to.push(next);
             }
             Step::Nothing => self.record_restored(file, target, file.left.clone())?,
             Step::Restore => {
-                check_directory(path)?;
+                let if_missing = match file.wanted {
+                    FileState::Missing => IfMissing::Fail,
+                    _ => IfMissing::Create,
+                };
+                let place = Place::open(path, if_missing)?;
                 let current = CapturedFile::read(path)?;
                 if let Some(contents) = &current.contents {
                     self.store.put(contents)?;
                 }
-                if self.write_state(path, &file.wanted)? {
+                if self.write_state(&place, &file.wanted)? {
                     self.record_restored(file, target, current.state)?;
                     report.restored.push(path.clone());
                 }
@@ -132,98 +133,19 @@ impl FileHistory {
     }
 
     /// Returns false if a directory stays because it is not empty.
-    fn write_state(&self, path: &Path, state: &FileState) -> io::Result<bool> {
+    fn write_state(&self, place: &Place, state: &FileState) -> io::Result<bool> {
         match state {
-            FileState::Missing => return remove(path),
-            FileState::Directory { mode } => {
-                let found = fs::symlink_metadata(path);
-                if !found.is_ok_and(|found| found.is_dir()) {
-                    remove(path)?;
-                    fs::create_dir_all(path)?;
-                }
-                set_mode(path, *mode)?;
-            }
-            FileState::Link { target } => {
-                create_parent(path)?;
-                remove(path)?;
-                create_link(target, path)?;
-            }
+            FileState::Missing => return place.remove(),
+            FileState::Directory { mode } => place.create_directory(*mode)?,
+            FileState::Link { target } => place.create_link(target)?,
             FileState::File { sha256, mode, .. } => {
                 let contents = self.store.get(sha256)?;
                 let contents =
                     contents.ok_or_else(|| io::Error::other("the stored contents are damaged"))?;
-                create_parent(path)?;
-                // A replacement would follow a link, and fail for a directory.
-                let found = fs::symlink_metadata(path);
-                if found.is_ok_and(|found| !found.is_file()) {
-                    remove(path)?;
-                }
-                pi_fs::atomic_file::write(path, &contents, NewFileMode::Private)?;
-                set_mode(path, *mode)?;
+                place.write(&contents, *mode)?;
             }
             FileState::Other => return Err(io::Error::other("nothing is stored")),
         }
         Ok(true)
     }
-}
-
-/// Removes a file, a link or an empty directory; returns false if a directory is not empty.
-fn remove(path: &Path) -> io::Result<bool> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn create_parent(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-/// Fails if a directory on the way became a link since the file was recorded: the link may lead anywhere.
-fn check_directory(path: &Path) -> io::Result<()> {
-    let existing = path.ancestors().skip(1).find(|parent| parent.exists());
-    let Some(parent) = existing else {
-        return Ok(());
-    };
-    if fs::canonicalize(parent)? == parent {
-        Ok(())
-    } else {
-        Err(io::Error::other(
-            "a directory of the path became a symbolic link",
-        ))
-    }
-}
-
-#[cfg(unix)]
-fn set_mode(path: &Path, mode: Option<u32>) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    match mode {
-        Some(mode) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
-        None => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-fn set_mode(_path: &Path, _mode: Option<u32>) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(unix)]
-fn create_link(target: &Path, path: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, path)
-}
-
-#[cfg(not(unix))]
-fn create_link(_target: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other(
-        "symbolic links are not restored on this system",
-    ))
 }

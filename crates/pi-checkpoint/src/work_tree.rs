@@ -5,6 +5,7 @@
 //! contents of all files: what git has is taken from git when a file changes, the rest is copied to the history.
 
 mod git;
+mod known_files;
 mod listing;
 mod walk;
 
@@ -17,8 +18,9 @@ use crate::content_store::ContentId;
 use crate::file_state::{CapturedFile, FileState};
 use crate::history::{ChangeCause, FileHistory, Position};
 use git::{GitContents, GitId};
+use known_files::stamps;
 use listing::Directories;
-use walk::{Stamp, stamps, walk};
+use walk::{Stamp, walk};
 
 /// A directory whose changes are found by scans.
 #[derive(Debug)]
@@ -90,39 +92,43 @@ impl WorkTree {
             Some(changed) => changed,
             None => last.changes(self.walk()?, &self.root, started),
         };
-        let mut count = 0;
-        let mut git = GitContents::new(&self.root);
         let have_rules_changed = is_repository != last.is_repository
             || changed.iter().any(|(path, _)| is_ignore_file(path));
         // Directories before what is in them.
         pi_protocol::sort_by(&mut changed, |(one, _), (other, _)| one.cmp(other));
-        for (path, stamp) in changed {
-            let after = CapturedFile::read(&path)?;
-            let file = last.known.get(&path);
-            let before = match file {
-                None => FileState::Missing.into(),
-                Some(file) => file.before(history, &mut git)?,
-            };
-            // A file that was there before is not created by the command that makes it visible: it must not be deleted.
-            let is_revealed = file.is_none()
-                && have_rules_changed
-                && stamp.is_some_and(|stamp| stamp.is_older_than(last.started));
-            if let Some(stamp) = stamp {
-                let content = KnownContent::State(after.state.clone());
-                last.known
-                    .insert(path.clone(), KnownFile { stamp, content });
-            } else {
-                last.known.remove(&path);
+        let mut git = GitContents::new(&self.root);
+        let mut count = 0;
+        let record_all = || {
+            for (path, stamp) in changed {
+                let after = match CapturedFile::read(&path) {
+                    Ok(after) => after,
+                    // Its directory cannot be searched: the next scan examines it again.
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+                    Err(error) => return Err(error),
+                };
+                let is_revealed = have_rules_changed && last.is_revealed(&path, stamp.as_ref());
+                if !is_revealed && history.left(&path) != Some(&after.state) {
+                    let before = last.before(&path, history, &mut git)?;
+                    if before.state.is_same(&after.state) {
+                        last.renew(&path, stamp);
+                        continue;
+                    }
+                    history.record(at, cause, &path, &before, &after)?;
+                    count += 1;
+                }
+                last.learn(path, stamp, after.state);
             }
-            if !is_revealed && history.left(&path) != Some(&after.state) {
-                history.record(at, cause, &path, &before, &after)?;
-                count += 1;
-            }
+            Ok(count)
+        };
+        let recorded = record_all();
+        if recorded.is_err() {
+            // What was found and not recorded must be found again.
+            last.directories.forget();
         }
         last.started = started;
         last.is_repository = is_repository;
         self.last = Some(last);
-        Ok(count)
+        recorded
     }
 
     fn walk(&mut self) -> io::Result<Vec<(PathBuf, Stamp)>> {
@@ -144,7 +150,8 @@ impl WorkTree {
                 Some(id) => KnownContent::Git(id),
                 None if stamp.size > budget => KnownContent::State(FileState::Other),
                 None => {
-                    let captured = CapturedFile::read(&path)?;
+                    let captured = CapturedFile::read(&path);
+                    let captured = captured.unwrap_or_else(|_| FileState::Other.into());
                     if let Some(contents) = &captured.contents {
                         budget = budget.saturating_sub(contents.len() as u64);
                         history.store.put(contents)?;
@@ -161,6 +168,44 @@ impl WorkTree {
 }
 
 impl LastScan {
+    /// Whether a file was there before, but excluded: the command that makes it visible has not created it, so it must not be
+    /// deleted.
+    fn is_revealed(&self, path: &Path, stamp: Option<&Stamp>) -> bool {
+        let was_there = |stamp: &Stamp| {
+            stamp.is_older_than(self.started) || was_created_before(path, self.started)
+        };
+        !self.known.contains_key(path) && stamp.is_some_and(was_there)
+    }
+
+    fn before(
+        &self,
+        path: &Path,
+        history: &FileHistory,
+        git: &mut GitContents<'_>,
+    ) -> io::Result<CapturedFile> {
+        match self.known.get(path) {
+            Some(file) => file.before(history, git),
+            None => Ok(FileState::Missing.into()),
+        }
+    }
+
+    fn learn(&mut self, path: PathBuf, stamp: Option<Stamp>, state: FileState) {
+        if let Some(stamp) = stamp {
+            let content = KnownContent::State(state);
+            self.known.insert(path, KnownFile { stamp, content });
+        } else {
+            self.known.remove(&path);
+        }
+    }
+
+    /// Notes new metadata of a file that is what it was. Where its contents are stored stays known: nothing else has
+    /// stored them.
+    fn renew(&mut self, path: &Path, stamp: Option<Stamp>) {
+        if let (Some(file), Some(stamp)) = (self.known.get_mut(path), stamp) {
+            file.stamp = stamp;
+        }
+    }
+
     /// Returns the changes since, by examining what is known and the directories that have changed; `None` if all of them must
     /// be listed.
     fn quick_changes(
@@ -174,7 +219,16 @@ impl LastScan {
         }
         let listed = self.directories.list_changed(root, now)?;
         let known: Vec<(&PathBuf, &KnownFile)> = self.known.iter().collect();
-        let stamps = stamps(&known, now);
+        let mut stamps = stamps(&known, now);
+        // A directory that became a link leads to other files.
+        let mut gone: Option<&Path> = None;
+        for ((path, file), stamp) in known.iter().zip(&mut stamps) {
+            if gone.is_some_and(|gone| path.starts_with(gone)) {
+                *stamp = None;
+            } else if file.stamp.is_directory && !stamp.is_some_and(|stamp| stamp.is_directory) {
+                gone = Some(path);
+            }
+        }
         let mut changed: Vec<(PathBuf, Option<Stamp>)> = known
             .iter()
             .zip(stamps)
@@ -242,6 +296,13 @@ impl KnownFile {
             },
         })
     }
+}
+
+/// Whether a file existed at a moment, whatever it contained; false if the file system does not know.
+fn was_created_before(path: &Path, moment: SystemTime) -> bool {
+    let metadata = path.symlink_metadata();
+    let created = metadata.and_then(|metadata| metadata.created());
+    created.is_ok_and(|created| created <= moment)
 }
 
 /// Name of the directory with git's own files.

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use pi_codemode::{CodemodeOptions, WorkerSlots, codemode};
+use pi_codemode::{
+    CodemodeOptions, ModelDirectory, ModelTask, ModelTaskResult, WorkerSlots, codemode,
+};
 use pi_core::{
     HookError, NestedToolCall, NestedToolResult, RegisteredTool, SessionServices, Tool,
     ToolContext, ToolError, ToolExposure,
@@ -130,6 +132,38 @@ impl SessionServices for TestSession {
     }
 }
 
+/// Number of model calls that run at the same time.
+const PARALLEL_TASKS: usize = 4;
+
+/// A classifier that answers when as many questions are open as may be.
+struct TestModels {
+    open: Arc<AtomicUsize>,
+    most_open: Arc<AtomicUsize>,
+    all_open: Arc<tokio::sync::Barrier>,
+}
+
+impl ModelDirectory for TestModels {
+    fn models(&self, kind: &str, _provider: Option<&str>, _only_available: bool) -> Vec<Value> {
+        vec![json!({"provider": "test", "id": kind})]
+    }
+
+    fn prepare(&self, task: ModelTask) -> Result<BoxFuture<'static, ModelTaskResult>, String> {
+        let (open, most_open) = (Arc::clone(&self.open), Arc::clone(&self.most_open));
+        let all_open = Arc::clone(&self.all_open);
+        Ok(Box::pin(async move {
+            let now_open = open.fetch_add(1, Ordering::SeqCst) + 1;
+            most_open.fetch_max(now_open, Ordering::SeqCst);
+            all_open.wait().await;
+            open.fetch_sub(1, Ordering::SeqCst);
+            ModelTaskResult {
+                value: json!({"answer": task.context["input"]}),
+                usage: None,
+                error: None,
+            }
+        }))
+    }
+}
+
 struct Harness {
     session: Arc<TestSession>,
     tool: RegisteredTool,
@@ -142,10 +176,14 @@ impl Harness {
     }
 
     fn with_workers(workers: usize) -> Self {
+        Self::with_models(workers, None)
+    }
+
+    fn with_models(workers: usize, models: Option<Arc<dyn ModelDirectory>>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let tool = codemode(CodemodeOptions {
             settings: Arc::new(CodemodeSettings::default),
-            models: None,
+            models,
             workers: WorkerSlots::new(workers),
             directory: directory.path().to_owned(),
         });
@@ -216,6 +254,25 @@ async fn calls_resolve_reject_and_run_in_parallel() {
             r#""c1/3" "odd-name" "ok""#,
         ]
     );
+}
+
+#[tokio::test]
+async fn twenty_classifications_run_four_at_a_time() {
+    let most_open = Arc::new(AtomicUsize::new(0));
+    let models = TestModels {
+        open: Arc::default(),
+        most_open: Arc::clone(&most_open),
+        all_open: Arc::new(tokio::sync::Barrier::new(PARALLEL_TASKS)),
+    };
+    let harness = Harness::with_models(1, Some(Arc::new(models)));
+    let code = "const model = await models.getModelOfType('classifier', 'test', 'classifier');\n\
+                const items = Array.from({ length: 20 }, (_, n) => n);\n\
+                const results = await Promise.all(items.map(n => models.classify(model, { input: n })));\n\
+                return results.map(result => result.answer).join(' ');";
+    let result = harness.run(code).await;
+    let expected: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+    assert_eq!(result.text, expected.join(" "), "{result:?}");
+    assert_eq!(most_open.load(Ordering::SeqCst), PARALLEL_TASKS);
 }
 
 #[tokio::test]

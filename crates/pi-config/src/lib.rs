@@ -76,8 +76,8 @@ pub use resources::{
 };
 pub use session_directory::session_directory;
 pub use settings::{
-    SettingsError, SettingsOverrides, SettingsStore, change_settings_file, extension_engine,
-    shell_path,
+    InvalidRestriction, SettingsError, SettingsOverrides, SettingsStore, change_settings_file,
+    check_restrictions, extension_engine, shell_path,
 };
 pub use startup_migration::{run_project_migrations, run_startup_migrations};
 pub use trust::{

@@ -104,6 +104,29 @@ mod tests {
     }
 
     #[test]
+    fn concurrent_writers_lose_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("records.json");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let records = McpRecords::new(path.clone());
+                scope.spawn(move || {
+                    for number in 0..5 {
+                        let add = |record: &mut JsonObject| {
+                            record.insert(format!("{writer} {number}"), true.into());
+                            true
+                        };
+                        // The lock is not waited for without end.
+                        assert!((0..100).any(|_| records.change("shared", add).is_ok()));
+                    }
+                });
+            }
+        });
+        let record = McpRecords::new(path).read("shared").unwrap().unwrap();
+        assert_eq!(record.len(), 20);
+    }
+
+    #[test]
     fn a_malformed_file_is_reported_and_kept() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("records.json");

@@ -2,6 +2,7 @@
 //! module neither calls a model nor writes files. A plan returns the requests; the caller sends
 //! them and passes the summaries back to get the entry to append. Planning is deterministic.
 
+pub(crate) mod chunks;
 pub(crate) mod cut_point;
 pub(crate) mod files;
 mod preview;

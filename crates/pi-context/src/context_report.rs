@@ -15,7 +15,8 @@ use crate::sections::PromptSection;
 /// How many of the largest entries are listed.
 const LARGEST: usize = 10;
 
-const MAX_TITLE: usize = 60;
+/// With the columns before it, a title fits a row of 80 columns.
+const MAX_TITLE: usize = 52;
 
 /// Estimates the size of every part of the context.
 pub fn context_report(projection: &Projection, context_window: u64) -> ContextReport {
@@ -122,7 +123,11 @@ fn title(message: &AgentMessage) -> String {
     };
     let words = text.split_whitespace().take(MAX_TITLE);
     let line = words.collect::<Vec<_>>().join(" ");
-    line.chars().take(MAX_TITLE).collect()
+    if line.chars().count() <= MAX_TITLE {
+        return line;
+    }
+    let start: String = line.chars().take(MAX_TITLE - 1).collect();
+    format!("{}…", start.trim_end())
 }
 
 fn content_text(content: &MessageContent) -> String {
@@ -157,7 +162,10 @@ mod tests {
         assert_eq!(tokens(ContextPart::ToolResults), None);
         let sum: u64 = report.parts.iter().map(|share| share.tokens).sum();
         assert_eq!(report.estimated_tokens, sum);
-        assert!(report.largest[0].title.starts_with("many words www"));
+        let title = &report.largest[0].title;
+        assert!(title.starts_with("many words www"), "{title}");
+        assert!(title.ends_with("w…"), "{title}");
+        assert_eq!(title.chars().count(), MAX_TITLE);
         assert_eq!(report.largest[0].part, ContextPart::User);
     }
 }

@@ -28,6 +28,7 @@ mod cache_report;
 mod compaction;
 mod context_report;
 pub mod estimate;
+mod extension_cost_text;
 mod insight_text;
 mod model_messages;
 mod sections;
@@ -38,6 +39,7 @@ mod usage;
 pub use branch_summary::{AbandonedBranch, BranchSummaryPlan, NavigationTarget};
 pub use cache_miss::{CacheMiss, CacheMissDetector};
 pub use cache_report::CacheReporter;
+pub use compaction::chunks::ChunkedSummary;
 pub use compaction::files::{FileLists, TouchedFiles};
 pub use compaction::prompt::SummaryInstructions;
 pub use compaction::request::{Summarizer, Summary, SummaryError, SummaryPurpose, SummaryRequest};
@@ -50,6 +52,7 @@ pub use compaction::{
     CompactionPlan, CompactionResult, MessageSelection, NothingToCompact, SummaryAuthor,
 };
 pub use context_report::context_report;
+pub use extension_cost_text::extension_costs_text;
 pub use insight_text::{cache_text, context_text, cost_text, preview_text};
 pub use model_messages::{bash_execution_text, to_model_message, to_model_messages};
 pub use sections::{

@@ -3,6 +3,8 @@
 //! This file decides what is exported, where to and under which name. The contents of the page are
 //! built in `export/page.rs`; its style and behavior are in `pi-web`.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -12,6 +14,7 @@ use pi_env::Env;
 use pi_fs::{NewFileMode, atomic_file};
 use pi_protocol::{EntryKind, MessageRole, Tool};
 use pi_session::{AccessMode, OpenSession, Session, SessionError};
+use serde::Deserialize;
 use thiserror::Error;
 
 use crate::redaction::Redactor;
@@ -23,6 +26,9 @@ mod script_json;
 mod theme;
 
 pub use theme::{ExportColor, ExportScheme, ExportTheme};
+
+/// How much of an existing output file is read to recognize a session.
+const HEADER_LIMIT: u64 = 1024 * 1024;
 
 #[derive(Debug, Clone, Default)]
 pub struct HtmlOptions {
@@ -58,6 +64,12 @@ pub enum ExportError {
     NothingYet,
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// The output is a session file, such as the exported one; it is unchanged.
+    #[error(
+        "cannot export to {}: it is a session file and would be overwritten; choose another output file",
+        path.display()
+    )]
+    OverwritesSession { path: PathBuf },
     /// The file cannot be written; an existing file is unchanged.
     #[error("cannot write export to {}", path.display())]
     Unwritable {
@@ -97,6 +109,7 @@ pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf
         None => PathBuf::from(format!("session-{}.jsonl", file_timestamp(&options.env))),
     };
     let path = std::path::absolute(&given).unwrap_or(given);
+    check_output(&path, session)?;
     let content = options.redaction.redact_lines(session.export_branch()?);
     let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
     directory
@@ -113,6 +126,7 @@ fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, Expor
         Some(output) => expand_home(&output.to_string_lossy(), &options.env),
         None => default_page_name(session),
     };
+    check_output(&path, session)?;
     let written = atomic_file::write_with(&path, NewFileMode::Default, |file| {
         page::write(file, session, options)
     });
@@ -121,6 +135,53 @@ fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, Expor
         Err(PageError::Session(error)) => Err(error.into()),
         Err(PageError::Write(source)) => Err(ExportError::Unwritable { path, source }),
     }
+}
+
+/// Fails if the export would overwrite the exported session, whose file may not exist yet, or another session.
+fn check_output(output: &Path, session: &Session) -> Result<(), ExportError> {
+    let is_own = session.path().is_some_and(|own| {
+        output == own || canonical(output).is_some_and(|path| Some(path) == canonical(own))
+    });
+    if is_own || is_session_file(output) {
+        return Err(ExportError::OverwritesSession {
+            path: output.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Resolves links; the file need not exist.
+fn canonical(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    fs::canonicalize(&path).ok().or_else(|| {
+        let directory = fs::canonicalize(path.parent()?).ok()?;
+        Some(directory.join(path.file_name()?))
+    })
+}
+
+/// Returns whether a file begins with a session header.
+fn is_session_file(path: &Path) -> bool {
+    // Opening a pipe would block.
+    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEADER_LIMIT).read_to_end(&mut start));
+    if read.is_err() {
+        return false;
+    }
+    let start = start.trim_ascii_start();
+    let line = start.split(|byte| *byte == b'\n').next();
+    let line = line.unwrap_or_default();
+    let header = serde_json::from_slice::<RecordType>(line);
+    // A header that is longer than what was read is not complete.
+    header.is_ok_and(|header| header.kind == "session") || line.starts_with(br#"{"type":"session""#)
+}
+
+#[derive(Deserialize)]
+struct RecordType {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 fn default_page_name(session: &Session) -> PathBuf {

@@ -26,6 +26,7 @@ mod bug_report;
 mod export;
 mod redaction;
 mod replay;
+mod session_json;
 mod share;
 
 pub use bug_report::{BugReport, BugReportError, ReportedSession, WrittenReport};
@@ -37,5 +38,9 @@ pub use redaction::{Redactor, environment_secrets, secrets_in_use, stored_secret
 pub use replay::{
     END_OF_RECORD, NextPrompt, RecordError, ReplayDifference, ReplayReport, ReplayScript,
     ScriptedTurn,
+};
+pub use session_json::{
+    EntryRange, ListingError, entry_range_fields, entry_range_json, session_entries_json,
+    session_tree_json,
 };
 pub use share::{GhCli, Gist, ShareError, SharePage};

@@ -4,6 +4,7 @@
 //! and ends when the handle is dropped or replaced. Other threads send work through [`Engine`];
 //! results are plain data.
 
+mod charge;
 mod natives;
 mod realm;
 mod terminal;
@@ -11,6 +12,7 @@ mod timers;
 mod values;
 mod watchdog;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
@@ -23,6 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use charge::CodeOwner;
 pub(crate) use natives::{NativeModule, set_import_meta};
 pub(crate) use realm::Realm;
 pub(crate) use terminal::TerminalModule;
@@ -35,8 +38,10 @@ use crate::child_guard::{ChildSupervisor, SharedSupervisor};
 use crate::child_launcher::{ChildLauncher, SharedLauncher};
 use crate::error::EngineError;
 use crate::host::{EngineHost, SharedHost};
+use crate::node::WorkerPort;
 use crate::running_hooks::RunningHooks;
 use crate::tui_toolkit::{SharedToolkit, TuiToolkit};
+use crate::usage_meter::ExtensionUsage;
 
 /// Minimum interval between heartbeat checks of a busy thread.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -77,6 +82,8 @@ pub struct EngineOptions {
     pub(crate) running_hooks: Arc<RunningHooks>,
     pub(crate) child_supervisor: SharedSupervisor,
     pub(crate) child_launcher: SharedLauncher,
+    /// Connects the engine of a worker to its parent.
+    pub(crate) worker: Option<Arc<WorkerPort>>,
 }
 
 impl EngineOptions {
@@ -94,6 +101,7 @@ impl EngineOptions {
             running_hooks: Arc::default(),
             child_supervisor: SharedSupervisor::default(),
             child_launcher: SharedLauncher::default(),
+            worker: None,
         }
     }
 
@@ -249,7 +257,7 @@ impl Engine {
         let slice = options.slice.unwrap_or(self.options.limits.slice);
         let invocation = realm::Invocation {
             id,
-            owner: options.extension.map(Arc::from),
+            owner: CodeOwner::of(options.extension.as_deref()),
             module: module.to_owned(),
             export: export.to_owned(),
             arguments,
@@ -297,6 +305,17 @@ impl Engine {
                 }
             }
         }
+    }
+
+    /// Returns what the extensions use. Sampling of the heap waits until the thread is idle, and no longer than
+    /// `patience`.
+    pub async fn usage(&self, patience: Duration) -> BTreeMap<String, ExtensionUsage> {
+        if self.is_started() {
+            // Without a new sample, the last one is returned.
+            let sampling = self.run(|realm| realm.sample_live_heap());
+            drop(tokio::time::timeout(patience, sampling).await);
+        }
+        self.options.running_hooks.meter().usage()
     }
 
     /// Runs garbage collection and returns the size of the JavaScript heap in bytes, or 0 if the

@@ -38,6 +38,7 @@ mod running_hooks;
 mod source_map;
 mod tui_toolkit;
 mod typescript;
+mod usage_meter;
 
 pub use bare_script::{BareScript, ScriptFailure, ScriptHandle, ScriptLimits, ScriptMessage};
 pub use cache::SourceCache;
@@ -57,3 +58,4 @@ pub use node_need::find as node_need;
 pub use resolver::{ImportKind, ModuleResolver, ResolveError, ResolvedModule};
 pub use tui_toolkit::{NativeWidget, TuiToolkit, WideEdge};
 pub use typescript::{PreparedSource, SourceFormat, SyntaxError, prepare};
+pub use usage_meter::{ExtensionUsage, UsageMeter};

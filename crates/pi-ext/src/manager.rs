@@ -14,6 +14,7 @@ mod ui;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -25,11 +26,12 @@ use crate::host_router::{ExtensionHost, RoutedHost, Subscriptions};
 use crate::node_host::{self, NodeHost};
 use crate::node_need;
 use crate::running_hooks::RunningHooks;
+use crate::usage_meter::UsageMeter;
 pub use functions::UiCall;
 use functions::{
     ABORT, BIND, COMPLETE_COMMAND, EMIT, EXECUTE_TOOL, JsFunction, LOAD_EXTENSION,
     PREPARE_ARGUMENTS, PREPARE_LOADOUT, REFRESH_CREDENTIAL, REFRESH_MODELS, ROUTE, RUN_CALLBACK,
-    RUN_COMMAND, RUN_SHORTCUT, SET_FLAGS, SIGN_IN, STREAM,
+    RUN_COMMAND, RUN_SHORTCUT, SET_FLAGS, SIGN_IN, STREAM, UNMOUNT_ALL,
 };
 use hook_dispatch::BlockedHosts;
 pub use hook_dispatch::{HookDispatch, HookProbe, HostRecovery};
@@ -121,7 +123,9 @@ impl ExtensionManager {
             lock(&self.on_node).insert(name.clone());
         }
         let values = vec![Value::String(name.clone())];
+        let started = Instant::now();
         let loaded = self.call_extension(&name, LOAD_EXTENSION, values).await;
+        self.meter().loaded(&name, started.elapsed());
         if loaded.is_err() {
             // It may be loaded on the other host then.
             lock(&self.on_node).remove(&name);
@@ -167,6 +171,13 @@ impl ExtensionManager {
         let values = vec![extension.into(), name.into(), prefix.into()];
         self.call_extension(extension, COMPLETE_COMMAND, values)
             .await
+    }
+
+    /// Removes all components of an extension from the screen. Those of extensions on Node are not known.
+    pub async fn unmount_all(&self, extension: &str) -> Result<(), EngineError> {
+        let values = vec![extension.into()];
+        self.call_extension(extension, UNMOUNT_ALL, values).await?;
+        Ok(())
     }
 
     pub async fn run_shortcut(&self, extension: &str, key: &str) -> Result<(), EngineError> {
@@ -341,6 +352,16 @@ impl ExtensionManager {
             ExtensionHost::Node => self.node.call(module, name, values, options).await?,
         };
         Ok(())
+    }
+
+    /// Returns what counts the use of resources by the extensions.
+    pub fn meter(&self) -> &UsageMeter {
+        self.running_hooks.meter()
+    }
+
+    /// Returns whether an extension runs on Node.
+    pub fn is_on_node(&self, extension: &str) -> bool {
+        lock(&self.on_node).contains(extension)
     }
 
     /// Returns the embedded engine.

@@ -16,6 +16,7 @@ mod resources;
 mod tls;
 mod url;
 mod websocket;
+mod worker;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,6 +28,7 @@ use serde_json::{Value, json};
 
 pub(crate) use native_error::NativeError;
 pub(crate) use resources::RealmResources;
+pub(crate) use worker::WorkerPort;
 
 use crate::engine::{NativeReply, ProcessInfo, Realm};
 
@@ -78,6 +80,7 @@ pub(crate) fn call(
         "zlib" => compression::run(request),
         "url" => url::run(request),
         "os" => os::run(&realm.options.process, request),
+        "worker" => worker::call(realm, request),
         _ => Err(request.unknown(module)),
     }
 }
@@ -96,10 +99,11 @@ pub(crate) fn start(realm: &Rc<Realm>, module: &str, request: NativeRequest) -> 
         "net" => network::start(realm, request),
         "websocket" => websocket::start(realm, request),
         "watch" => file_watch::start(realm, request),
+        "worker" => worker::start(realm, request),
         "host" => {
             let owner = realm.owner();
             let host = &realm.options.host.0;
-            let response = host.request(owner.as_deref(), &request.operation, request.arguments);
+            let response = host.request(owner.path(), &request.operation, request.arguments);
             Box::pin(async move { Ok(NativeReply::Json(response.await?)) })
         }
         _ => {

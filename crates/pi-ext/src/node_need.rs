@@ -11,7 +11,8 @@ use crate::typescript::PreparedSource;
 /// Files to look at; larger extensions are decided by the rest.
 const MAX_FILES: usize = 3000;
 
-/// Exports of builtin modules that need Node. Without names, every import does.
+/// Exports of builtin modules that need Node, or that the embedded engine has only in part: it runs them without Node.
+/// Without names, every import does.
 const NODE_ONLY: [(&str, &[&str]); 10] = [
     ("worker_threads", &["Worker"]),
     ("child_process", &["fork"]),

@@ -4,9 +4,10 @@
 //! handlers then block the thread.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::host_router::ExtensionHost;
+use crate::usage_meter::{UsageMeter, WaitStart};
 
 /// Where an event in progress is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,32 +18,74 @@ pub(crate) struct HookPosition {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct RunningHooks(Mutex<HashMap<u64, HookPosition>>);
+pub(crate) struct RunningHooks {
+    events: Mutex<HashMap<u64, RunningEvent>>,
+    meter: Arc<UsageMeter>,
+}
+
+#[derive(Debug)]
+struct RunningEvent {
+    position: HookPosition,
+    /// Since when the extension of the position runs.
+    since: WaitStart,
+}
 
 impl RunningHooks {
     /// Records that a host receives the event next.
     pub(crate) fn begin(&self, dispatch: u64, host: ExtensionHost) {
-        let extension = None;
-        let position = HookPosition { host, extension };
-        self.table().insert(dispatch, position);
+        let event = RunningEvent {
+            position: HookPosition {
+                host,
+                extension: None,
+            },
+            since: self.meter.start_wait(),
+        };
+        let before = self.events().insert(dispatch, event);
+        self.count(before);
     }
 
     pub(crate) fn end(&self, dispatch: u64) {
-        self.table().remove(&dispatch);
+        let ended = self.events().remove(&dispatch);
+        self.count(ended);
     }
 
     /// Records the extension whose handlers are called next. A dispatch that has ended is ignored.
     pub(crate) fn enter(&self, dispatch: u64, extension: String) {
-        if let Some(position) = self.table().get_mut(&dispatch) {
-            position.extension = Some(extension);
+        let event = RunningEvent {
+            position: HookPosition {
+                host: ExtensionHost::Embedded,
+                extension: Some(extension),
+            },
+            since: self.meter.start_wait(),
+        };
+        let before = self.events().get_mut(&dispatch).map(|running| {
+            let before = std::mem::replace(running, event);
+            running.position.host = before.position.host;
+            before
+        });
+        self.count(before);
+    }
+
+    /// Returns what counts the time of handlers.
+    pub(crate) fn meter(&self) -> &Arc<UsageMeter> {
+        &self.meter
+    }
+
+    /// Counts the time of the extension that an event has left.
+    fn count(&self, event: Option<RunningEvent>) {
+        if let Some(event) = event
+            && let Some(extension) = event.position.extension
+        {
+            self.meter.handled(&extension, event.since);
         }
     }
 
     pub(crate) fn position(&self, dispatch: u64) -> Option<HookPosition> {
-        self.table().get(&dispatch).cloned()
+        let events = self.events();
+        events.get(&dispatch).map(|event| event.position.clone())
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<u64, HookPosition>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn events(&self) -> MutexGuard<'_, HashMap<u64, RunningEvent>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

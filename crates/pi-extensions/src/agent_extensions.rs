@@ -1,7 +1,7 @@
 //! Extensions of a session that an extension runs: they are loaded by JavaScript, in the engine of the main session.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use pi_ext::HostError;
@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::bridge::ExtensionBridge;
 use crate::callbacks::AgentFailure;
+use crate::costs::BudgetState;
 use crate::front_end::{ExtensionFailure, ExtensionMode, ExtensionUi};
 use crate::hook_limits::HookLimits;
 use crate::hooks::HookState;
@@ -80,6 +81,8 @@ pub(crate) fn create(
         agent: callback.number,
         bridge: agent_bridge,
         hooks: HookState::new(HookLimits::from_env(&bridge.env)),
+        budget: BudgetState::default(),
+        prompt_texts: Mutex::default(),
     }));
     extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
     Ok(extensions)

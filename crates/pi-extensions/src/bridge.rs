@@ -312,7 +312,17 @@ impl ExtensionBridge {
     }
 
     pub(crate) fn report_failure(&self, failure: ExtensionFailure) {
-        self.begin(self.ui.report_failure(failure));
+        self.begin(self.report(failure));
+    }
+
+    /// Reports a failure to the front end, and counts it.
+    pub(crate) fn report(&self, failure: ExtensionFailure) -> BoxFuture<'static, ()> {
+        if let (Some(extension), Ok(shared)) = (&failure.extension, self.shared())
+            && let Some(shared) = shared.upgrade()
+        {
+            shared.engine.meter().add_error(extension);
+        }
+        self.ui.report_failure(failure)
     }
 }
 

@@ -86,7 +86,11 @@ impl ExtensionsInner {
         // Dropped before the dispatch, which only needs the JSON.
         let event = events::to_json(&event());
         let result = match event {
-            Ok(event) => self.dispatch(Event::NAME, event, cancel).await,
+            Ok(event) => {
+                let result = self.dispatch(Event::NAME, event, cancel).await;
+                self.check_budget().await;
+                result
+            }
             Err(error) => self.failed(Event::NAME, None, error.to_string()).await,
         };
         Event::Result::from_json(result)
@@ -171,7 +175,7 @@ impl ExtensionsInner {
             error,
             stack: None,
         };
-        self.bridge.ui.report_failure(failure).await;
+        self.bridge.report(failure).await;
         result
     }
 
@@ -183,7 +187,7 @@ impl ExtensionsInner {
             error,
             stack: None,
         };
-        self.bridge.ui.report_failure(failure).await;
+        self.bridge.report(failure).await;
     }
 }
 

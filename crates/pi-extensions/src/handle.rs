@@ -436,8 +436,9 @@ impl ExtensionHandle {
 
     async fn call(&self, call: UiCall) -> Result<Value, ExtensionRenderError> {
         let shared = self.extensions().ok_or(ExtensionRenderError::Gone)?;
-        let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT));
-        called.await.map_err(|error| match error {
+        let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT)).await;
+        shared.check_budget().await;
+        called.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 ExtensionRenderError::TooSlow
             }

@@ -34,6 +34,10 @@ const ABORT_RECOVERY: Duration = Duration::from_millis(40);
 /// Time that a host has to respond after a hook missed its deadline.
 const RECOVERY: Duration = Duration::from_millis(500);
 
+/// Why what an extension decides about fails while it is paused.
+pub(crate) const IS_PAUSED: &str =
+    "is paused because it exceeds its budget (extensionBudget); run /reload to use it again";
+
 const WAIT: &str = "Wait";
 const DISABLE: &str = "Disable the extension until /reload";
 const QUIT: &str = "Quit";
@@ -88,6 +92,8 @@ struct SkippedExtensions {
     /// Until the extensions are reloaded. The value states whether the user chose it; otherwise
     /// events that their handlers decide about fail.
     disabled: HashMap<String, bool>,
+    /// Until the extensions are reloaded: they exceeded their budget.
+    paused: HashSet<String>,
     /// Until the next input: the user aborted one of their hooks.
     suspended: HashSet<String>,
 }
@@ -145,9 +151,12 @@ impl HookState {
         let suspended = skipped.suspended.iter().map(|path| (path.clone(), true));
         let disabled = skipped.disabled.iter();
         let disabled = disabled.map(|(path, by_user)| (path.clone(), !by_user));
+        let paused = skipped.paused.iter();
+        let paused = paused.map(|path| (path.clone(), Value::from(IS_PAUSED)));
         let skipped: Map<String, Value> = suspended
             .chain(disabled)
             .map(|(path, fails)| (path, fails.into()))
+            .chain(paused)
             .collect();
         if skipped.is_empty() {
             return Value::Null;
@@ -158,6 +167,15 @@ impl HookState {
     /// Stops sending events to an extension that does not respond.
     pub(crate) fn disable(&self, extension: String, by_user: bool) {
         lock(&self.skipped).disabled.insert(extension, by_user);
+    }
+
+    /// Stops sending events to an extension that exceeds its budget; those that its handlers decide about fail.
+    pub(crate) fn pause(&self, extension: String) {
+        lock(&self.skipped).paused.insert(extension);
+    }
+
+    pub(crate) fn is_paused(&self, extension: &str) -> bool {
+        lock(&self.skipped).paused.contains(extension)
     }
 
     fn suspend(&self, extension: Option<String>) {
@@ -334,7 +352,7 @@ impl ExtensionsInner {
             error,
             stack: None,
         };
-        self.bridge.ui.report_failure(failure).await;
+        self.bridge.report(failure).await;
     }
 }
 

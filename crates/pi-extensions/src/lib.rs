@@ -15,6 +15,7 @@ mod child_supervisor;
 mod client_screen;
 mod confined_children;
 mod control;
+mod costs;
 mod dispatch;
 pub mod events;
 mod extension_thread;
@@ -41,7 +42,7 @@ mod ui_lines;
 mod virtual_model;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
@@ -86,6 +87,7 @@ pub use startup_ui::StartupUi;
 pub use ui_lines::{ExtensionErrorLine, ExtensionUiMethod, ExtensionUiRequest};
 
 use bridge::ExtensionBridge;
+use costs::{BudgetState, PromptTexts};
 use hook_limits::HookLimits;
 use hooks::HookState;
 use registration::{FlagKind, ProviderData, ToolData};
@@ -119,6 +121,8 @@ pub(crate) struct ExtensionsInner {
     agent: u64,
     bridge: Arc<ExtensionBridge>,
     hooks: HookState,
+    budget: BudgetState,
+    prompt_texts: Mutex<PromptTexts>,
 }
 
 impl SessionExtensions {
@@ -160,6 +164,8 @@ impl SessionExtensions {
             agent: 0,
             bridge,
             hooks: HookState::new(HookLimits::from_env(&environment.env)),
+            budget: BudgetState::new(environment.settings.extension_budget),
+            prompt_texts: Mutex::default(),
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
         let settings = &environment.settings;

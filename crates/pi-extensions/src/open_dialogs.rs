@@ -71,6 +71,9 @@ impl DialogGuard {
             }
             is_first
         };
+        if let Some(shared) = shared.upgrade() {
+            shared.engine.meter().dialog_opened();
+        }
         let guard = Self { shared };
         if is_first {
             guard.emit(UiPromptStart(prompt));
@@ -90,6 +93,7 @@ impl DialogGuard {
     /// Uncounts the dialog; returns the first one if this was the last.
     fn end(&self) -> Option<UiPrompt> {
         let shared = self.shared.upgrade()?;
+        shared.engine.meter().dialog_closed();
         let mut open = lock(&shared.bridge.open_dialogs);
         let count = open.count(|count| count.saturating_sub(1));
         (count == 0).then(|| std::mem::take(&mut open.first))

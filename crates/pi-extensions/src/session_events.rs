@@ -69,7 +69,7 @@ impl SessionExtensions {
                 error: error.to_string(),
                 stack: None,
             };
-            self.0.bridge.ui.report_failure(failure).await;
+            self.0.bridge.report(failure).await;
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::ExtensionsInner;
 use crate::control::ToolRegistration;
 use crate::front_end::ExtensionFailure;
-use crate::hooks::Hook;
+use crate::hooks::{Hook, IS_PAUSED};
 use crate::registration::ToolData;
 
 /// Name of the hook in error messages.
@@ -153,6 +153,11 @@ impl Tool for ExtensionTool {
                 .upgrade()
                 .ok_or_else(|| ToolError::new("the extension of this tool was unloaded"))?;
             let (extension, name) = (&self.extension, &self.declaration.name);
+            if shared.hooks.is_paused(extension) {
+                return Err(ToolError::new(format!(
+                    "the extension of this tool {IS_PAUSED}"
+                )));
+            }
             let arguments = Value::Object(arguments);
             let call = cx.call.clone();
             let run = |signal| {

@@ -1,28 +1,39 @@
 //! The commands of `pi-fleet`.
 
+mod attach;
 mod batches;
+mod check;
+mod delete;
+#[cfg(test)]
+mod manual_page;
+mod programs;
 mod remote;
+mod resubmit;
 mod server;
+mod terminal;
+mod watch;
 mod words;
 
 use std::collections::HashSet;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use pi_env::Env;
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::Budget;
-use crate::driver::DriverOptions;
-use crate::engine::{ControlMessage, FleetEngine, LocalEngine};
+use crate::driver::{DriverOptions, WorkerResources};
+use crate::engine::{ControlMessage, FleetEngine, LocalEngine, RunOverview};
 use crate::result_files::write_results;
 use crate::run_result::{RunResult, RunStatus};
+use crate::task::FleetTask;
+use crate::telemetry::Exporter;
 use crate::view;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
 use batches::{Batches, Target};
 use remote::RemoteWords;
+use terminal::Console;
 use words::{Command, Failure, RunWords};
 
 const SUCCESS: u8 = 0;
@@ -31,8 +42,11 @@ const USAGE: u8 = 2;
 const BUDGET_REACHED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
-/// How often the live table is drawn.
-const REFRESH: Duration = Duration::from_secs(1);
+/// Printed when a command begins to stop.
+const STOPPING: &str = "Stopping. Press Ctrl-C again to stop without waiting.";
+
+/// Number of agents at the same time, unless the command or the settings say otherwise.
+const SLOTS: usize = 4;
 
 /// Runs a command and returns its exit code.
 pub fn run_command(mut words: Vec<String>, env: &Env) -> u8 {
@@ -46,7 +60,20 @@ pub fn run_command(mut words: Vec<String>, env: &Env) -> u8 {
         .enable_all()
         .build();
     let executed = match runtime {
-        Ok(runtime) => runtime.block_on(execute(command, &remote, env)),
+        Ok(runtime) => {
+            let executed = runtime.block_on(async {
+                let exporter = Exporter::start(env).map_err(|error| {
+                    Failure::new(format!("cannot export spans: {error}"))
+                        .hint("check the OTEL_ variables, or set OTEL_SDK_DISABLED=true")
+                })?;
+                let executed = execute(command, &remote, env).await;
+                exporter.stop().await;
+                executed
+            });
+            // A line that the user has not finished entering does not delay the exit.
+            runtime.shutdown_background();
+            executed
+        }
         Err(error) => Err(Failure::new(format!("cannot start: {error}"))),
     };
     executed.unwrap_or_else(|failure| report(&failure))
@@ -68,41 +95,64 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             return Ok(SUCCESS);
         }
         Command::Up(words) => {
-            let batches = Batches::of(env, None)?;
+            let batches = Batches::of(env)?;
             let fleet = remote.fleet.as_deref().unwrap_or("main");
-            return server::up(batches.root(), fleet, words).await;
+            return server::up(batches.root(), fleet, words, batches.settings()).await;
         }
         _ => {}
     }
-    let engine = remote.connect(env).await?;
-    let batches = Batches::of(env, engine.clone())?;
+    let mut batches = Batches::of(env)?;
+    let labels = match &command {
+        Command::Worker(words) => words.labels.clone(),
+        _ => Vec::new(),
+    };
+    let engine = remote.connect(env, batches.settings(), labels).await?;
+    batches.use_engine(engine.clone());
+    let store = remote.store(batches.settings())?;
     match command {
         Command::Help | Command::Up(_) => Ok(SUCCESS),
-        Command::Worker(words) => remote::work(&batches, remote::required(engine)?, words).await,
-        Command::Submit(words) => remote::submit(&remote::required(engine)?, &words).await,
+        Command::Worker(words) => {
+            let resources = batches.resources(env, &words.secrets, store)?;
+            remote::work(&batches, remote::required(engine)?, words, resources).await
+        }
+        Command::Submit(words) => {
+            remote::submit(&remote::required(engine)?, &words, batches.settings()).await
+        }
+        Command::Resubmit { directory } => {
+            resubmit::resubmit(&batches, &remote::required(engine)?, &directory).await
+        }
         Command::Run(_) if engine.is_some() => Err(words::usage(
             "run works on this machine: use submit and worker with an engine",
         )),
-        Command::Run(words) => run(&batches, words).await,
+        Command::Run(words) => {
+            let resources = batches.resources(env, &words.secrets, store)?;
+            run(&batches, words, resources, Console::of(env)).await
+        }
         Command::List { batch: None } => {
             for name in batches.names().await? {
                 let runs = batches.open(&name).await?.overview().await?;
-                let table = view::table(&name, &runs);
-                print(table.lines().next().unwrap_or_default());
+                print(&view::totals(&name, &runs));
+                warn_of_problems(&runs);
             }
             Ok(SUCCESS)
         }
         Command::List { batch: Some(name) } => {
             let runs = batches.open(&name).await?.overview().await?;
-            print(&view::table(&name, &runs));
+            Console::of(env).print_table(&name, &runs);
+            warn_of_problems(&runs);
             Ok(SUCCESS)
         }
-        Command::Watch { batch } => watch(&batches, batch).await,
+        Command::Watch { batch } => watch::watch(&batches, batch, Console::of(env)).await,
+        Command::Attach { run, is_json } => attach::attach(&batches, &run, is_json).await,
         Command::Show { run } => {
             let (batch, run) = batches.find_run(&run).await?;
             let runs = batches.open(&batch).await?.overview().await?;
             let found = runs.iter().find(|one| one.task.id == run);
-            print(&found.map(view::details).unwrap_or_default());
+            let found = found.ok_or_else(|| {
+                Failure::new(format!("no run `{run}` in the batch `{batch}`"))
+                    .hint(format!("run pi fleet ls {batch} for its runs"))
+            })?;
+            print(&view::details(found));
             Ok(SUCCESS)
         }
         Command::Send { target, message } => {
@@ -118,29 +168,15 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             }
             Ok(SUCCESS)
         }
-        Command::Retry { batch } => {
-            let engine = batches.open(&batch).await?;
-            let mut reopened = 0;
-            for run in engine.overview().await? {
-                let is_done = |result: &RunResult| result.status == RunStatus::Done;
-                if run
-                    .state
-                    .result
-                    .as_ref()
-                    .is_some_and(|result| !is_done(result))
-                {
-                    reopened += u32::from(engine.reopen(&run.task.id).await?);
-                }
-            }
-            print(&format!(
-                "{reopened} runs are queued again. Run the batch to start them."
-            ));
-            Ok(SUCCESS)
-        }
+        Command::Delete { batch } => delete::delete(&batches, &batch).await,
+        Command::Retry {
+            target,
+            only_failed,
+        } => retry(&batches, &target, only_failed).await,
         Command::Results { batch, out } => {
             let engine = batches.open(&batch).await?;
             let runs = engine.overview().await?;
-            let written = write_results(engine.as_ref(), &runs, &out).await;
+            let written = write_results(engine.as_ref(), store.as_ref(), &runs, &out).await;
             let count = written.map_err(|error| {
                 Failure::new(format!("cannot write results: {}: {error}", out.display()))
             })?;
@@ -151,7 +187,7 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             ));
             Ok(SUCCESS)
         }
-        Command::Check { program } => batches.check(program.as_deref()).await,
+        Command::Check { program } => check::check(&batches, program.as_deref(), store).await,
     }
 }
 
@@ -168,31 +204,39 @@ async fn finish_canceled(batches: &Batches, target: &str) -> Result<(), Failure>
     Ok(())
 }
 
-async fn run(batches: &Batches, words: RunWords) -> Result<u8, Failure> {
-    let (name, tasks) = words.load()?;
+async fn run(
+    batches: &Batches,
+    words: RunWords,
+    resources: WorkerResources,
+    console: Console,
+) -> Result<u8, Failure> {
+    let (name, tasks) = words.load(batches.settings())?;
+    let pi = programs::required(words.program.as_deref()).await?;
     let directory = batches.create(&name)?;
     let engine = Arc::new(LocalEngine::open(&directory)?);
+    let before = engine.overview().await?;
     engine.submit(&tasks).await?;
-    let program = batches::pi_program(words.program.as_deref())?;
-    let is_live = std::io::stderr().is_terminal() && !words.quiet;
-    eprint_line(&format!(
-        "{name}: {} tasks, {} workers",
-        tasks.len(),
-        words.workers
-    ));
+    reopen_with_new_prompts(engine.as_ref(), &before, &tasks).await?;
+    let store = resources.store.clone();
+    let slots = words.workers.or(batches.settings().slots).unwrap_or(SLOTS);
+    let is_live = Console::can_draw() && !words.quiet;
+    eprint_line(&format!("{name}: {} tasks, {} workers", tasks.len(), slots));
     let stop = CancellationToken::new();
     let pool = WorkerPool {
         engine: Arc::clone(&engine) as Arc<dyn FleetEngine>,
         options: DriverOptions {
             batches: batches.all(),
             mirrors: batches.mirrors(),
-            program,
+            program: pi.path,
+            pi_version: pi.version,
             arguments: words.arguments.clone(),
             worker: worker_name(),
+            resources,
         },
-        slots: words.workers,
+        slots,
         when_empty: WhenEmpty::Stop,
         budget: Arc::new(Budget::new(words.cost)),
+        limits: batches.settings().limits.clone(),
         stop: stop.clone(),
         on_result: Arc::new(move |result: &RunResult| {
             if !is_live {
@@ -205,24 +249,27 @@ async fn run(batches: &Batches, words: RunWords) -> Result<u8, Failure> {
     };
     let running = pool.run();
     let mut running = std::pin::pin!(running);
-    let mut refresh = tokio::time::interval(REFRESH);
-    let mut drawn = 0;
+    let mut refresh = tokio::time::interval(watch::REFRESH);
+    let mut drawing = console.drawing(&name);
     let summary = loop {
         tokio::select! {
             summary = &mut running => break summary?,
-            signal = interrupted(), if !stop.is_cancelled() => {
+            signal = interrupted() => {
                 signal?;
+                if stop.is_cancelled() {
+                    return Ok(INTERRUPTED);
+                }
+                eprint_line(STOPPING);
                 stop.cancel();
             }
             _tick = refresh.tick(), if is_live => {
                 let runs = engine.overview().await?;
-                drawn = redraw(&live_table(&name, &runs), drawn);
+                drawing.draw(&runs);
             }
         }
     };
     let runs = engine.overview().await?;
-    let table = view::table(&name, &runs);
-    eprint_line(table.lines().next().unwrap_or_default());
+    eprint_line(&view::totals(&name, &runs));
     if summary.is_interrupted {
         eprint_line("Interrupted. Run the same command to resume.");
         return Ok(INTERRUPTED);
@@ -234,7 +281,7 @@ async fn run(batches: &Batches, words: RunWords) -> Result<u8, Failure> {
         return Ok(BUDGET_REACHED);
     }
     if let Some(out) = &words.out {
-        let written = write_results(engine.as_ref(), &runs, out).await;
+        let written = write_results(engine.as_ref(), store.as_ref(), &runs, out).await;
         written.map_err(|error| Failure::new(format!("cannot write results: {error}")))?;
     }
     let wanted: HashSet<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
@@ -266,51 +313,60 @@ async fn interrupted() -> Result<(), Failure> {
     tokio::signal::ctrl_c().await.map_err(failed)
 }
 
-async fn watch(batches: &Batches, batch: Option<String>) -> Result<u8, Failure> {
-    let name = match batch {
-        Some(name) => name,
-        None => batches.latest().await?,
+/// Starts the runs of a batch again that are not done.
+async fn retry(batches: &Batches, target: &str, only_failed: bool) -> Result<u8, Failure> {
+    let (batch, chosen) = match batches.target(target).await? {
+        Target::Batch(batch) => (batch, None),
+        Target::Run { batch, run } => (batch, Some(run)),
     };
-    let engine = batches.open(&name).await?;
-    let mut drawn = 0;
-    loop {
-        let runs = engine.overview().await?;
-        if !std::io::stderr().is_terminal() {
-            print(&view::table(&name, &runs));
-            return Ok(SUCCESS);
-        }
-        drawn = redraw(&live_table(&name, &runs), drawn);
-        if runs.iter().all(|run| run.state.result.is_some()) {
-            return Ok(SUCCESS);
-        }
-        tokio::select! {
-            signal = interrupted() => {
-                signal?;
-                return Ok(SUCCESS);
-            }
-            () = tokio::time::sleep(REFRESH) => {}
+    let engine = batches.open(&batch).await?;
+    let mut reopened = 0;
+    let runs = engine.overview().await?;
+    warn_of_problems(&runs);
+    for run in runs {
+        let is_chosen = chosen.as_ref().is_none_or(|chosen| *chosen == run.task.id);
+        let is_retried = run
+            .state
+            .result
+            .as_ref()
+            .is_some_and(|result| match result.status {
+                RunStatus::Done => false,
+                RunStatus::Failed | RunStatus::Poisoned => true,
+                RunStatus::Limit | RunStatus::Canceled => !only_failed,
+            });
+        if is_chosen && is_retried {
+            reopened += u32::from(engine.reopen(&run.task.id, None).await?);
         }
     }
+    let hint = if batches.is_remote() {
+        ""
+    } else {
+        " Run the batch to start them."
+    };
+    print(&format!("{reopened} runs are queued again.{hint}"));
+    Ok(SUCCESS)
 }
 
-/// Returns the table with the runs that are in progress only.
-fn live_table(name: &str, runs: &[crate::engine::RunOverview]) -> String {
-    let all = view::table(name, runs);
-    let is_shown = |index: usize| runs.get(index).is_some_and(|run| run.is_active);
-    let lines = all.lines().enumerate();
-    let shown = lines.filter(|(number, _)| *number < 2 || is_shown(number - 2));
-    shown.flat_map(|(_, line)| [line, "\n"]).collect()
-}
-
-/// Replaces the lines drawn last with others; returns their number.
-fn redraw(text: &str, drawn: usize) -> usize {
-    let mut stderr = std::io::stderr().lock();
-    if drawn > 0 {
-        write!(stderr, "\u{1b}[{drawn}A\u{1b}[J").ok();
+/// Continues finished runs whose task has another prompt than before; `before` is what the engine knew of them.
+async fn reopen_with_new_prompts(
+    engine: &dyn FleetEngine,
+    before: &[RunOverview],
+    tasks: &[FleetTask],
+) -> Result<usize, Failure> {
+    let mut reopened = 0;
+    for task in tasks {
+        let known = before.iter().find(|run| run.task.id == task.id);
+        let is_finished = |run: &&RunOverview| run.state.result.is_some() && run.problem.is_none();
+        let Some(known) = known.filter(is_finished) else {
+            continue;
+        };
+        let prompt = known.state.prompt.as_ref().map(|(prompt, _)| prompt);
+        if *prompt.unwrap_or(&known.task.prompt) != task.prompt {
+            let prompt = Some(task.prompt.clone());
+            reopened += usize::from(engine.reopen(&task.id, prompt).await?);
+        }
     }
-    write!(stderr, "{}", printable(text)).ok();
-    stderr.flush().ok();
-    text.lines().count()
+    Ok(reopened)
 }
 
 fn result_line(result: &RunResult) -> String {
@@ -335,11 +391,17 @@ fn worker_name() -> String {
     )
 }
 
-/// Prints lines to standard output.
-fn print(text: &str) {
+/// Prints lines to standard output. Returns whether its reader is there.
+fn print(text: &str) -> bool {
     let mut stdout = std::io::stdout().lock();
-    // A reader may have enough.
-    writeln!(stdout, "{}", printable(text.trim_end())).ok();
+    writeln!(stdout, "{}", printable(text.trim_end())).is_ok()
+}
+
+/// Names the runs that this version cannot read.
+fn warn_of_problems(runs: &[RunOverview]) {
+    for line in view::problems(runs) {
+        eprint_line(&line);
+    }
 }
 
 fn eprint_line(text: &str) {

@@ -10,12 +10,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{BucketChange, BucketGrant, BucketId};
+use crate::live::{LiveClient, LiveHost};
 use crate::record::LogEntry;
 use crate::run_state::RunState;
 use crate::task::FleetTask;
 
 pub use local::LocalEngine;
-pub(crate) use nats::inbox_prefix;
+pub(crate) use nats::{DiskSync, SavedRun, inbox_prefix};
 pub use nats::{NatsEngine, NatsOptions};
 
 /// Environment variable with the URL of the server, for commands without `--engine`.
@@ -64,18 +66,45 @@ pub trait FleetEngine: Send + Sync {
         delivered: u64,
     ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>>;
 
-    /// Starts a finished run again. Returns whether it was finished.
-    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>>;
+    /// Lets clients attach to a run that this worker holds, until the host is dropped.
+    fn live<'a>(&'a self, _delivery: &'a Delivery) -> BoxFuture<'a, Result<LiveHost, EngineError>> {
+        Box::pin(std::future::ready(Ok(LiveHost::unreachable())))
+    }
+
+    /// Connects to the worker of a run; `None` if no agent works on it.
+    fn attach<'a>(
+        &'a self,
+        _run: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LiveClient>, EngineError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Starts a finished run again, from its start, or with another prompt in its session. Returns whether it was finished.
+    fn reopen<'a>(
+        &'a self,
+        run: &'a str,
+        prompt: Option<String>,
+    ) -> BoxFuture<'a, Result<bool, EngineError>>;
 
     /// Returns all runs in the order of their tasks.
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>>;
 
-    /// Adds to what a batch has cost, in US dollars, and returns whether a budget is reached.
+    /// Counts what a run costs. Returns whether a budget is reached; nothing is reserved then.
     fn charge<'a>(
         &'a self,
         delivery: &'a Delivery,
-        dollars: f64,
+        charge: &'a Charge,
     ) -> BoxFuture<'a, Result<bool, EngineError>>;
+
+    /// Takes from a rate limit that all workers share, or drains it.
+    fn change_bucket<'a>(
+        &'a self,
+        bucket: &'a BucketId,
+        change: &'a BucketChange,
+    ) -> BoxFuture<'a, Result<BucketGrant, EngineError>>;
+
+    /// Returns how long a bucket stays drained, as far as this process knows.
+    fn drained(&self, bucket: &BucketId) -> Duration;
 
     /// Stores a file of the batch where clients find it. `name` is its path in the directory of the batch.
     fn store_file<'a>(
@@ -100,12 +129,34 @@ pub trait RunLog: Send + Sync {
     /// Returns what the log has stored when it was opened; nothing when called again.
     fn take_content(&mut self) -> RunContent;
 
+    /// Fails with [`AppendError::Fenced`] if another worker has appended.
+    fn check_owner(&self) -> BoxFuture<'_, Result<(), AppendError>>;
+
     /// Appends a record with its payload. After [`AppendError::Fenced`], the run belongs to another worker.
     fn append(
         &mut self,
         entry: LogEntry,
         payload: Vec<u8>,
     ) -> BoxFuture<'_, Result<(), AppendError>>;
+}
+
+/// What a run adds to the costs of its batch and of the day, in US dollars.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Charge {
+    /// Unique; a charge that is sent twice is counted once.
+    pub id: String,
+    /// Negative if less was spent than reserved.
+    pub spent: f64,
+    /// What the next request is expected to cost.
+    pub reserve: f64,
+    /// The budget of a day.
+    pub per_day: Option<f64>,
+}
+
+/// Returns the number of a day (UTC) since 1970.
+fn day(unix_ms: u64) -> u64 {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+    unix_ms / DAY_MS
 }
 
 /// The payloads of a log.
@@ -168,11 +219,14 @@ fn is_paused(messages: &[RunControl]) -> bool {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOverview {
+    /// Only its ID is known if it cannot be read.
     pub task: FleetTask,
     pub state: RunState,
     /// Whether a worker holds the run.
     pub is_active: bool,
     pub is_paused: bool,
+    /// Why this version cannot read the run.
+    pub problem: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -203,6 +257,10 @@ pub enum EngineError {
     /// The server does not let this user do something.
     #[error("the NATS server refused a request: {0}")]
     Denied(String),
+    #[error(
+        "the task `{task}` has {bytes} bytes, more than a server accepts; put long texts into a file of the repository"
+    )]
+    TaskTooLong { task: String, bytes: usize },
     #[error("the log of `{run}` is damaged: {reason}")]
     DamagedLog { run: String, reason: String },
 }
@@ -211,6 +269,16 @@ impl EngineError {
     /// Whether the same may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Server { .. })
+    }
+
+    /// Whether only this run is affected.
+    pub(crate) fn is_of_run(&self) -> bool {
+        matches!(self, Self::DamagedLog { .. })
+    }
+
+    /// Whether the disk of this machine is full.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        matches!(self, Self::File { source, .. } if crate::workspace::is_disk_full(source))
     }
 }
 

@@ -26,7 +26,7 @@ impl Journal {
 
     /// Appends a line. Fails with `WouldBlock`, and writes nothing, if another writer has appended since.
     pub(crate) fn append(&mut self, line: &str) -> io::Result<()> {
-        if self.file.metadata()?.len() != self.length {
+        if !self.is_current()? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.file.seek(SeekFrom::Start(self.length))?;
@@ -37,6 +37,11 @@ impl Journal {
         }
         self.length += line.len() as u64;
         Ok(())
+    }
+
+    /// Whether no other writer has appended.
+    pub(crate) fn is_current(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.len() == self.length)
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {

@@ -35,7 +35,15 @@ pub(crate) fn store(path: &Path, process: u32) -> io::Result<()> {
 /// Kills what is left of a run, and waits until it has exited.
 pub(crate) async fn kill(path: &Path, marker: &str) {
     let stored = std::fs::read_to_string(path).ok();
-    let stored = stored.as_deref().and_then(parse);
+    kill_all(stored.as_deref().and_then(parse), marker).await;
+}
+
+/// Kills processes by their marker, and waits until they have exited.
+pub(crate) async fn kill_marked(marker: &str) {
+    kill_all(None, marker).await;
+}
+
+async fn kill_all(stored: Option<ProcessIdentity>, marker: &str) {
     let deadline = Instant::now() + EXIT_TIMEOUT;
     let mut is_clear = false;
     while Instant::now() < deadline {
@@ -86,6 +94,9 @@ fn start_time(_process: i32) -> Option<u64> {
 /// Returns the processes whose environment has the variable with this value.
 #[cfg(target_os = "linux")]
 fn marked(marker: &str) -> Vec<i32> {
+    if marker.is_empty() {
+        return Vec::new();
+    }
     let variable = format!("{RUN_VARIABLE}={marker}");
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();

@@ -16,28 +16,43 @@ mod cli;
 mod driver;
 mod duration;
 mod engine;
+mod finished_workspaces;
 mod journal;
 mod leftovers;
+mod limits;
+mod live;
 mod record;
 mod result_files;
 mod run_result;
 mod run_state;
+mod saved_runs;
+mod secrets;
 mod session_file;
+mod settings;
+mod store;
 mod task;
+mod telemetry;
 mod view;
 mod worker_pool;
 mod workspace;
 
 pub use budget::Budget;
 pub use cli::run_command;
-pub use driver::{DriverOptions, RunEnd};
+pub use driver::{DriverOptions, RunEnd, WorkerResources};
 pub use engine::{
-    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, LocalEngine,
+    AppendError, Charge, ControlMessage, Delivery, EngineError, FleetEngine, Lease, LocalEngine,
     NatsEngine, NatsOptions, NextRun, RunContent, RunControl, RunLog, RunOverview,
 };
+pub use limits::{
+    BucketChange, BucketGrant, BucketId, BudgetLimits, FleetLimits, RateLimiter, Rates,
+};
+pub use live::{LiveClient, LiveEvents, LiveHost, LiveRequest};
 pub use record::{LogEntry, RunRecord};
 pub use result_files::{ResultsError, write_results};
 pub use run_result::{RunResult, RunStatus, RunUsage, VerifyResult};
 pub use run_state::RunState;
-pub use task::{FleetTask, TaskError, TaskLimits, parse_tasks};
+pub use secrets::{SecretError, SecretStore};
+pub use store::{ArtifactStore, StoreError};
+pub use task::{FleetTask, TaskError, TaskLimits, WorkspaceKind, parse_tasks};
 pub use worker_pool::{PoolSummary, WhenEmpty, WorkerPool};
+pub use workspace::ContainerOptions;

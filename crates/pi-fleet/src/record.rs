@@ -30,7 +30,11 @@ pub enum RunRecord {
         attempt: u32,
         /// Whether the request of the previous worker has no response.
         cut: bool,
+        /// That of `pi-fleet`.
         version: String,
+        /// That of the pi program.
+        #[serde(default)]
+        pi: String,
     },
     /// The session file is complete up to `length`.
     Bytes {
@@ -40,15 +44,29 @@ pub enum RunRecord {
         calls: Vec<String>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<SessionUsage>,
+        /// What budgets have counted for the run, in US dollars: its cost, and what is reserved for the request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counted: Option<f64>,
     },
     /// The workspace is stored as a Git tree.
     Tree { base: String, tree: String },
     /// Control messages up to this number were delivered.
     Control { delivered: u64 },
+    /// The worker returns the run to the queue.
+    Release {
+        /// As in `Bytes`.
+        counted: f64,
+    },
     /// The run is over.
     End { result: Box<RunResult> },
-    /// The run starts again with a new session.
-    Reopen,
+    /// The run starts again: with a new session, or with another prompt in its session.
+    Reopen {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        /// Control messages up to this number are over.
+        #[serde(default)]
+        delivered: u64,
+    },
 }
 
 /// A line that is not a record of this version.
@@ -71,7 +89,9 @@ impl LogEntry {
 
     /// Parses a line; `None` if its kind is unknown.
     pub(crate) fn parse(line: &str) -> Result<Option<Self>, RecordError> {
-        const KINDS: [&str; 6] = ["claim", "bytes", "tree", "control", "end", "reopen"];
+        const KINDS: [&str; 7] = [
+            "claim", "bytes", "tree", "control", "release", "end", "reopen",
+        ];
         let invalid = |error: serde_json::Error| RecordError::Invalid(error.to_string());
         let value: Value = serde_json::from_str(line).map_err(invalid)?;
         let version = value.get("v").and_then(Value::as_u64).unwrap_or_default();
@@ -100,6 +120,7 @@ mod tests {
                 length: 18231,
                 calls: vec!["call_7".to_owned()],
                 usage: None,
+                counted: None,
             },
         );
         let line = serde_json::to_string(&entry).unwrap();

@@ -34,6 +34,11 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    pub(crate) fn batch(&self) -> String {
+        let batch = self.run.split('/').next();
+        batch.unwrap_or_default().to_owned()
+    }
+
     /// Returns the paths of its files in the directory of the batch.
     pub(crate) fn files(&self) -> Vec<String> {
         let artifacts = self.artifacts.iter();

@@ -28,11 +28,17 @@ pub struct RunState {
     /// Whether a request may have been sent since.
     pub has_requested: bool,
     pub usage: SessionUsage,
+    /// What budgets have counted for the run, in US dollars.
+    pub counted: f64,
     /// The last snapshot of the workspace, with the commit it is based on.
     pub workspace: Option<(String, String)>,
+    /// A snapshot after calls whose results are not in the log yet. It replaces `workspace` together with them.
+    pub next_workspace: Option<(String, String)>,
     /// Number of control messages that were delivered.
     pub delivered: u64,
     pub result: Option<RunResult>,
+    /// The prompt with which the run was opened again, and the length of its session at that time.
+    pub prompt: Option<(String, u64)>,
 }
 
 impl RunState {
@@ -48,6 +54,8 @@ impl RunState {
         self.epoch = self.epoch.max(entry.epoch);
         match &entry.record {
             RunRecord::Claim { worker, cut, .. } => {
+                // What the previous worker has not completed is undone.
+                self.next_workspace = None;
                 self.attempts += 1;
                 self.fruitless_attempts += 1;
                 self.cut_requests += u32::from(*cut);
@@ -59,29 +67,58 @@ impl RunState {
                 length,
                 calls,
                 usage,
+                counted,
             } => {
                 self.length = *length;
                 self.begun.clone_from(calls);
+                if let Some(workspace) = self.next_workspace.take() {
+                    self.workspace = Some(workspace);
+                }
                 self.has_requested = usage.is_some();
                 if let Some(usage) = usage {
                     if usage.turns > self.usage.turns {
                         self.fruitless_attempts = 0;
                     }
                     self.usage = *usage;
+                    self.counted = counted.unwrap_or(usage.cost);
                 }
             }
             RunRecord::Tree { base, tree } => {
-                self.workspace = Some((base.clone(), tree.clone()));
+                let workspace = Some((base.clone(), tree.clone()));
+                if self.begun.is_empty() {
+                    self.workspace = workspace;
+                } else {
+                    self.next_workspace = workspace;
+                }
             }
             RunRecord::Control { delivered } => self.delivered = *delivered,
+            RunRecord::Release { counted } => {
+                // The start was not in vain: the run had to wait.
+                self.fruitless_attempts = self.fruitless_attempts.saturating_sub(1);
+                self.counted = *counted;
+            }
             RunRecord::End { result } => self.result = Some(RunResult::clone(result)),
-            RunRecord::Reopen => {
+            RunRecord::Reopen {
+                prompt: None,
+                delivered,
+            } => {
                 *self = Self {
                     epoch: self.epoch,
                     round: self.round + 1,
-                    delivered: self.delivered,
+                    delivered: self.delivered.max(*delivered),
                     ..Self::default()
                 };
+            }
+            RunRecord::Reopen {
+                prompt: Some(prompt),
+                delivered,
+            } => {
+                self.prompt = Some((prompt.clone(), self.length));
+                self.delivered = self.delivered.max(*delivered);
+                self.result = None;
+                self.begun.clear();
+                (self.attempts, self.fruitless_attempts) = (0, 0);
+                (self.cut_requests, self.has_requested) = (0, false);
             }
         }
     }
@@ -99,6 +136,7 @@ mod tests {
             attempt: 1,
             cut: false,
             version: "1".to_owned(),
+            pi: String::new(),
         }
     }
 
@@ -111,6 +149,7 @@ mod tests {
             length: 10 * turns,
             calls: Vec::new(),
             usage: Some(usage),
+            counted: None,
         }
     }
 
@@ -119,6 +158,7 @@ mod tests {
             length: 7,
             calls: ids.iter().map(|id| (*id).to_owned()).collect(),
             usage: None,
+            counted: None,
         }
     }
 
@@ -154,9 +194,67 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_and_the_results_before_it_are_one_step() {
+        let tree = |tree: &str| RunRecord::Tree {
+            base: "b".to_owned(),
+            tree: tree.to_owned(),
+        };
+        let stored = |state: &RunState| state.workspace.clone().unwrap().1;
+        let mut records = vec![tree("1"), calls(&["a"]), tree("2")];
+        assert_eq!(stored(&state(records.clone())), "1");
+        let mut killed = records.clone();
+        killed.extend([claim("b"), request(1)]);
+        assert_eq!(stored(&state(killed)), "1");
+        records.push(request(1));
+        assert_eq!(stored(&state(records)), "2");
+    }
+
+    #[test]
+    fn a_start_that_ended_in_the_queue_is_not_fruitless() {
+        let release = RunRecord::Release { counted: 0.5 };
+        let state = state(vec![
+            claim("a"),
+            request(0),
+            release.clone(),
+            claim("a"),
+            release,
+            claim("a"),
+        ]);
+        assert_eq!((state.attempts, state.fruitless_attempts), (3, 1));
+        assert!((state.counted - 0.5).abs() < f64::EPSILON);
+    }
+
+    #[test]
     fn a_run_that_is_opened_again_starts_over() {
-        let state = state(vec![claim("a"), calls(&["a"]), RunRecord::Reopen]);
+        let state = state(vec![
+            claim("a"),
+            calls(&["a"]),
+            RunRecord::Reopen {
+                prompt: None,
+                delivered: 3,
+            },
+        ]);
+        assert_eq!(state.delivered, 3);
         assert_eq!((state.attempts, state.round, state.epoch), (0, 1, 1));
         assert!(state.begun.is_empty());
+    }
+    #[test]
+    fn a_run_with_another_prompt_keeps_its_session_and_files() {
+        let tree = RunRecord::Tree {
+            base: "b".to_owned(),
+            tree: "t".to_owned(),
+        };
+        let state = state(vec![
+            claim("a"),
+            tree,
+            request(2),
+            RunRecord::Reopen {
+                prompt: Some("more".to_owned()),
+                delivered: 0,
+            },
+        ]);
+        assert_eq!((state.attempts, state.round, state.length), (0, 0, 20));
+        assert_eq!(state.prompt, Some(("more".to_owned(), 20)));
+        assert!(state.workspace.is_some() && !state.has_requested);
     }
 }

@@ -8,11 +8,13 @@ use pi_protocol::MISSING_RESULT;
 use serde_json::Value;
 
 use crate::run_result::RunUsage;
+use crate::secrets::SecretMask;
 
 /// The messages of a session, as far as the state of a run depends on them.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct SessionSummary {
-    pub(crate) has_prompt: bool,
+    /// Where the last message of a user begins.
+    pub(crate) last_prompt: Option<u64>,
     pub(crate) turns: u64,
     pub(crate) cost: f64,
     pub(crate) usage: RunUsage,
@@ -28,28 +30,51 @@ pub(crate) struct SessionSummary {
 
 /// Finds the session file with this ID.
 pub(crate) fn find(directory: &Path, id: &str) -> io::Result<Option<PathBuf>> {
-    let ending = format!("_{id}.jsonl");
+    Ok(find_all(directory, id)?.into_iter().next())
+}
+
+fn find_all(directory: &Path, id: &str) -> io::Result<Vec<PathBuf>> {
     let files = match std::fs::read_dir(directory) {
         Ok(files) => files,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
+    let mut found = Vec::new();
     for file in files {
         let file = file?;
-        if file.file_name().to_string_lossy().ends_with(&ending) {
-            return Ok(Some(file.path()));
+        let name = file.file_name();
+        // IDs may contain the character that separates them from the time.
+        let (_time, rest) = name.to_str().and_then(|name| name.split_once('_')).unzip();
+        if rest.and_then(|rest| rest.strip_suffix(".jsonl")) == Some(id) {
+            found.push(file.path());
         }
     }
-    Ok(None)
+    Ok(found)
+}
+
+/// Removes what an agent has left that was killed before its session had a prompt. Another agent would write another file
+/// with the same ID.
+pub(crate) fn remove(directory: &Path, id: &str) -> io::Result<()> {
+    for path in find_all(directory, id)? {
+        std::fs::remove_file(&path)?;
+        remove_checksums(&path)?;
+    }
+    Ok(())
 }
 
 /// Makes the session file of this machine one that starts with what the log has. A longer file is kept: it has responses
 /// that are paid for. Without a file, or with that of another course of the run, writes what the log has.
-pub(crate) fn adopt(directory: &Path, id: &str, stored: &[u8]) -> io::Result<()> {
+pub(crate) fn adopt(
+    directory: &Path,
+    id: &str,
+    stored: &[u8],
+    mask: &SecretMask,
+) -> io::Result<()> {
     if let Some(path) = find(directory, id)? {
         let mut found = Vec::new();
         std::fs::File::open(&path)?.read_to_end(&mut found)?;
-        if found.starts_with(stored) {
+        // The log has no secrets.
+        if found.starts_with(stored) || mask.apply(found).starts_with(stored) {
             return Ok(());
         }
         std::fs::remove_file(&path)?;
@@ -85,29 +110,48 @@ pub(crate) fn read_range(path: &Path, range: std::ops::Range<u64>) -> io::Result
     Ok(bytes)
 }
 
+/// Returns the calls whose results are in a range of a session file.
+pub(crate) fn results(path: &Path, range: std::ops::Range<u64>) -> io::Result<HashSet<String>> {
+    let bytes = read_range(path, range)?;
+    let mut summary = SessionSummary::default();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let entry = serde_json::from_slice::<Value>(line).ok();
+        if let Some(message) = entry.as_ref().and_then(|entry| entry.get("message")) {
+            summary.add(message, 0, 0);
+        }
+    }
+    Ok(summary.new_results)
+}
+
 /// Reads the complete lines of a session file. `barrier` is the length at the last barrier.
 pub(crate) fn summarize(path: &Path, barrier: u64) -> io::Result<SessionSummary> {
     let text = crate::journal::read(path)?;
     let mut summary = SessionSummary::default();
     let mut end = 0;
     for line in text.split_inclusive('\n') {
-        let is_new = end >= barrier;
+        let start = end;
         end += line.len() as u64;
         let Ok(entry) = serde_json::from_str::<Value>(line) else {
             continue;
         };
         if let Some(message) = entry.get("message") {
-            summary.add(message, is_new);
+            summary.add(message, start, barrier);
         }
     }
     Ok(summary)
 }
 
 impl SessionSummary {
-    fn add(&mut self, message: &Value, is_new: bool) {
+    /// Whether a message of a user begins there or later.
+    pub(crate) fn has_prompt(&self, since: u64) -> bool {
+        self.last_prompt.is_some_and(|prompt| prompt >= since)
+    }
+
+    fn add(&mut self, message: &Value, start: u64, barrier: u64) {
+        let is_new = start >= barrier;
         let text = |name: &str| message.get(name).and_then(Value::as_str);
         match text("role") {
-            Some("user") => self.has_prompt = true,
+            Some("user") => self.last_prompt = Some(start),
             Some("assistant") => {
                 self.turns += 1;
                 self.has_new_response |= is_new;
@@ -162,6 +206,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_session_is_found_by_its_whole_id() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |id: &str| {
+            directory
+                .path()
+                .join(format!("2026-01-01T00-00-00-000Z_{id}.jsonl"))
+        };
+        for id in ["x_a", "a", "ba"] {
+            assert_eq!(find(directory.path(), id).unwrap(), None);
+            std::fs::write(path(id), "").unwrap();
+            assert_eq!(find(directory.path(), id).unwrap(), Some(path(id)));
+        }
+        remove(directory.path(), "a").unwrap();
+        assert_eq!(find(directory.path(), "a").unwrap(), None);
+        assert!(path("x_a").exists() && path("ba").exists());
+    }
+
+    #[test]
     fn a_session_is_summarized_up_to_its_last_complete_line() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("2026_a.jsonl");
@@ -178,7 +240,7 @@ mod tests {
         assert_eq!(
             summary,
             SessionSummary {
-                has_prompt: true,
+                last_prompt: Some(19),
                 turns: 1,
                 cost: 0.5,
                 usage: RunUsage {
@@ -205,6 +267,14 @@ mod tests {
             let path = find(directory.path(), "a").unwrap().unwrap();
             std::fs::read(path).unwrap()
         };
+        let adopt = |directory: &Path, id: &str, stored: &[u8]| {
+            adopt(
+                directory,
+                id,
+                stored,
+                &SecretMask::new(["secret-value"].into_iter()),
+            )
+        };
         adopt(directory.path(), "a", b"").unwrap();
         assert_eq!(find(directory.path(), "a").unwrap(), None);
         adopt(directory.path(), "a", stored).unwrap();
@@ -218,6 +288,15 @@ mod tests {
             read_range(&path, stored.len() as u64..longer.len() as u64).unwrap(),
             b"paid\n"
         );
+        let with_secret = [&longer[..], b"secret-value\n"].concat();
+        std::fs::write(&path, &with_secret).unwrap();
+        adopt(
+            directory.path(),
+            "a",
+            &[&longer[..], b"************"].concat(),
+        )
+        .unwrap();
+        assert_eq!(read(), with_secret);
         let too_long = u64::MAX - 1..u64::MAX;
         assert!(read_range(&path, too_long).is_err());
         adopt(directory.path(), "a", b"{}\nother\n").unwrap();

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::secrets::is_secret_name;
+use crate::telemetry::is_trace_parent;
+
 /// Longest ID of a task: it is part of file names.
 const MAX_ID_BYTES: usize = 96;
 
 /// One run of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FleetTask {
     /// Unique in its batch.
@@ -39,9 +42,34 @@ pub struct FleetTask {
     pub artifacts: Vec<String>,
     #[serde(default)]
     pub limits: TaskLimits,
+    /// Names of secrets whose values the worker has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
+    /// Where the agent runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceKind>,
+    /// The label of the workers that take the task; any worker without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// Tasks with a higher priority start first.
     #[serde(default)]
     pub priority: i64,
+    /// The trace that the run is part of (W3C Trace Context).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum WorkspaceKind {
+    /// On the machine of the worker.
+    Worktree,
+    /// In a container that has the worktree.
+    Container {
+        /// The image; by default that of the worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        image: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -95,8 +123,7 @@ pub fn parse_tasks(text: &str) -> Result<Vec<FleetTask>, TaskError> {
             line: index + 1,
             reason,
         };
-        let task: FleetTask =
-            serde_json::from_str(line).map_err(|error| fail(error.to_string()))?;
+        let task: FleetTask = serde_json::from_str(line).map_err(|error| fail(describe(&error)))?;
         task.check().map_err(fail)?;
         if !ids.insert(task.id.clone()) {
             return Err(fail(format!("the ID `{}` is not unique", task.id)));
@@ -106,9 +133,47 @@ pub fn parse_tasks(text: &str) -> Result<Vec<FleetTask>, TaskError> {
     Ok(tasks)
 }
 
+/// A stored task that this version cannot read: a newer one may have written it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnreadableTask {
+    pub(crate) id: String,
+    pub(crate) reason: String,
+}
+
+/// Parses tasks that are stored, and names those that cannot be read.
+pub(crate) fn parse_stored_tasks(text: &str) -> (Vec<FleetTask>, Vec<UnreadableTask>) {
+    let (mut tasks, mut unreadable) = (Vec::new(), Vec::new());
+    for (index, line) in text.lines().enumerate() {
+        match parse_tasks(line) {
+            Ok(parsed) => tasks.extend(parsed),
+            Err(error) => unreadable.push(UnreadableTask {
+                id: id_of(line).unwrap_or_else(|| format!("line {}", index + 1)),
+                reason: error.reason,
+            }),
+        }
+    }
+    (tasks, unreadable)
+}
+
+fn id_of(line: &str) -> Option<String> {
+    let task: serde_json::Value = serde_json::from_str(line).ok()?;
+    let id = task.get("id")?.as_str()?;
+    is_id(id).then(|| id.to_owned())
+}
+
+/// Returns an error with its column; the line is that of the file.
+fn describe(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&position) {
+        Some(reason) => format!("{reason} (column {})", error.column()),
+        None => text,
+    }
+}
+
 impl FleetTask {
     /// Returns why the task cannot run.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         if !is_id(&self.id) {
             return Err(format!(
                 "invalid ID `{}`: use at most {MAX_ID_BYTES} letters, digits, `-`, `_` and `.`; it must start and end \
@@ -134,6 +199,26 @@ impl FleetTask {
             if word.is_empty() || word.starts_with('-') || word.contains(',') || has_control(word) {
                 return Err(format!("invalid name `{word}`"));
             }
+        }
+        if let Some(name) = self.secrets.iter().find(|name| !is_secret_name(name)) {
+            return Err(format!("invalid name of a secret `{name}`"));
+        }
+        if let Some(queue) = &self.queue
+            && !is_label(queue)
+        {
+            return Err(format!(
+                "invalid queue `{queue}`: use letters, digits, `-` and `_`"
+            ));
+        }
+        if let Some(parent) = &self.traceparent
+            && !is_trace_parent(parent)
+        {
+            return Err(format!("invalid traceparent `{parent}`"));
+        }
+        if let Some(WorkspaceKind::Container { image: Some(image) }) = &self.workspace
+            && !is_image(image)
+        {
+            return Err(format!("invalid image `{image}`"));
         }
         for path in &self.artifacts {
             let leaves = path.split('/').any(|part| part == ".." || part.is_empty());
@@ -166,6 +251,18 @@ fn is_reference(text: &str) -> bool {
         && !text.contains("..")
         && !text.contains("@{")
         && text.chars().all(is_allowed)
+}
+
+/// Whether a text can be a label of workers.
+pub(crate) fn is_label(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=32).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+fn is_image(text: &str) -> bool {
+    let is_allowed =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ':' | '@');
+    text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_allowed)
 }
 
 fn has_control(text: &str) -> bool {
@@ -211,7 +308,13 @@ mod tests {
             r#""id":"a","artifacts":["../x"]"#,
             r#""id":"a","artifacts":["/etc/passwd"]"#,
             r#""id":"a","limits":{"wall":"soon"}"#,
-            r#""id":"a","secrets":["github"]"#,
+            r#""id":"a","secrets":["PATH"]"#,
+            r#""id":"a","secrets":["a=b"]"#,
+            r#""id":"a","queue":"a.b""#,
+            r#""id":"a","workspace":{"kind":"vm"}"#,
+            r#""id":"a","workspace":{"kind":"container","image":"--privileged"}"#,
+            r#""id":"a","traceparent":"00-1-2-01""#,
+            r#""id":"a","unknown":1"#,
             r#""id":"a","prompt":" ""#,
         ] {
             assert!(parse_tasks(&task(fields)).is_err(), "{fields}");
@@ -223,5 +326,9 @@ mod tests {
         let text = "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"a\",\"prompt\":\"y\"}";
         let error = parse_tasks(text).unwrap_err();
         assert_eq!(error.to_string(), "line 2: the ID `a` is not unique");
+        let error = parse_tasks("\n{\"id\":\"a\",\"prompt\":\"x\",\"wall\":1}").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("line 2: unknown field `wall`"), "{text}");
+        assert!(text.ends_with(" (column 29)"), "{text}");
     }
 }

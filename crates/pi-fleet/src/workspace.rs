@@ -1,19 +1,23 @@
 //! Workspaces: one bare mirror per repository, and one worktree per run. Snapshots are Git trees in the mirror.
 
+mod container;
 mod git;
+mod mirrors;
+mod process_group;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
 
-use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
 
-use crate::engine::{CREDENTIALS_VARIABLE, URL_VARIABLE};
 use crate::leftovers::RUN_VARIABLE;
 use crate::task::FleetTask;
+pub use container::ContainerOptions;
+pub(crate) use container::{ContainerPlan, RunContainer};
 use git::Git;
+pub(crate) use mirrors::Mirrors;
+use process_group::ProcessGroup;
 
 /// Last bytes of a command's output that an error repeats.
 const ERROR_TAIL: usize = 2000;
@@ -37,95 +41,41 @@ pub(crate) enum WorkspaceError {
     },
 }
 
-/// The bare mirrors of a machine.
-#[derive(Clone)]
-pub(crate) struct Mirrors {
-    directory: PathBuf,
-    /// Git locks mirrors only briefly, and then fails instead of waiting.
-    order: Arc<tokio::sync::Mutex<()>>,
+impl WorkspaceError {
+    /// Whether the disk of this machine is full, which the task cannot change.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        match self {
+            // Only Git has this text in English; commands of tasks may print anything.
+            Self::Failed { command, output } => {
+                let is_full = ["No space left on device", "Disk quota exceeded"];
+                command.starts_with("git ") && is_full.iter().any(|text| output.contains(text))
+            }
+            Self::Start { source, .. } | Self::File { source, .. } => is_disk_full(source),
+        }
+    }
 }
 
-impl Mirrors {
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        Self {
-            directory,
-            order: Arc::default(),
-        }
-    }
-
-    fn path(&self, repository: &str) -> PathBuf {
-        let digest = pi_protocol::hex(&Sha256::digest(repository.as_bytes()));
-        let name = repository.trim_end_matches('/').trim_end_matches(".git");
-        let name = name.rsplit(['/', ':']).next().unwrap_or_default();
-        let is_allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        let name: String = name.chars().filter(is_allowed).take(40).collect();
-        let digest: String = digest.chars().take(12).collect();
-        self.directory.join(format!("{name}-{digest}.git"))
-    }
-
-    /// Returns the mirror of a repository that contains the commit, and the commit.
-    async fn update(
-        &self,
-        repository: &str,
-        reference: Option<&str>,
-    ) -> Result<(PathBuf, String), WorkspaceError> {
-        let _order = self.order.lock().await;
-        create_directory(&self.directory)?;
-        let _lock = lock_file(&self.directory.join("mirrors.lock")).await?;
-        let path = self.path(repository);
-        if !path.exists() {
-            let unfinished = path.with_extension("unfinished");
-            remove_directory(&unfinished)?;
-            let git = Git::at(&self.directory);
-            git.run(&[
-                "clone",
-                "--quiet",
-                "--mirror",
-                "--",
-                repository,
-                &text(&unfinished),
-            ])
-            .await?;
-            let configured = Git::at(&unfinished);
-            configured.run(&["config", "gc.auto", "0"]).await?;
-            rename(&unfinished, &path)?;
-        }
-        let git = Git::at(&path);
-        let commit = format!("{}^{{commit}}", reference.unwrap_or("HEAD"));
-        let parse = ["rev-parse", "--verify", "--quiet", &commit];
-        let base = match git.output(&parse).await {
-            Ok(base) => base,
-            Err(_missing) => {
-                // Only branches and tags: the snapshots of runs are kept.
-                git.run(&[
-                    "fetch",
-                    "--quiet",
-                    "origin",
-                    "+refs/heads/*:refs/heads/*",
-                    "+refs/tags/*:refs/tags/*",
-                ])
-                .await?;
-                git.output(&parse)
-                    .await
-                    .map_err(|_missing| WorkspaceError::Failed {
-                        command: format!("git rev-parse {commit}"),
-                        output: format!("{repository} has no such commit"),
-                    })?
-            }
-        };
-        Ok((path, base))
-    }
+/// Whether an operation failed because the disk is full.
+pub(crate) fn is_disk_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// The workspace of one run.
 pub(crate) struct RunWorkspace {
     pub(crate) path: PathBuf,
+    /// Exists while the workspace is being created.
+    unfinished: PathBuf,
     /// The index of snapshots; the one of the agent is not touched.
     index: PathBuf,
     /// The reference that keeps the last snapshot.
     reference: String,
-    /// Identifies processes of the run.
-    marker: String,
+    /// Variables of everything that the run starts.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Where commands and the agent run; on this machine without one.
+    pub(crate) container: Option<RunContainer>,
     mirrors: Mirrors,
     repository: Option<String>,
 }
@@ -136,15 +86,45 @@ impl RunWorkspace {
         batch_name: &str,
         task: &FleetTask,
         mirrors: Mirrors,
-        marker: String,
+        environment: Vec<(String, String)>,
     ) -> Self {
         Self {
             path: batch.join("work").join(&task.id),
+            unfinished: batch.join("runs").join(format!("{}.unfinished", task.id)),
             index: batch.join("runs").join(format!("{}.index", task.id)),
             reference: format!("refs/fleet/{batch_name}/{}", task.id),
-            marker,
+            environment,
+            container: None,
             mirrors,
             repository: task.repo.clone(),
+        }
+    }
+
+    /// Prepares Git for this run: a later worker finds its process if this one is killed.
+    fn git(&self, directory: &Path) -> Git {
+        let marker = self
+            .environment
+            .iter()
+            .find(|(name, _)| name == RUN_VARIABLE);
+        let marker = marker.map(|(_, value)| value.as_str());
+        Git::at(directory).marked(marker.unwrap_or_default())
+    }
+
+    /// Removes the locks of Git commands that were killed. No process of the run is left.
+    pub(crate) fn remove_stale_locks(&self) {
+        let (git_directory, references) = match self.mirror() {
+            Some((mirror, worktree)) => (worktree, mirror),
+            None => (self.path.join(".git"), self.path.join(".git")),
+        };
+        for locked in [
+            self.index.clone(),
+            git_directory.join("index"),
+            git_directory.join("HEAD"),
+            references.join(&self.reference),
+        ] {
+            let mut lock = locked.into_os_string();
+            lock.push(".lock");
+            std::fs::remove_file(lock).ok();
         }
     }
 
@@ -155,24 +135,27 @@ impl RunWorkspace {
         task: &FleetTask,
         base: Option<&str>,
     ) -> Result<String, WorkspaceError> {
-        self.remove().await?;
+        pi_fs::private::open_or_create(&self.unfinished)
+            .map_err(|source| file_error(&self.unfinished, source))?;
+        self.remove_files().await?;
         create_directory(self.path.parent().unwrap_or(&self.path))?;
         let base = match &self.repository {
             Some(repository) => {
                 let reference = base.or(task.reference.as_deref());
                 let (mirror, base) = self.mirrors.update(repository, reference).await?;
-                let _order = self.mirrors.order.lock().await;
-                let git = Git::at(&mirror);
+                let order = self.mirrors.order(&mirror);
+                let _order = order.lock().await;
                 let path = text(&self.path);
-                git.run(&[
-                    "worktree", "add", "--quiet", "--force", "--detach", &path, &base,
-                ])
-                .await?;
+                self.git(&mirror)
+                    .run(&[
+                        "worktree", "add", "--quiet", "--force", "--detach", &path, &base,
+                    ])
+                    .await?;
                 base
             }
             None => {
                 create_directory(&self.path)?;
-                let git = Git::at(&self.path);
+                let git = self.git(&self.path);
                 git.run(&["init", "--quiet"]).await?;
                 git.run(&["config", "gc.auto", "0"]).await?;
                 git.output(&["hash-object", "-t", "tree", "-w", "--stdin"])
@@ -188,12 +171,14 @@ impl RunWorkspace {
                 });
             }
         }
+        std::fs::remove_file(&self.unfinished)
+            .map_err(|source| file_error(&self.unfinished, source))?;
         Ok(base)
     }
 
     /// Stores tracked and untracked files, and returns the tree.
     pub(crate) async fn snapshot(&self) -> Result<String, WorkspaceError> {
-        let git = Git::at(&self.path).with_index(&self.index);
+        let git = self.git(&self.path).with_index(&self.index);
         git.run(&["add", "--all"]).await?;
         let tree = git.output(&["write-tree"]).await?;
         git.run(&["update-ref", &self.reference, &tree]).await?;
@@ -202,39 +187,51 @@ impl RunWorkspace {
 
     /// Returns tracked and untracked files to a snapshot; ignored files stay.
     pub(crate) async fn restore(&self, tree: &str) -> Result<(), WorkspaceError> {
-        // The lock of a killed process.
-        let mut lock = self.index.as_os_str().to_owned();
-        lock.push(".lock");
-        std::fs::remove_file(lock).ok();
-        let git = Git::at(&self.path).with_index(&self.index);
+        let git = self.git(&self.path).with_index(&self.index);
         git.run(&["add", "--all"]).await?;
         git.run(&["read-tree", "-u", "--reset", tree]).await
     }
 
     /// Returns a pack with the objects of a snapshot that are not in `known`, a commit or snapshot.
     pub(crate) async fn pack(&self, known: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
-        let git = Git::at(&self.path);
-        let known = git
-            .output(&["rev-parse", "--verify", &format!("{known}^{{tree}}")])
-            .await?;
-        let revisions = format!("{tree}\n^{known}\n").into_bytes();
-        let arguments = ["pack-objects", "--revs", "--stdout", "--quiet"];
-        git.with_input(revisions).bytes(&arguments).await
+        pack_at(self.git(&self.path), known, tree).await
+    }
+
+    /// Returns the objects of a snapshot that its base does not have, from where snapshots are kept.
+    pub(crate) async fn stored_pack(
+        &self,
+        base: &str,
+        tree: &str,
+    ) -> Result<Vec<u8>, WorkspaceError> {
+        let directory = match self.mirror() {
+            Some((mirror, _)) => mirror,
+            None => self.path.clone(),
+        };
+        pack_at(self.git(&directory), base, tree).await
     }
 
     /// Adds the objects of a pack.
     pub(crate) async fn unpack(&self, pack: Vec<u8>) -> Result<(), WorkspaceError> {
-        let git = Git::at(&self.path).with_input(pack);
+        let git = self.git(&self.path).with_input(pack);
         git.run(&["unpack-objects", "-q"]).await
     }
 
+    /// Returns the mirror of the repository, and the directory in it that belongs to the worktree.
+    pub(crate) fn mirror(&self) -> Option<(PathBuf, PathBuf)> {
+        let mirror = self.mirrors.path(self.repository.as_ref()?);
+        let name = self.path.file_name().unwrap_or_default();
+        let worktree = mirror.join("worktrees").join(name);
+        Some((mirror, worktree))
+    }
+
+    /// Whether the workspace is complete, with what its setup command prepares.
     pub(crate) fn exists(&self) -> bool {
-        self.path.exists()
+        self.path.exists() && !self.unfinished.exists()
     }
 
     /// Returns the changes since the base as a patch.
     pub(crate) async fn patch(&self, base: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
-        let git = Git::at(&self.path);
+        let git = self.git(&self.path);
         // Without abbreviations, whose length depends on other objects of the mirror.
         let diff = [
             "diff",
@@ -247,42 +244,65 @@ impl RunWorkspace {
         git.bytes(&arguments).await
     }
 
-    /// Runs a shell command in the workspace.
+    /// Runs a shell command in the workspace. If it is not awaited to its end, its processes are killed.
     pub(crate) async fn shell(
         &self,
         command: &str,
     ) -> Result<std::process::Output, WorkspaceError> {
-        let mut shell = Command::new("sh");
+        let (program, arguments) = match &self.container {
+            Some(container) => container.start("sh"),
+            None => ("sh".into(), Vec::new()),
+        };
+        let mut shell = Command::new(&program);
         shell
+            .args(arguments)
             .args(["-c", command])
             .current_dir(&self.path)
-            .env(RUN_VARIABLE, &self.marker)
-            .env_remove(URL_VARIABLE)
-            .env_remove(CREDENTIALS_VARIABLE)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .kill_on_drop(true);
-        shell
-            .output()
-            .await
-            .map_err(|source| WorkspaceError::Start {
-                program: "sh".to_owned(),
-                source,
-            })
+        let failed = |source| WorkspaceError::Start {
+            program: text(&program),
+            source,
+        };
+        let (process, group) = ProcessGroup::spawn(&mut shell).map_err(failed)?;
+        let output = process.wait_with_output().await.map_err(failed)?;
+        // A server that the command has started stays.
+        group.keep();
+        Ok(output)
     }
 
     /// Removes the files of the workspace; its snapshots are kept while the batch exists.
     pub(crate) async fn remove(&self) -> Result<(), WorkspaceError> {
+        self.remove_files().await?;
+        std::fs::remove_file(&self.unfinished).ok();
+        Ok(())
+    }
+
+    async fn remove_files(&self) -> Result<(), WorkspaceError> {
         remove_directory(&self.path)?;
         std::fs::remove_file(&self.index).ok();
         if let Some(repository) = &self.repository {
             let mirror = self.mirrors.path(repository);
             if mirror.exists() {
-                let _order = self.mirrors.order.lock().await;
-                Git::at(&mirror).run(&["worktree", "prune"]).await?;
+                let order = self.mirrors.order(&mirror);
+                let _order = order.lock().await;
+                self.git(&mirror).run(&["worktree", "prune"]).await?;
             }
         }
         Ok(())
     }
+}
+
+async fn pack_at(git: Git, known: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
+    let known = git
+        .output(&["rev-parse", "--verify", &format!("{known}^{{tree}}")])
+        .await?;
+    let revisions = format!("{tree}\n^{known}\n").into_bytes();
+    let arguments = ["pack-objects", "--revs", "--stdout", "--quiet"];
+    git.with_input(revisions).bytes(&arguments).await
 }
 
 /// Returns the end of what a command has written.
@@ -315,6 +335,7 @@ fn remove_directory(path: &Path) -> Result<(), WorkspaceError> {
 
 /// Waits for the lock of a file, which ends with the returned handle.
 async fn lock_file(path: &Path) -> Result<std::fs::File, WorkspaceError> {
+    let lock = path.to_owned();
     let path = path.to_owned();
     let locking = tokio::task::spawn_blocking(move || {
         let file = pi_fs::private::open_or_create(&path)?;
@@ -324,7 +345,7 @@ async fn lock_file(path: &Path) -> Result<std::fs::File, WorkspaceError> {
     let locked = locking
         .await
         .unwrap_or_else(|error| Err(io::Error::other(error)));
-    locked.map_err(|source| file_error(Path::new("mirrors.lock"), source))
+    locked.map_err(|source| file_error(&lock, source))
 }
 
 fn file_error(path: &Path, source: io::Error) -> WorkspaceError {

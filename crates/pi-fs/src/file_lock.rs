@@ -27,6 +27,17 @@ pub fn try_lock(file: &File, path: &Path) -> LockState {
     }
 }
 
+/// Releases a lock before the file is closed.
+#[cfg(unix)]
+pub fn unlock(file: &File, path: &Path) {
+    if let Err(error) = file.unlock() {
+        tracing::debug!(path = %path.display(), %error, "cannot release a file lock");
+    }
+}
+
+#[cfg(not(unix))]
+pub fn unlock(_file: &File, _path: &Path) {}
+
 /// Windows locks are mandatory and would block the TypeScript pi and every reader.
 #[cfg(not(unix))]
 pub fn try_lock(_file: &File, _path: &Path) -> LockState {
@@ -47,5 +58,9 @@ mod tests {
         assert_eq!(try_lock(&other, &path), LockState::HeldElsewhere);
         drop(holder);
         assert_eq!(try_lock(&other, &path), LockState::Acquired);
+        let third = File::open(&path).unwrap();
+        assert_eq!(try_lock(&third, &path), LockState::HeldElsewhere);
+        unlock(&other, &path);
+        assert_eq!(try_lock(&third, &path), LockState::Acquired);
     }
 }

@@ -1,23 +1,18 @@
 //! Lines of an RPC client. The first byte is the chunk length.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use pi_config::{AgentDir, SettingsStore};
-use pi_env::Env;
 use pi_host::{
-    COMMAND_LINE_LIMIT, Host, HostOptions, LineDecoder, LineFrame, SessionChoice, SessionOptions,
-    SessionRuntime,
+    COMMAND_LINE_LIMIT, LineDecoder, LineFrame, SessionChoice, SessionOptions, SessionRuntime,
 };
 use pi_protocol::Command;
-use pi_protocol::settings::Settings;
-use pi_providers::{FauxProvider, Models, ModelsOptions, Registration};
 use pi_rpc::{ClientLine, LineWriter, ServeOptions, serve};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
 use crate::chunks::{chunkings, split_input};
+use crate::hosts::echo_host;
 use crate::temp_files;
 
 /// A small line limit, to test the line decoder separately.
@@ -114,21 +109,7 @@ fn responses(bytes: &[u8], expected: usize) -> Vec<Value> {
 }
 
 async fn start() -> SessionRuntime {
-    let env = Env::fixed::<&str, &str>([]);
-    let models = Models::new(ModelsOptions {
-        env: env.clone(),
-        ..ModelsOptions::default()
-    });
-    let provider = Registration::Provider(Arc::new(FauxProvider::echo()));
-    models.register("faux", provider).unwrap();
-    let agent = AgentDir::at(temp_files::dir().join("no-agent"));
-    let host = Host::new(HostOptions {
-        settings: Some(SettingsStore::in_memory(Settings::default())),
-        model_collection: Some(models),
-        offline: true,
-        ..HostOptions::new(agent, env)
-    });
-    let started = host.start(SessionOptions {
+    let started = echo_host().start(SessionOptions {
         session: SessionChoice::InMemory { id: None },
         ..SessionOptions::new(temp_files::dir())
     });

@@ -9,7 +9,6 @@ mod queries;
 mod rejection;
 mod replacement;
 mod screen;
-pub(crate) mod session_json;
 mod tree;
 
 use futures_util::future::BoxFuture;
@@ -20,7 +19,7 @@ use pi_session::SessionError;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::runtime::SessionRuntime;
+use crate::runtime::{SessionRuntime, extension_costs};
 use crate::session::{AcceptedPrompt, AgentSession, BashRequest, Handover};
 use rejection::RejectionReason;
 
@@ -140,6 +139,10 @@ impl CommandExecutor<'_> {
                 data(misses.map(|misses| serde_json::json!({ "misses": misses })))
             }
             Command::GetContextReport => data(session.history().context_report()),
+            Command::GetExtensionCosts => {
+                let extensions = Box::pin(extension_costs(self.runtime)).await;
+                AcceptedCommand::with_data(&serde_json::json!({ "extensions": extensions }))
+            }
             Command::Compact {
                 custom_instructions,
                 preview: false,

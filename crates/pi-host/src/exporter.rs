@@ -1,5 +1,6 @@
 //! What a user takes out of a session: files, shared pages and bug reports, with secrets redacted.
 
+use pi_protocol::describe_error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +15,6 @@ use thiserror::Error;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use crate::error_text::describe_error;
 use crate::session::AgentSession;
 use crate::workspace::Workspace;
 

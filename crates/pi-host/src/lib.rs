@@ -39,7 +39,6 @@
 mod bug_report;
 mod commands;
 mod connection;
-mod error_text;
 mod exporter;
 mod extension_adapter;
 mod host;
@@ -49,9 +48,7 @@ mod mcp;
 mod mcp_completion;
 mod model_catalog;
 mod model_choice;
-mod model_json;
 mod native_extensions;
-mod open_buffers;
 mod participants;
 mod permission_policy;
 mod replay;
@@ -65,7 +62,6 @@ mod sign_in;
 mod toolset;
 mod workspace;
 
-pub use commands::session_json::{EntryRange, ListingError};
 pub use commands::{AcceptedCommand, CommandOrigin, HeldRun};
 pub use connection::{
     ClientLine, ClientUi, ConnectionEnd, ConnectionOptions, DialogReply, EventLines,
@@ -73,18 +69,17 @@ pub use connection::{
     FeedOptions, FeedStart, LineSink, LineWriter, OutputClosed, RejectedLine, RpcRequest,
     SessionFeed, execute_line, failure_line, outcome_line, serve_connection, success_line,
 };
-pub use error_text::describe_error;
 pub use exporter::{Exporter, ExporterError, PreparedShare, redact_secrets};
 pub use host::{
     AttachError, FileSearch, Host, HostOptions, RuntimeKeys, SessionHandle, TrustFlag, TrustPrompt,
     TrustResolution, TrustResolver,
 };
-#[cfg(unix)]
-pub use live::is_own_user;
 pub use live::{
     GREETING_TIME, LinkStatus, LiveConnection, LiveDirectory, LiveLines, LiveSession,
     LiveSocketError, LiveWriter, RemoteError, RemoteSession, RemoteState,
 };
+#[cfg(unix)]
+pub use live::{RefusedPeer, check_peer};
 pub use mcp_completion::{McpCompleter, McpCompletion, McpSuggestions, mcp_completer};
 pub use model_catalog::{fetch_models, matches_a_model};
 pub use model_choice::{
@@ -93,7 +88,6 @@ pub use model_choice::{
 pub use native_extensions::{
     ConfinableEnvironment, KeptParts, NativeCommand, NativeContext, NativeExtension, NativeParts,
 };
-pub use open_buffers::OpenBuffers;
 pub use participants::{
     AgentStart, AgentStartChanges, BoundaryContext, BoundaryDecision, CompactionCompleted,
     CompactionFailed, CompactionHook, CompactionProposal, CompactionVerdict, ContextHook,
@@ -109,14 +103,17 @@ pub use pi_config::{
     Resources, SettingsOverrides, parse_mcp_server, read_keybindings,
 };
 pub use pi_context::{
-    CacheMiss, CacheReporter, TurnCost, cache_text, context_text, cost_text, preview_text,
+    CacheMiss, CacheReporter, TurnCost, cache_text, context_text, cost_text, extension_costs_text,
+    preview_text,
 };
 pub use pi_core::{
     ActivityOutcome, CustomDelivery, CustomMessageOptions, ExecutionMode, InputSource, Observed,
     Observer, Progress, Prompt, PromptOutcome, RegisteredTool, StartOrder, Tool, ToolContext,
     ToolError, ToolOrigin, ToolRegistry, ToolSource,
 };
-pub use pi_export::{BugReport, ExportColor, ExportTheme, Gist, WrittenReport};
+pub use pi_export::{
+    BugReport, EntryRange, ExportColor, ExportTheme, Gist, ListingError, WrittenReport,
+};
 pub use pi_extensions::{
     BlockedReason, BlockedStatus, ChosenCompletion, ClientScreen, CompletionItem, ComponentId,
     ComponentPlacement, DialogPrompt, DialogResponse, EditorInfo, ExtensionCompletionRequest,
@@ -133,6 +130,7 @@ pub use pi_model_patterns::{
     UnlistedModels, compare_ids, resolve_model, resolve_scope,
 };
 pub use pi_permissions::{Effect, PermissionRules, ToolUse};
+pub use pi_protocol::describe_error;
 pub use pi_providers::{LlamaRouter, Models};
 pub use pi_sandbox::{
     Attempt, Denial, DeniedAccess, KeptChanges, Sandbox, SandboxError, TriedChange, TriedChangeKind,
@@ -141,19 +139,21 @@ pub use pi_search::{
     BackgroundIndexing, IndexFreshness, SessionSearch, SessionSearchError, SessionSearchOptions,
 };
 pub use pi_session::ForkPosition;
-pub use pi_tools::{AttachmentError, Attachments, read_attachments};
+pub use pi_tools::{AttachmentError, Attachments, OpenBuffers, read_attachments};
 pub use replay::{ReplayError, replay};
 pub use runtime::{
     ParticipantsFactory, ReplaceError, ReplaceOutcome, SessionOptions, SessionRuntime, StartError,
-    StartNotification, no_model_hints, sandbox_modes, session_search, set_sandbox_mode,
+    StartNotification, extension_costs, no_model_hints, sandbox_modes, session_search,
+    set_sandbox_mode,
 };
 pub use session::{
     AgentSession, Barrier, BashError, BashRequest, BoundaryView, CompactError, Compaction,
     CycleDirection, EntriesSince, ForkMessage, Handover, History, LiveClients, ModelCycle,
-    ModelSelection, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, PendingRequests,
-    Persist, PromptError, PromptExpansion, Retries, SessionListener, SessionOutline, SessionParts,
-    SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt,
-    TreeNavigation, UndoCompactionError, UndoneCompaction, UserCommands, cache_misses,
+    ModelSelection, NavigateError, NavigateOptions, NavigateOutcome, NavigateStep, NoExpansion,
+    PendingRequests, Persist, PromptError, PromptExpansion, Retries, SessionListener,
+    SessionOutline, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
+    ToolInfo, ToolsAndPrompt, TreeNavigation, UndoCompactionError, UndoneCompaction, UserCommands,
+    cache_misses,
 };
 pub use session_catalog::SessionCatalog;
 pub use session_choice::{

@@ -9,6 +9,8 @@ mod link;
 #[cfg(unix)]
 mod listener;
 mod listing;
+#[cfg(unix)]
+mod peer;
 mod remote_error;
 mod remote_session;
 mod remote_state;
@@ -22,9 +24,9 @@ pub use remote_state::RemoteState;
 pub use socket::{GREETING_TIME, LiveConnection, LiveLines, LiveWriter};
 
 #[cfg(unix)]
-pub use listener::is_own_user;
-#[cfg(unix)]
 pub(crate) use listener::listen;
+#[cfg(unix)]
+pub use peer::{RefusedPeer, check_peer};
 
 #[cfg(not(unix))]
 pub(crate) async fn listen(_runtime: crate::runtime::WeakRuntime, _sessions: Sessions) {}

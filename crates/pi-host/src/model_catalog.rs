@@ -6,12 +6,13 @@ use pi_model_patterns::resolve_scope;
 use pi_protocol::Model;
 use pi_providers::{Models, NetworkAccess, RefreshOptions};
 
-/// Fetches the models of one provider, or of all. A provider that fails is logged and keeps its models.
-pub async fn fetch_models(models: &Models, provider: Option<&str>) {
+/// Fetches the models of one provider, or of all. Returns the providers that failed, which keep their models.
+pub async fn fetch_models(models: &Models, provider: Option<&str>) -> Vec<String> {
     let report = models.refresh(from_network(provider)).await;
-    for (provider, error) in report.errors {
+    for (provider, error) in &report.errors {
         tracing::warn!(provider, %error, "cannot list models");
     }
+    report.errors.into_keys().collect()
 }
 
 /// Returns whether a pattern of the settings matches one of the models.

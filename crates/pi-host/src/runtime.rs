@@ -7,6 +7,7 @@
 
 mod build;
 mod error;
+mod extension_costs;
 mod fallback;
 mod open;
 mod replace;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use error::{ReplaceError, StartError, no_model_hints};
+pub use extension_costs::extension_costs;
 pub use replace::ReplaceOutcome;
 pub use sandbox_mode::{sandbox_modes, set_sandbox_mode};
 pub use session_options::{ParticipantsFactory, SessionOptions, StartNotification};

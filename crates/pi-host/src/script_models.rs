@@ -12,8 +12,6 @@ use pi_providers::Models;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model_json::for_clients;
-
 pub(crate) struct ScriptModels(pub(crate) Models);
 
 impl ScriptModels {
@@ -26,7 +24,7 @@ impl ScriptModels {
         let models = models.iter();
         models
             .filter(|model| provider.is_none_or(|provider| model.provider == provider))
-            .filter_map(|model| without_headers(for_clients(model)))
+            .filter_map(|model| without_headers(model.without_password()))
             .collect()
     }
 }

@@ -52,13 +52,12 @@ use pi_env::Env;
 use pi_extensions::HookInterrupt;
 use pi_protocol::{
     Model, ModelChangeEntry, ReplacementReason, ScopedModel, SessionEvent, SessionId,
-    ThinkingLevel, ThinkingLevelChangeEntry,
+    ThinkingLevel, ThinkingLevelChangeEntry, describe_error,
 };
 use pi_providers::Models;
 use pi_session::{ContextModel, Session, SessionError};
 use tokio::sync::{Notify, watch};
 
-use crate::error_text::describe_error;
 use crate::participants::{HookFailure, Participants};
 use crate::toolset::Toolset;
 use dialogs::DialogRequests;
@@ -78,7 +77,9 @@ pub use handover::Handover;
 pub use history::{EntriesSince, ForkMessage, History};
 pub use insight::cache_misses;
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
-pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
+pub use navigation::{
+    NavigateError, NavigateOptions, NavigateOutcome, NavigateStep, TreeNavigation,
+};
 pub use outline::SessionOutline;
 pub(crate) use prompt::AcceptedPrompt;
 pub use prompt::PromptError;
@@ -261,7 +262,7 @@ impl AgentSession {
                 session.sync()?;
             }
             if !self.0.is_handed_over.load(Ordering::Relaxed) {
-                transcript.discard_pending();
+                transcript.close();
             }
             Ok(())
         });

@@ -29,11 +29,10 @@ use pi_providers::{
     Models, ModelsOptions, ProviderConfig, RefreshOptions, Registration, Telemetry,
 };
 use pi_sandbox::{Roots, Sandbox, SandboxError};
-use pi_tools::{FallbackCommands, LocalShell, local_environment};
+use pi_tools::{BufferedFiles, FallbackCommands, LocalShell, OpenBuffers, local_environment};
 
 use crate::host::{Host, TrustResolver, resolve_trust};
 use crate::native_extensions::{ConfinableEnvironment, NativeExtensions};
-use crate::open_buffers::{BufferedFiles, OpenBuffers};
 use crate::toolset::{ToolSelection, Toolset, ToolsetOptions, command_variables};
 
 pub(crate) use project_changes::{

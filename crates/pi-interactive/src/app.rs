@@ -45,7 +45,7 @@ use crate::prompt::editor_area::{EditorArea, PromptEvent};
 use crate::screen::run_status::{RunStatus, WaitingFor};
 use crate::session::port::{PortUpdate, SessionPort};
 use crate::transcript::TranscriptMsg;
-use crate::{ExitReason, InteractiveError, InteractiveOptions};
+use crate::{Ended, ExitReason, InteractiveError, InteractiveOptions};
 
 /// Maximum number of session events handled in a row before input is polled again.
 const MAX_EVENT_BURST: usize = 256;
@@ -99,7 +99,7 @@ impl App {
     }
 
     /// Runs the event loop until the user quits or the process is terminated.
-    pub(crate) async fn run(mut self) -> Result<ExitReason, InteractiveError> {
+    pub(crate) async fn run(mut self) -> Result<Ended, InteractiveError> {
         self.begin();
         let reason = loop {
             if let Some(reason) = self.exit_reason.take() {
@@ -188,7 +188,8 @@ impl App {
         }
     }
 
-    async fn end(mut self, reason: ExitReason) -> Result<ExitReason, InteractiveError> {
+    async fn end(mut self, reason: ExitReason) -> Result<Ended, InteractiveError> {
+        let draft = self.display.expanded_prompt();
         self.route(TerminalMsg::LeaveScrollback);
         let settings = self.session.snapshot().settings;
         let exit = match settings.fullscreen_exit_output() {
@@ -218,7 +219,7 @@ impl App {
             () = interrupted => {}
         }
         stopped?;
-        Ok(reason)
+        Ok(Ended { reason, draft })
     }
 
     /// Delivers a message and performs the commands that follow from it.
@@ -303,6 +304,12 @@ impl App {
     }
 
     fn on_terminal(&mut self, event: RunnerEvent) {
+        let scroll = match &event {
+            RunnerEvent::Input { event, .. } => {
+                keys::upward_scroll(event, &self.display.ui.context().keys)
+            }
+            _ => None,
+        };
         match event {
             RunnerEvent::Input { event, .. } => self.on_input(&event),
             RunnerEvent::OpenUrl(url) => self.route(TerminalMsg::OpenUrl(url)),
@@ -312,7 +319,7 @@ impl App {
             RunnerEvent::Terminated => self.quit(ExitReason::Terminated),
         }
         let session = &self.session;
-        self.display.load_older(|| session.history());
+        self.display.load_entries(scroll, || session.history());
     }
 
     fn on_input(&mut self, event: &InputEvent) {

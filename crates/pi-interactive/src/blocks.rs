@@ -10,6 +10,7 @@ mod cost;
 mod custom;
 mod earlier;
 mod extension_renderer;
+mod file_links;
 mod links;
 mod notice;
 mod skill;

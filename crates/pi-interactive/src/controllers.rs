@@ -12,7 +12,6 @@ pub(crate) mod models;
 pub(crate) mod prompt;
 pub(crate) mod report;
 pub(crate) mod review;
-pub(crate) mod search;
 pub(crate) mod share;
 mod shortcuts;
 pub(crate) mod sign_in;
@@ -36,7 +35,6 @@ use models::ModelController;
 use prompt::PromptController;
 use report::ReportController;
 use review::ReviewController;
-use search::SearchController;
 use share::ShareController;
 use sign_in::SignInController;
 use status::StatusController;
@@ -58,7 +56,6 @@ pub(crate) struct Controllers {
     pub(crate) appearance: AppearanceController,
     pub(crate) share: ShareController,
     pub(crate) report: ReportController,
-    search: SearchController,
     pub(crate) llama: LlamaController,
 }
 
@@ -77,7 +74,6 @@ impl Controllers {
             appearance: AppearanceController::new(themes),
             share: ShareController::default(),
             report: ReportController::default(),
-            search: SearchController::default(),
             llama: LlamaController::new(handle.clone()),
         }
     }
@@ -99,7 +95,6 @@ impl Controllers {
             AppMsg::Share(message) => self.share.update(message),
             AppMsg::Report(message) => self.report.update(message),
             AppMsg::Review(message) => ReviewController::update(message, ctx),
-            AppMsg::Search(message) => self.search.update(message),
             AppMsg::Llama(message) => self.llama.update(message, ctx),
         }
     }

@@ -46,6 +46,8 @@ use terminal::setup;
 pub struct InteractiveOptions {
     /// Prompts sent as soon as the session is on screen.
     pub prompts: Vec<Prompt>,
+    /// What the user was typing before the application started again.
+    pub draft: String,
     /// Show the full startup listing regardless of the settings.
     pub verbose: bool,
     /// Open the session picker first.
@@ -82,6 +84,14 @@ impl std::fmt::Debug for StartupNotices {
     }
 }
 
+/// How the application has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub reason: ExitReason,
+    /// What the user was typing.
+    pub draft: String,
+}
+
 /// Why [`run`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitReason {
@@ -110,7 +120,7 @@ pub enum InteractiveError {
 pub async fn run(
     runtime: SessionRuntime,
     options: InteractiveOptions,
-) -> Result<ExitReason, InteractiveError> {
+) -> Result<Ended, InteractiveError> {
     run_port(Box::new(LocalSessionPort::new(runtime)), options).await
 }
 
@@ -118,14 +128,14 @@ pub async fn run(
 pub async fn run_attached(
     remote: RemoteSession,
     options: InteractiveOptions,
-) -> Result<ExitReason, InteractiveError> {
+) -> Result<Ended, InteractiveError> {
     run_port(Box::new(RemoteSessionPort::new(remote)), options).await
 }
 
 async fn run_port(
     session: Box<dyn SessionPort>,
     options: InteractiveOptions,
-) -> Result<ExitReason, InteractiveError> {
+) -> Result<Ended, InteractiveError> {
     let workspace = session.workspace();
     terminal::crash::install_panic_hook(workspace.agent_dir.path(), &pi_env::release());
     let settings = workspace.settings.settings();

@@ -10,7 +10,6 @@ pub(crate) mod header;
 pub(crate) mod run_status;
 pub(crate) mod title;
 pub(crate) mod widgets;
-pub(crate) mod working;
 
 use std::any::Any;
 use std::time::Instant;
@@ -22,10 +21,10 @@ use pi_tui::{
 use pi_views::dialogs::dialog::{Dialog, DialogKey};
 use pi_views::dialogs::intent::Intent;
 use pi_views::theme::ui_theme::UiTheme;
+use pi_views::working_indicator::WorkingIndicator;
 
 use self::footer::Footer;
 use self::widgets::Widgets;
-use self::working::WorkingIndicator;
 use crate::prompt::editor_area::EditorArea;
 use crate::prompt::queue_view::QueueView;
 use extensions::ExtensionSlots;

@@ -75,6 +75,11 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     ),
     plain("cost", "Show the cost of every turn", information::cost),
     plain("cache", "Explain prompt cache misses", information::cache),
+    plain(
+        "extensions",
+        "Show what each extension costs",
+        information::extensions,
+    ),
     plain("changelog", "Show the changelog", dialogs::changelog),
     plain("hotkeys", "Show keyboard shortcuts", dialogs::hotkeys),
     plain(
@@ -111,7 +116,7 @@ pub(crate) const COMMANDS: &[SlashCommand] = &[
     plain("resume", "Resume another session", dialogs::resume),
     with(
         "search",
-        "<words>",
+        "[words]",
         "Search the text of all sessions",
         conversation::search,
     ),

@@ -2,7 +2,9 @@
 
 pub(crate) mod clipboard;
 pub(crate) mod crash;
+pub(crate) mod editor_command;
 pub(crate) mod environment;
 pub(crate) mod external_editor;
+pub(crate) mod file_link;
 pub(crate) mod setup;
 pub(crate) mod theme_watch;

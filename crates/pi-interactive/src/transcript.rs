@@ -33,11 +33,16 @@ pub(crate) use message::{TranscriptMsg, TranscriptSource};
 /// Number of entries shown at first; older ones are loaded on demand.
 const RECENT_ENTRIES: usize = 1_000;
 
+/// Number of entries shown when the user goes to the start of a partially loaded session.
+const FIRST_ENTRIES: usize = 200;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeLevel {
     /// A status message; the next one replaces it.
     Status,
     Info,
+    /// An answer of several lines, with headings and charts.
+    Report,
     Warning,
     Error,
 }
@@ -65,6 +70,23 @@ pub(crate) struct BashOutcome {
     pub(crate) error: Option<String>,
 }
 
+/// Where entries are missing in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TranscriptGap {
+    AtStart,
+    /// After the first entries, at this line.
+    AtLine(usize),
+}
+
+impl TranscriptGap {
+    pub(crate) fn line(self) -> usize {
+        match self {
+            Self::AtStart => 0,
+            Self::AtLine(line) => line,
+        }
+    }
+}
+
 /// The blocks of a session.
 #[derive(Debug)]
 pub(crate) struct Transcript {
@@ -88,8 +110,10 @@ pub(crate) struct Transcript {
     older: Vec<EntryId>,
     /// The line that shows their number.
     earlier: Option<BlockId>,
-    /// The first loaded block.
+    /// The first loaded block after them.
     first: Option<BlockId>,
+    /// Whether the first entries are loaded, too.
+    has_start: bool,
     costs: CostTracker,
 }
 
@@ -109,6 +133,7 @@ impl Transcript {
             older: Vec::new(),
             earlier: None,
             first: None,
+            has_start: false,
             costs: CostTracker::default(),
         }
     }
@@ -123,16 +148,25 @@ impl Transcript {
     /// Shows a session: the recent part, preceded by a line with the number of older entries.
     fn show(&mut self, document: &mut Document, source: &TranscriptSource) {
         self.costs = CostTracker::with_prices(&source.models);
-        self.show_recent(document, source.history.as_ref(), source.is_idle);
+        let first = source.first.as_ref();
+        self.show_recent(document, source.history.as_ref(), source.is_idle, first);
         if let Some(message) = &source.live {
             self.catch_up(document, message);
         }
     }
 
-    /// Shows the recent part. If `idle`, calls without a result have been abandoned.
-    fn show_recent(&mut self, document: &mut Document, session: &dyn SessionHistory, idle: bool) {
+    /// Shows the recent part, or the one from `first` on. If `idle`, calls without a result have been abandoned.
+    fn show_recent(
+        &mut self,
+        document: &mut Document,
+        session: &dyn SessionHistory,
+        idle: bool,
+        first: Option<&EntryId>,
+    ) {
         self.older = session.branch();
-        let recent = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
+        let first = first.and_then(|first| self.older.iter().position(|id| id == first));
+        let count = first.map_or(RECENT_ENTRIES, |first| self.older.len() - first);
+        let recent = history::take_recent(&mut self.older, count, session);
         let entries = history::read(&recent, session);
         let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, &mut self.costs);
         if idle {
@@ -146,9 +180,66 @@ impl Transcript {
         self.first = ids.first().copied();
     }
 
-    /// Whether older entries can be loaded.
-    pub(crate) fn has_older(&self) -> bool {
-        !self.older.is_empty()
+    /// Returns the first block of an entry that is loaded.
+    pub(crate) fn first(&self) -> Option<BlockId> {
+        self.first
+    }
+
+    /// Returns where entries are missing; `None` if all are loaded.
+    pub(crate) fn gap(&self, document: &Document) -> Option<TranscriptGap> {
+        let line = document.first_line(self.earlier?)?;
+        Some(if self.has_start {
+            TranscriptGap::AtLine(line)
+        } else {
+            TranscriptGap::AtStart
+        })
+    }
+
+    /// Loads the first entries of a partially loaded session.
+    pub(crate) fn show_start(&mut self, document: &mut Document, session: &dyn SessionHistory) {
+        if !self.has_start {
+            self.show_newer(document, session);
+        }
+    }
+
+    /// Loads the first of the entries that are missing.
+    pub(crate) fn show_newer(&mut self, document: &mut Document, session: &dyn SessionHistory) {
+        let count = if std::mem::replace(&mut self.has_start, true) {
+            RECENT_ENTRIES
+        } else {
+            FIRST_ENTRIES
+        };
+        let Some(earlier) = self.earlier else {
+            return;
+        };
+        let ids = history::take_first(&mut self.older, count, session);
+        let HistoryBlocks {
+            components, rows, ..
+        } = self.build_settled(&ids, session);
+        let ids = document.insert_all_before(earlier, components);
+        self.register_rows(rows, &ids);
+        self.count_older(document);
+    }
+
+    /// Builds blocks of entries that others follow.
+    fn build_settled(&self, ids: &[EntryId], session: &dyn SessionHistory) -> HistoryBlocks {
+        let entries = history::read(ids, session);
+        let costs = &mut self.costs.with_same_prices();
+        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
+        history.fail_open_calls();
+        history.finish()
+    }
+
+    /// Updates the line with the number of missing entries.
+    fn count_older(&mut self, document: &mut Document) {
+        let (left, has_start) = (self.older.len(), self.has_start);
+        if left > 0 {
+            self.update_block::<EarlierBlock>(document, self.earlier, |block| {
+                block.set_entries(left, has_start);
+            });
+        } else if let Some(earlier) = self.earlier.take() {
+            document.remove(earlier);
+        }
     }
 
     /// Loads older entries; returns whether there were any.
@@ -161,13 +252,9 @@ impl Transcript {
             return false;
         }
         let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
-        let entries = history::read(&ids, session);
-        let costs = &mut self.costs.with_same_prices();
-        let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
-        history.fail_open_calls();
         let HistoryBlocks {
             components, rows, ..
-        } = history.finish();
+        } = self.build_settled(&ids, session);
         let ids = match self.first {
             Some(first) => document.insert_all_before(first, components),
             None => components
@@ -177,14 +264,7 @@ impl Transcript {
         };
         self.register_rows(rows, &ids);
         self.first = ids.first().copied().or(self.first);
-        let left = self.older.len();
-        if left > 0 {
-            self.update_block::<EarlierBlock>(document, self.earlier, |block| {
-                block.set_entries(left);
-            });
-        } else if let Some(earlier) = self.earlier.take() {
-            document.remove(earlier);
-        }
+        self.count_older(document);
         true
     }
 
@@ -266,7 +346,9 @@ impl Transcript {
     fn push(&mut self, document: &mut Document, block: impl TranscriptBlock) -> BlockId {
         let tick = block.next_tick();
         let row = block.row();
-        let id = document.push(BlockView::new(block, self.ui.clone()));
+        let liveness = liveness_of(&block);
+        let view = BlockView::new(block, self.ui.clone());
+        let id = document.push_boxed(Box::new(view), liveness);
         self.rows.extend(row.map(|row| (row, id)));
         self.ticking.extend(tick.map(|tick| (id, tick)));
         id
@@ -289,6 +371,7 @@ impl Transcript {
             return;
         };
         change(view.block_mut());
+        let liveness = liveness_of(view.block());
         match view.block().next_tick() {
             Some(tick) => {
                 self.ticking.insert(id, tick);
@@ -297,5 +380,17 @@ impl Transcript {
                 self.ticking.remove(&id);
             }
         }
+        if document.liveness(id) != Some(liveness) {
+            document.set_liveness(id, liveness);
+        }
+    }
+}
+
+/// Blocks that grow are live, so that they are printed in one piece if the terminal is released meanwhile.
+fn liveness_of(block: &impl TranscriptBlock) -> Liveness {
+    if block.is_finished() {
+        Liveness::Settled
+    } else {
+        Liveness::Live
     }
 }

@@ -172,6 +172,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_entry_that_is_damaged_is_not_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = McpCatalog {
+            directory: directory.path().to_owned(),
+        };
+        let spec = parse_mcp_server("s", &json!({"command": "x", "start": "lazy"})).unwrap();
+        let entry = CatalogEntry {
+            tools: Some(vec![Map::new()]),
+            ..CatalogEntry::default()
+        };
+        catalog.store(&spec, &entry);
+        let file = catalog.file(&spec);
+        let complete = std::fs::read(&file).unwrap();
+        for length in 0..complete.len() {
+            pi_fs::atomic_file::write(&file, &complete[..length], NewFileMode::Private).unwrap();
+            assert_eq!(catalog.load(&spec), None, "{length}");
+        }
+        catalog.store(&spec, &entry);
+        assert_eq!(catalog.load(&spec), Some(entry));
+    }
+
+    #[test]
     fn entries_belong_to_a_configuration() {
         let directory = tempfile::tempdir().unwrap();
         let catalog = McpCatalog {

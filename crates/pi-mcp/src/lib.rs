@@ -27,6 +27,8 @@ mod content;
 mod elicitation;
 mod error;
 mod event_stream;
+#[doc(hidden)]
+pub mod fuzz_support;
 mod http;
 mod log;
 mod mentions;

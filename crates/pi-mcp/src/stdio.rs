@@ -238,7 +238,7 @@ async fn write_lines(mut input: ChildStdin, mut lines: mpsc::UnboundedReceiver<O
 }
 
 /// Reads messages until the server closes its output. Lines that are no messages are skipped: some servers log there.
-async fn read_messages(mut output: impl AsyncRead + Unpin, inbox: &WeakInbox) {
+pub(crate) async fn read_messages(mut output: impl AsyncRead + Unpin, inbox: &WeakInbox) {
     let mut lines = LineBuffer::default();
     let mut chunk = vec![0; 64 << 10];
     loop {

@@ -14,7 +14,7 @@ use crate::command::ChatCommand;
 use crate::delivery::{DetailPosts, post_once};
 use crate::ledger::{Charge, Ledger, RequestOutcome};
 use crate::log::{ChannelLog, EVENT, LogLine};
-use crate::questions::{QUESTION_TIME, Questions};
+use crate::questions::Questions;
 
 /// Requests that wait while one runs.
 pub(crate) const QUEUE_SIZE: usize = 5;
@@ -65,7 +65,11 @@ impl Channel {
         })?;
         let service = Arc::clone(&context.service);
         let id = directory.id().to_owned();
-        let questions = Questions::new(Arc::clone(&service), id.clone(), QUESTION_TIME);
+        let questions = Questions::new(
+            Arc::clone(&service),
+            id.clone(),
+            context.config.question_time(),
+        );
         let channel = Arc::new(Self {
             directory,
             name: Mutex::new(id.clone()),

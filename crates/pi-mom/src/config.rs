@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::Duration;
 
 use pi_protocol::ThinkingLevel;
 use serde::Deserialize;
@@ -11,6 +12,9 @@ use thiserror::Error;
 
 /// Size of attachments that are downloaded, unless configured otherwise.
 const MAX_ATTACHMENT: u64 = 20 * 1024 * 1024;
+
+/// Time after which a question is denied, unless configured otherwise.
+const QUESTION_TIME: Duration = Duration::from_mins(10);
 
 /// Name of the file.
 pub(crate) const FILE_NAME: &str = "mom.json";
@@ -27,6 +31,8 @@ pub struct MomConfig {
     pub users: Option<Vec<String>>,
     /// IDs of the users who may answer questions of a run; those in `users` if absent.
     pub approvers: Option<Vec<String>>,
+    /// Seconds until an unanswered question is denied.
+    pub question_timeout: Option<u64>,
     /// The model of new channels.
     pub model: Option<String>,
     pub thinking: Option<String>,
@@ -186,6 +192,11 @@ impl MomConfig {
     pub fn may_approve(&self, user: &str) -> bool {
         let listed = self.approvers.as_ref().or(self.users.as_ref());
         listed.is_some_and(|users| users.iter().any(|listed| listed == user))
+    }
+
+    pub fn question_time(&self) -> Duration {
+        self.question_timeout
+            .map_or(QUESTION_TIME, Duration::from_secs)
     }
 
     pub fn max_attachment(&self) -> u64 {

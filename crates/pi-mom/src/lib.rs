@@ -15,6 +15,8 @@ mod context_sync;
 mod delivery;
 mod docker;
 mod events;
+#[doc(hidden)]
+pub mod fuzz_support;
 mod ledger;
 mod line_file;
 mod log;

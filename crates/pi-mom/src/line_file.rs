@@ -51,3 +51,64 @@ pub(crate) fn read_lines(file: &File, mut visit: impl FnMut(&[u8])) -> io::Resul
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use pi_test_support::{
+        DiskFault, DiskOperation, install_kernel_fault, kernel_fault_command, was_killed_by_fault,
+    };
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    const LINE_FILE: &str = "PI_TEST_LINE_FILE";
+
+    fn lines(path: &Path) -> Vec<String> {
+        let mut lines = Vec::new();
+        let read = |line: &[u8]| lines.push(String::from_utf8(line.to_vec()).unwrap());
+        LineFile::open(path, read).unwrap();
+        lines
+    }
+
+    #[test]
+    #[ignore = "run by another test as a child process"]
+    fn append_with_injected_fault() {
+        if let Ok(path) = std::env::var(LINE_FILE) {
+            let mut file = LineFile::open(Path::new(&path), |_line| {}).unwrap();
+            if install_kernel_fault() {
+                file.append(b"the second line\n").unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_or_killed_append_leaves_complete_lines() {
+        for step in [DiskOperation::Write, DiskOperation::Sync] {
+            for fault in DiskFault::ALL.into_iter().take(4) {
+                let case = format!("{fault:?} at {step:?}");
+                let directory = tempfile::tempdir().unwrap();
+                let path = directory.path().join("lines");
+                let mut file = LineFile::open(&path, |_line| {}).unwrap();
+                file.append(b"the first line\n").unwrap();
+                let test = "line_file::tests::append_with_injected_fault";
+                let output = kernel_fault_command(test, step, fault)
+                    .env(LINE_FILE, &path)
+                    .output()
+                    .unwrap();
+                assert!(!output.status.success(), "{case}");
+                let mut expected = vec!["the first line\n"];
+                if fault == DiskFault::Kill {
+                    assert!(was_killed_by_fault(output.status), "{case}: {output:?}");
+                    // Written, but not acknowledged.
+                    expected.extend((step == DiskOperation::Sync).then_some("the second line\n"));
+                }
+                assert_eq!(lines(&path), expected, "{case}: {output:?}");
+                let mut file = LineFile::open(&path, |_line| {}).unwrap();
+                file.append(b"the next line\n").unwrap();
+                expected.push("the next line\n");
+                assert_eq!(lines(&path), expected, "{case}: the next line");
+            }
+        }
+    }
+}

@@ -191,13 +191,13 @@ impl Mattermost {
         Ok(channel)
     }
 
-    /// Converts a post; `None` if no user has written it.
+    /// Converts a post; `None` if no user has written it, or if it has no ID.
     async fn message(&self, post: &Value) -> Result<Option<ChatMessage>, ChatError> {
         let (bot, name) = self.bot().await?;
-        let user = text(post, "user_id");
+        let (user, id) = (text(post, "user_id"), text(post, "id"));
         let is_system = !text(post, "type").is_empty();
         let is_bot = post.pointer("/props/from_bot").is_some();
-        if user == bot || is_system || is_bot || user.is_empty() {
+        if user == bot || is_system || is_bot || user.is_empty() || id.is_empty() {
             return Ok(None);
         }
         let channel = self.channel(&text(post, "channel_id")).await?;
@@ -213,7 +213,7 @@ impl Mattermost {
             is_addressed: channel.is_direct || mentions(&message, &mention),
             text: message.replacen(&mention, "", 1).trim().to_owned(),
             files: files.collect(),
-            ts: text(post, "id"),
+            ts: id,
             time_ms: post
                 .get("create_at")
                 .and_then(Value::as_i64)
@@ -280,6 +280,33 @@ impl Mattermost {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Handles a line of the socket without calling the server: only IDs of users and channels are known.
+    pub(crate) async fn dispatch_offline(
+        &self,
+        line: &str,
+        (bot, name): (&str, &str),
+        sink: &dyn ChatSink,
+    ) -> Result<(), ChatError> {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        {
+            let mut names = self.names();
+            names.bot = Some((bot.to_owned(), name.to_owned()));
+            let post = event.pointer("/data/post").and_then(Value::as_str);
+            let post: Option<Value> = post.and_then(|post| serde_json::from_str(post).ok());
+            if let Some(post) = post {
+                let user = ChatUser {
+                    id: text(&post, "user_id"),
+                    ..ChatUser::default()
+                };
+                names.users.insert(user.id.clone(), user);
+                let id = text(&post, "channel_id");
+                let channel = channel_of(&json!({ "id": id }));
+                names.channels.insert(id, channel);
+            }
+        }
+        self.dispatch(&event, sink).await
     }
 
     /// Returns the posts of a list, newest first.

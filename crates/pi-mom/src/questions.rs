@@ -12,9 +12,6 @@ use tokio::sync::RwLock;
 use crate::chat::{Button, ButtonChoice, ChatService, NewPost, PostId};
 use crate::delivery::retried;
 
-/// Time after which a question is denied.
-pub(crate) const QUESTION_TIME: Duration = Duration::from_mins(10);
-
 /// Characters of a question.
 const MAX_TEXT: usize = 2500;
 

@@ -265,6 +265,36 @@ impl Slack {
         Ok(())
     }
 
+    /// Handles a line of the socket without calling Slack: only IDs of users and channels are known.
+    pub(crate) async fn dispatch_offline(
+        &self,
+        line: &str,
+        bot: &str,
+        sink: &dyn ChatSink,
+    ) -> Result<(), ChatError> {
+        let Some(line) = SocketLine::parse(line) else {
+            return Ok(());
+        };
+        let event = line.payload.get("event").cloned().unwrap_or_default();
+        if let Some(event) = SlackEvent::parse(event) {
+            let mut names = self.names();
+            names.bot = Some(bot.to_owned());
+            let user = ChatUser {
+                id: event.user.unwrap_or_default(),
+                ..ChatUser::default()
+            };
+            names.users.insert(user.id.clone(), user);
+            let id = event.channel.unwrap_or_default();
+            let channel = ChatChannel {
+                name: id.clone(),
+                id: id.clone(),
+                is_direct: event.channel_type.as_deref() == Some("im"),
+            };
+            names.channels.insert(id, channel);
+        }
+        self.dispatch(line, sink).await
+    }
+
     /// Returns the messages of a page of a history, newest first, and the cursor of the next page.
     async fn page(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! The feed's URL and public key are set at build time; a build without them cannot
 //! update itself. The feed is JSON with a detached signature (Ed25519, base64) at `FEED.sig`. It
-//! contains the checksum of every archive, so one signature covers everything.
+//! contains the checksum of every archive, so one signature covers everything. `cargo xtask release` writes both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,8 +34,14 @@ const FEED_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PROGRAM_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Timeout for `--version` of the new executable.
+/// Timeout for the new executable to report its version.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Start of the names of new executables until they replace the old one.
+const PARTIAL: &str = ".pi-update-";
+
+/// Age of a partial update that has been abandoned.
+const STALE: Duration = Duration::from_hours(1);
 
 const MAX_FEED_BYTES: usize = 1024 * 1024;
 
@@ -69,14 +75,14 @@ pub struct ReleaseInfo {
     /// Release notes.
     #[serde(default)]
     pub notes: Option<String>,
-    /// Executables by platform, such as `linux-x86_64`.
+    /// Executables by platform, such as `linux-x86_64`, or `linux-x86_64-musl` for static ones.
     #[serde(default)]
     programs: BTreeMap<String, ReleasedProgram>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct ReleasedProgram {
-    /// Gzip-compressed if it ends in `.gz`.
+    /// An archive with the executable if it ends in `.tar.gz`, else the executable, compressed if it ends in `.gz`.
     url: String,
     /// SHA-256 of the download, in hexadecimal.
     sha256: String,
@@ -156,7 +162,7 @@ impl ReleaseFeed {
                 dir.trim_matches('/')
             )));
         }
-        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let platform = platform();
         let released = release.programs.get(&platform).ok_or_else(|| {
             PackageError::Release(format!(
                 "release {} has no executable for {platform}",
@@ -170,7 +176,9 @@ impl ReleaseFeed {
         if !digest.eq_ignore_ascii_case(released.sha256.trim()) {
             return Err(PackageError::Integrity(format!("pi {}", release.version)));
         }
-        let bytes = if Path::new(&released.url)
+        let bytes = if released.url.ends_with(".tar.gz") {
+            unpack_executable(&bytes)?
+        } else if Path::new(&released.url)
             .extension()
             .is_some_and(|extension| extension == "gz")
         {
@@ -226,6 +234,39 @@ impl ReleaseFeed {
     }
 }
 
+/// Returns the name of the executable's platform in feeds.
+fn platform() -> String {
+    let libc = if cfg!(target_env = "musl") {
+        "-musl"
+    } else {
+        ""
+    };
+    format!("{}-{}{libc}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// Returns the executable in an archive.
+fn unpack_executable(bytes: &[u8]) -> Result<Vec<u8>, PackageError> {
+    let malformed = |error: std::io::Error| PackageError::malformed("release", error);
+    let name = if cfg!(windows) { "pi.exe" } else { "pi" };
+    let unpacked = GzDecoder::new(bytes).take(MAX_PROGRAM_BYTES as u64);
+    let mut archive = tar::Archive::new(unpacked);
+    for entry in archive.entries().map_err(malformed)? {
+        let mut entry = entry.map_err(malformed)?;
+        let is_executable = entry.header().entry_type().is_file()
+            && entry
+                .path()
+                .is_ok_and(|path| path.file_name().is_some_and(|it| it == name));
+        if is_executable {
+            let mut program = Vec::new();
+            entry.read_to_end(&mut program).map_err(malformed)?;
+            return Ok(program);
+        }
+    }
+    Err(PackageError::Release(format!(
+        "the archive of the release contains no {name}"
+    )))
+}
+
 fn decompress(bytes: &[u8]) -> Result<Vec<u8>, PackageError> {
     let mut program = Vec::new();
     let max_bytes = MAX_PROGRAM_BYTES as u64;
@@ -243,9 +284,10 @@ async fn replace_executable(
     version: &str,
 ) -> Result<(), PackageError> {
     let dir = target.parent().unwrap_or(target);
+    remove_partial_updates(dir);
     let extension = if cfg!(windows) { ".exe" } else { "" };
     let new = dir.join(format!(
-        ".pi-update-{:016x}{extension}",
+        "{PARTIAL}{:016x}{extension}",
         rand::random::<u64>()
     ));
     let written = write_executable(&new, bytes).map_err(PackageError::disk(dir));
@@ -263,6 +305,21 @@ async fn replace_executable(
     outcome
 }
 
+/// Removes what updates left that were killed, unless one may still be running.
+fn remove_partial_updates(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|time| time.elapsed().ok());
+        if is_partial
+            && age.is_some_and(|age| age > STALE)
+            && let Err(error) = fs::remove_file(entry.path())
+        {
+            tracing::warn!(%error, path = %entry.path().display(), "cannot remove partial update");
+        }
+    }
+}
+
 fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -273,25 +330,36 @@ fn write_executable(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Checks that the new executable runs and reports the expected version.
+/// Checks that the new executable runs and is the expected release. Without `--verbose` it reports the version of the
+/// compatible TypeScript pi only.
 async fn verify_executable(program: &Path, version: &str) -> Result<(), PackageError> {
     let command = Command::new(program)
-        .args(["--version"])
+        .args(["--version", "--verbose"])
         .label(format!("new pi {version}"))
         .timeout(TRIAL_TIMEOUT);
     let response = command::run(command).await?;
-    if response.trim() == version {
+    let release = response
+        .lines()
+        .find_map(|line| line.strip_prefix("release "));
+    if release == Some(version) {
         return Ok(());
     }
     Err(PackageError::Release(format!(
-        "the new executable reports version {:?}, expected {version}",
-        response.trim()
+        "the new executable is release {}, expected {version}",
+        release.unwrap_or("unknown")
     )))
 }
 
 #[cfg(not(windows))]
 fn exchange(new: &Path, target: &Path) -> std::io::Result<()> {
-    fs::rename(new, target)
+    fs::rename(new, target)?;
+    // Both files are complete: if this fails, a crash of the system may bring the old one back.
+    if let Some(dir) = target.parent()
+        && let Err(error) = fs::File::open(dir).and_then(|dir| dir.sync_all())
+    {
+        tracing::debug!(%error, "cannot sync the directory of the executable");
+    }
+    Ok(())
 }
 
 /// A running executable cannot be replaced on Windows, but it can be renamed.

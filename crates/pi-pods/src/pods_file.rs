@@ -215,6 +215,88 @@ mod tests {
     }
 
     #[test]
+    fn concurrent_writers_lose_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pods.json");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let file = PodsFile::new(&path);
+                scope.spawn(move || {
+                    for number in 0..5 {
+                        let name = format!("{writer}-{number}");
+                        let insert = |config: &mut PodsConfig| {
+                            config.pods.insert(name.clone(), Pod::default());
+                        };
+                        // The lock is not waited for without end.
+                        assert!((0..100).any(|_| file.change(insert).is_ok()));
+                    }
+                });
+            }
+        });
+        assert_eq!(PodsFile::new(&path).read().unwrap().pods.len(), 20);
+    }
+
+    #[cfg(target_os = "linux")]
+    const PODS_FILE: &str = "PI_TEST_PODS_FILE";
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    #[ignore = "run by another test as a child process"]
+    fn change_with_injected_fault() {
+        if let Ok(file) = std::env::var(PODS_FILE)
+            && pi_test_support::install_kernel_fault()
+        {
+            let changed = PodsFile::new(file).change(|it| it.active = Some("b".to_owned()));
+            changed.unwrap();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn change_is_atomic_under_disk_faults() {
+        use std::time::{Duration, SystemTime};
+
+        use pi_test_support::{
+            DiskFault, DiskOperation, kernel_fault_command, was_killed_by_fault,
+        };
+
+        for step in DiskOperation::ALL.into_iter().take(7) {
+            for fault in DiskFault::ALL.into_iter().take(4) {
+                let case = format!("{fault:?} at {step:?}");
+                let directory = tempfile::tempdir().unwrap();
+                let file = PodsFile::new(directory.path().join("pods.json"));
+                file.change(|config| config.active = Some("a".to_owned()))
+                    .unwrap();
+                let test = "pods_file::tests::change_with_injected_fault";
+                let output = kernel_fault_command(test, step, fault)
+                    .env(PODS_FILE, &file.0)
+                    .output()
+                    .unwrap();
+                // The last operation only releases the lock, after the change.
+                let is_made = step == DiskOperation::RemoveDir;
+                let active = || file.read().unwrap().active;
+                let expected = if is_made { "b" } else { "a" };
+                assert_eq!(active().as_deref(), Some(expected), "{case}: {output:?}");
+                match fault {
+                    DiskFault::Kill => assert!(was_killed_by_fault(output.status), "{case}"),
+                    _ => assert_eq!(output.status.success(), is_made, "{case}: {output:?}"),
+                }
+                // What a killed process leaves expires.
+                for entry in std::fs::read_dir(directory.path()).unwrap() {
+                    let entry = std::fs::File::open(entry.unwrap().path()).unwrap();
+                    let long_ago = SystemTime::now() - Duration::from_mins(5);
+                    entry.set_modified(long_ago).unwrap();
+                }
+                file.change(|config| config.active = Some("c".to_owned()))
+                    .unwrap();
+                assert_eq!(active().as_deref(), Some("c"), "{case}: the next change");
+                let left = std::fs::read_dir(directory.path()).unwrap();
+                assert_eq!(left.count(), 1, "{case}: all is cleared away");
+            }
+        }
+    }
+
+    #[test]
     fn names_are_plain() {
         for name in ["dc1", "qwen2.5", "a_b-c"] {
             assert!(is_valid_name(name), "{name}");

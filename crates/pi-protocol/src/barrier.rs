@@ -31,6 +31,9 @@ pub struct BarrierLine {
 pub enum SupervisedPoint {
     /// A request to the model.
     Request {
+        /// Provider and ID of the model that receives it, as `provider/id`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
         estimate: RequestEstimate,
         usage: SessionUsage,
     },
@@ -63,6 +66,17 @@ pub struct SupervisedCall {
     pub id: String,
     pub name: String,
     pub replay: ReplayPolicy,
+}
+
+/// A provider has refused a request because there are too many. The run continues: another attempt waits at a barrier.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename = "rate_limited", rename_all = "camelCase")]
+pub struct RateLimitLine {
+    /// Provider and ID of the model, as `provider/id`.
+    pub model: String,
+    /// How long the provider asks to wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
 }
 
 /// The decision of the supervisor.

@@ -106,6 +106,8 @@ pub enum Command {
     GetCacheReport,
     /// Returns what fills the context.
     GetContextReport,
+    /// Returns what each extension costs: time, memory, prompt tokens.
+    GetExtensionCosts,
     SetAutoCompaction {
         enabled: bool,
     },
@@ -248,6 +250,7 @@ impl Command {
                 | Self::SearchSessions { .. }
                 | Self::GetCacheReport
                 | Self::GetContextReport
+                | Self::GetExtensionCosts
                 | Self::GetTools
                 | Self::GetRequests
                 | Self::Complete { .. }

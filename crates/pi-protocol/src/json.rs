@@ -12,8 +12,10 @@ use serde_json::ser::Formatter;
 
 mod raw;
 mod strings;
+mod text;
 
 pub use raw::RawJson;
+pub use text::serialize_text;
 
 /// A JSON object that keeps the order of its keys.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;
@@ -45,6 +47,16 @@ impl Formatter for JsFormatter {
 
     fn write_f32<W: ?Sized + io::Write>(&mut self, writer: &mut W, value: f32) -> io::Result<()> {
         self.write_f64(writer, f64::from(value))
+    }
+
+    /// Bytes are the text of [`serialize_text`].
+    fn write_byte_array<W: ?Sized + io::Write>(
+        &mut self,
+        writer: &mut W,
+        value: &[u8],
+    ) -> io::Result<()> {
+        let text = std::str::from_utf8(value).map_err(io::Error::other)?;
+        writer.write_all(json_escape_simd::escape(text).as_bytes())
     }
 }
 

@@ -34,7 +34,9 @@ mod context_report;
 mod entry;
 mod envelope;
 mod error;
+mod error_text;
 pub mod estimate;
+mod extension_cost;
 mod extension_ui_response;
 mod hex;
 mod id;
@@ -47,6 +49,7 @@ mod mcp;
 mod message;
 mod model;
 mod model_glob;
+mod model_password;
 mod model_route;
 mod name_pattern;
 mod nested_calls;
@@ -89,8 +92,8 @@ pub use app_message::{
 };
 pub use assistant_event::AssistantMessageEvent;
 pub use barrier::{
-    BarrierLine, BarrierResponse, BarrierStop, ReplayPolicy, RequestEstimate, SessionUsage,
-    SupervisedCall, SupervisedPoint,
+    BarrierLine, BarrierResponse, BarrierStop, RateLimitLine, ReplayPolicy, RequestEstimate,
+    SessionUsage, SupervisedCall, SupervisedPoint,
 };
 pub use cache_report::{CacheMissCause, CacheMissReport};
 pub use command::{Ack, ClientHello, ClientRight, Command, Rejected, RejectionCode, ScreenSize};
@@ -111,6 +114,8 @@ pub use entry::{
 };
 pub use envelope::{Cursor, Envelope, InvalidCursor};
 pub use error::{ErrorClass, ProviderError};
+pub use error_text::describe_error;
+pub use extension_cost::ExtensionCost;
 pub use extension_ui_response::{DialogReply, ExtensionUiResponse};
 pub use hex::hex;
 pub use id::{EntryId, SessionId};

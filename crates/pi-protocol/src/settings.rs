@@ -5,6 +5,7 @@
 
 mod accessors;
 mod change;
+mod extension_budget;
 mod extension_hosts;
 mod group;
 mod number;
@@ -16,6 +17,7 @@ mod values;
 
 pub use accessors::CompactionTokens;
 pub use change::SettingChange;
+pub use extension_budget::{BudgetAction, ExtensionBudget};
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
 pub use package_source::{PackageFilter, PackageSource};
 pub use permissions::{CheckedRule, PermissionRule, PermissionSettings};
@@ -163,6 +165,9 @@ pub struct Settings {
     pub extensions: Option<Vec<String>>,
     /// Engine that runs extensions. User settings only.
     pub extension_host: Option<ExtensionHosts>,
+    /// What an extension may cost. User settings only.
+    #[serde(deserialize_with = "group::group")]
+    pub extension_budget: ExtensionBudget,
     /// Skill files, directories and patterns. Not merged across scopes.
     pub skills: Option<Vec<String>>,
     /// Prompt template files, directories and patterns. Not merged across scopes.

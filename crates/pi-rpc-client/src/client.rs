@@ -51,6 +51,8 @@ pub struct RpcClientOptions {
     pub cwd: Option<PathBuf>,
     /// Environment variables added to those of this process.
     pub environment: Vec<(OsString, OsString)>,
+    /// Starts the process in a separate process group, so that Ctrl-C in the terminal of this process does not reach it.
+    pub new_process_group: bool,
 }
 
 impl RpcClientOptions {
@@ -63,6 +65,7 @@ impl RpcClientOptions {
             model: None,
             cwd: None,
             environment: Vec::new(),
+            new_process_group: false,
         }
     }
 
@@ -86,6 +89,10 @@ impl RpcClientOptions {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        #[cfg(unix)]
+        if self.new_process_group {
+            command.process_group(0);
+        }
         command
     }
 }

@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_host::{Barrier, LineSink};
-use pi_protocol::{BarrierLine, BarrierResponse, BarrierStop, SupervisedPoint};
+use pi_host::{Barrier, ContextHook, LineSink, Participants};
+use pi_http::{ResponseHead, classify_status};
+use pi_protocol::{
+    BarrierLine, BarrierResponse, BarrierStop, ErrorClass, Model, RateLimitLine, SupervisedPoint,
+};
+use pi_providers::RequestHooks;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +43,12 @@ impl RpcBarrier {
     pub(crate) fn attach(&self, sink: LineSink) {
         // Attached once; a second client would have its own runtime.
         self.0.sink.set(sink).ok();
+    }
+
+    /// Returns what reports rate limits of providers to the client.
+    pub fn participants(&self) -> Participants {
+        let reporter = Arc::new(RateLimitReporter(self.clone()));
+        Participants::builder().context(reporter).build()
     }
 
     /// Handles a response to a barrier. Returns whether the line was one.
@@ -112,5 +122,39 @@ impl RpcBarrier {
 impl Barrier for RpcBarrier {
     fn wait(&self, point: SupervisedPoint, length: u64) -> BoxFuture<'_, Result<(), BarrierStop>> {
         Box::pin(self.pass(point, length))
+    }
+}
+
+/// Reports answers of providers that have received too many requests.
+#[derive(Clone)]
+struct RateLimitReporter(RpcBarrier);
+
+impl ContextHook for RateLimitReporter {
+    fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl RequestHooks for RateLimitReporter {
+    fn on_response<'a>(
+        &'a self,
+        response: &'a ResponseHead,
+        model: &'a Model,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let ErrorClass::RateLimited { retry_after } = classify_status(response, "") else {
+                return;
+            };
+            let retry_after = retry_after.map(|delay| delay.as_millis());
+            let limit = RateLimitLine {
+                model: format!("{}/{}", model.provider, model.id),
+                retry_after_ms: retry_after.and_then(|delay| u64::try_from(delay).ok()),
+            };
+            let line = pi_protocol::json::to_string(&limit);
+            if let (Some(sink), Ok(line)) = (self.0.0.sink.get(), line) {
+                // A client that has disconnected is noticed at the next barrier.
+                sink.send(line).await.ok();
+            }
+        })
     }
 }

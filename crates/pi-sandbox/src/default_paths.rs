@@ -10,7 +10,7 @@ use crate::roots::real;
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Variables that name a temporary directory or a cache.
-const CACHE_VARIABLES: [&str; 12] = [
+const CACHE_VARIABLES: [&str; 11] = [
     "TMPDIR",
     "XDG_CACHE_HOME",
     "CARGO_TARGET_DIR",
@@ -20,7 +20,6 @@ const CACHE_VARIABLES: [&str; 12] = [
     "POETRY_CACHE_DIR",
     "GOCACHE",
     "GOMODCACHE",
-    "GRADLE_USER_HOME",
     "CCACHE_DIR",
     "SCCACHE_DIR",
 ];
@@ -30,14 +29,22 @@ const CREATED_CACHES: [&str; 2] = [".cache", ".npm"];
 
 /// Caches in the home directory. Programs and settings next to them, such as `~/.cargo/bin`, are not writable: what is there
 /// runs outside of the sandbox.
-const CACHES: [&str; 22] = [
+const CACHES: [&str; 34] = [
     ".cargo/registry",
     ".cargo/git",
     ".cargo/.package-cache",
     ".cargo/.package-cache-mutate",
     ".cargo/.global-cache",
     "go/pkg",
-    ".gradle",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/workers",
+    ".gradle/notifications",
+    ".gradle/jdks",
+    ".gradle/.tmp",
+    ".gradle/kotlin-profile",
     ".m2/repository",
     ".ivy2",
     ".sbt/boot",
@@ -49,7 +56,11 @@ const CACHES: [&str; 22] = [
     ".bun/install/cache",
     ".composer/cache",
     ".hex",
-    ".pub-cache",
+    ".pub-cache/hosted",
+    ".pub-cache/hosted-hashes",
+    ".pub-cache/git",
+    ".pub-cache/_temp",
+    ".pub-cache/log",
     ".stack/pantry",
     ".cabal/packages",
     ".julia/registries",
@@ -119,6 +130,12 @@ pub(crate) fn caches(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     paths.extend(named.map(PathBuf::from));
     if let Some(cargo) = env.var("CARGO_HOME").map(PathBuf::from) {
         paths.extend(["registry", "git", ".package-cache"].map(|name| cargo.join(name)));
+    }
+    if let Some(gradle) = env.var("GRADLE_USER_HOME").map(PathBuf::from) {
+        let in_home = CACHES
+            .iter()
+            .filter_map(|name| name.strip_prefix(".gradle/"));
+        paths.extend(in_home.map(|name| gradle.join(name)));
     }
     if let Some(home) = home {
         for name in CREATED_CACHES {
@@ -200,6 +217,46 @@ mod tests {
                 "{address}"
             );
         }
+    }
+
+    /// Build scripts, settings and programs of the user run outside of the sandbox.
+    #[test]
+    fn caches_contain_nothing_that_runs_elsewhere() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let gradle = home.join("gradle");
+        for path in [
+            ".gradle/init.d",
+            ".gradle/caches",
+            "gradle/init.d",
+            "gradle/caches",
+            ".pub-cache/bin",
+            ".pub-cache/hosted",
+            ".cargo/bin",
+            ".cargo/registry",
+            "go/bin",
+            "go/pkg",
+        ] {
+            std::fs::create_dir_all(home.join(path)).unwrap();
+        }
+        let env = Env::fixed([("GRADLE_USER_HOME", gradle.to_str().unwrap())]);
+        let caches = caches(Some(&home), &env);
+        let is_writable = |path: &str| {
+            caches
+                .iter()
+                .any(|cache| home.join(path).starts_with(cache))
+        };
+        for path in [".gradle", "gradle", ".pub-cache", ".cargo", "go"] {
+            let [programs, cache] = match path {
+                ".gradle" | "gradle" => ["init.d/x.gradle", "caches/x"],
+                ".pub-cache" => ["bin/x", "hosted/x"],
+                ".cargo" => ["bin/x", "registry/x"],
+                _ => ["bin/x", "pkg/x"],
+            };
+            assert!(!is_writable(&format!("{path}/{programs}")), "{path}");
+            assert!(is_writable(&format!("{path}/{cache}")), "{path}");
+        }
+        assert!(!is_writable(".gradle/gradle.properties"));
     }
 
     #[test]

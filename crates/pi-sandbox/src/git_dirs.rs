@@ -3,11 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+/// Name of a git directory in a workspace.
+pub(crate) const DOT_GIT: &str = ".git";
+
 /// Returns the directories outside of the workspace.
 pub(crate) fn find(workspace: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for directory in workspace.ancestors() {
-        let dot_git = directory.join(".git");
+        let dot_git = directory.join(DOT_GIT);
         let Ok(metadata) = dot_git.symlink_metadata() else {
             continue;
         };
@@ -22,6 +25,63 @@ pub(crate) fn find(workspace: &Path) -> Vec<PathBuf> {
     }
     found.retain(|path| !path.starts_with(workspace));
     found
+}
+
+/// A file with settings of one worktree.
+pub(crate) const WORKTREE_SETTINGS: &str = "config.worktree";
+
+/// A file that names the directory with the settings and hooks of a git directory.
+pub(crate) const COMMON_DIR: &str = "commondir";
+
+/// What makes a directory a git directory, even without the name `.git`. git takes the settings of the working directory if it
+/// is one and contains no `.git`, before it looks for a repository above.
+const GIT_DIR_PARTS: [&str; 3] = ["refs", "objects", "HEAD"];
+
+/// Settings and hooks in a git directory.
+const SETTINGS: [&str; 4] = ["config", "hooks", COMMON_DIR, WORKTREE_SETTINGS];
+
+/// Returns the files with which git could be led to other settings and hooks than those of the repository: the `.git` of a
+/// workspace that is no directory, files of its worktrees, and what could make the workspace itself a git directory. They may
+/// not exist yet.
+pub(crate) fn naming_files(workspace: &Path, git_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let dot_git = workspace.join(DOT_GIT);
+    let mut files = Vec::new();
+    if dot_git
+        .symlink_metadata()
+        .is_ok_and(|found| !found.is_dir())
+    {
+        files.push(dot_git.clone());
+    }
+    files.extend(unnamed_git_dir(workspace));
+    for git_dir in std::iter::once(&dot_git).chain(git_dirs) {
+        let has_worktree_settings = has_worktree_settings(git_dir);
+        let worktrees = std::fs::read_dir(git_dir.join("worktrees"));
+        let worktrees = worktrees.into_iter().flatten().flatten();
+        let worktrees: Vec<PathBuf> = worktrees.map(|entry| entry.path()).collect();
+        files.extend(worktrees.iter().map(|worktree| worktree.join(COMMON_DIR)));
+        if has_worktree_settings {
+            let settings = std::iter::once(git_dir).chain(&worktrees);
+            files.extend(settings.map(|directory| directory.join(WORKTREE_SETTINGS)));
+        }
+    }
+    files
+}
+
+/// Returns what must not change so that a directory does not become a git directory, or the settings of one that is.
+fn unnamed_git_dir(directory: &Path) -> Vec<PathBuf> {
+    let parts = GIT_DIR_PARTS.map(|name| directory.join(name));
+    let missing = parts.into_iter().find(|part| !part.exists());
+    let Some(missing) = missing else {
+        return SETTINGS.map(|name| directory.join(name)).into();
+    };
+    // It could name the directory in which the others are.
+    vec![missing, directory.join(COMMON_DIR)]
+}
+
+/// Whether git reads [`WORKTREE_SETTINGS`], as after `git sparse-checkout`.
+fn has_worktree_settings(git_dir: &Path) -> bool {
+    let settings = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
+    settings.to_ascii_lowercase().contains("worktreeconfig")
 }
 
 /// Returns the directories that a `.git` file names, if they name it, too.
@@ -91,6 +151,37 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_cannot_become_a_git_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let workspace = root.join("sub");
+        fs::create_dir(&workspace).unwrap();
+        let protected = |existing: &[&str]| {
+            for name in existing {
+                fs::create_dir_all(workspace.join(name)).unwrap();
+            }
+            let files = naming_files(&workspace, &[]);
+            let relative = files
+                .iter()
+                .map(|file| file.strip_prefix(&workspace).unwrap());
+            relative
+                .map(|file| file.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (existing, inside) in [
+            (&[][..], &["refs", "commondir"][..]),
+            (&["refs"], &["objects", "commondir"]),
+            (&["objects"], &["HEAD", "commondir"]),
+            (
+                &["HEAD"],
+                &["config", "hooks", "commondir", "config.worktree"],
+            ),
+        ] {
+            assert_eq!(protected(existing), inside);
+        }
+    }
+
+    #[test]
     fn follows_a_worktree_only_if_the_repository_knows_it() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
@@ -111,6 +202,29 @@ mod tests {
             format!("{}\n", tree.join(".git").display()),
         );
         assert_eq!(find(&tree), std::slice::from_ref(&main));
+        assert_eq!(
+            naming_files(&tree, std::slice::from_ref(&main)),
+            [
+                tree.join(".git"),
+                tree.join("refs"),
+                tree.join("commondir"),
+                linked.join("commondir")
+            ]
+        );
+        write(
+            main.join("config"),
+            "[extensions]\n\tworktreeConfig = true\n",
+        );
+        assert_eq!(
+            naming_files(&root.join("main"), &[]),
+            [
+                root.join("main/refs"),
+                root.join("main/commondir"),
+                linked.join("commondir"),
+                main.join("config.worktree"),
+                linked.join("config.worktree")
+            ]
+        );
         // A repository that names a directory of the user.
         write(tree.join(".git"), format!("gitdir: {}\n", root.display()));
         assert_eq!(find(&tree), Vec::<PathBuf>::new());

@@ -8,6 +8,9 @@
 mod attempt;
 mod default_paths;
 mod denial;
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub mod fuzz_support;
 mod git_dirs;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -21,7 +24,7 @@ mod sandbox;
 pub use attempt::{ApplyStep, Attempt, FailedChange, KeptChanges, TriedChange, TriedChangeKind};
 pub use denial::{Denial, DeniedAccess};
 #[cfg(target_os = "linux")]
-pub use linux::{CONFINE, run_confined};
+pub use linux::{CONFINE, is_confined, run_confined};
 pub use macos::profile::profile as macos_profile;
 pub use policy::{InvalidPolicy, Policy};
 pub use roots::Roots;

@@ -7,11 +7,9 @@ use pi_protocol::settings::{Checked, SandboxMode, SandboxNetwork, SandboxSetting
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::git_dirs::{COMMON_DIR, DOT_GIT};
 use crate::path_pattern::{InvalidGlob, PathPatterns};
 use crate::roots::Roots;
-
-/// Name of a git directory in a workspace.
-const DOT_GIT: &str = ".git";
 
 /// Files in the user's directory of pi with keys and tokens: of providers, of MCP servers, and of `pi serve`.
 const CREDENTIALS: [&str; 3] = ["auth.json", "mcp-auth.json", "serve.json"];
@@ -115,6 +113,15 @@ impl Policy {
         self.check_read(path)
     }
 
+    /// Returns why a file may not be written at a real path. A directory above a protected path cannot become a file, which
+    /// could lead to another directory.
+    pub fn check_write_file(&self, path: &Path) -> Result<(), crate::Denial> {
+        if self.is_above_protected(path) {
+            return Err(crate::Denial::Protected(path.to_owned()));
+        }
+        self.check_write(path)
+    }
+
     /// Returns why a real path may not be read.
     pub fn check_read(&self, path: &Path) -> Result<(), crate::Denial> {
         if self.deny_read.matches(path) {
@@ -123,15 +130,27 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether a real path may not be written although its directory may.
+    /// Whether a real path may not be written although its directory may. A writable directory in a protected one is not
+    /// protected, such as a worktree in the directory of pi.
     pub(crate) fn is_protected(&self, path: &Path) -> bool {
-        self.protect.iter().any(|protected| {
+        let is_in = |protected: &Path| {
+            let mut write = self.write.iter();
             is_below(path, protected)
+                && !write.any(|write| {
+                    write != protected && is_below(write, protected) && path.starts_with(write)
+                })
+        };
+        self.protect.iter().any(|protected| {
+            is_in(protected)
                 // Someone may have made it a link before.
-                || protected
-                    .canonicalize()
-                    .is_ok_and(|target| is_below(path, &target))
+                || protected.canonicalize().is_ok_and(|target| is_in(&target))
         })
+    }
+
+    /// Whether a protected path is below a path.
+    pub(crate) fn is_above_protected(&self, path: &Path) -> bool {
+        let mut protect = self.protect.iter();
+        protect.any(|protected| protected != path && is_below(protected, path))
     }
 }
 
@@ -175,6 +194,7 @@ fn writable_paths(settings: &SandboxSettings, roots: &Roots, caches: &[PathBuf])
 /// Returns the protected paths in the workspace and in the git directories that belong to it.
 fn protected_paths(names: &[String], roots: &Roots) -> Result<Vec<PathBuf>, InvalidPolicy> {
     let mut protect = vec![roots.agent_dir.clone()];
+    let mut protects_git = false;
     for name in names {
         let relative = Path::new(name);
         let is_plain = |component| matches!(component, std::path::Component::Normal(_));
@@ -184,7 +204,15 @@ fn protected_paths(names: &[String], roots: &Roots) -> Result<Vec<PathBuf>, Inva
         protect.push(roots.workspace.join(relative));
         if let Ok(in_git) = relative.strip_prefix(DOT_GIT) {
             protect.extend(roots.git_dirs.iter().map(|git| git.join(in_git)));
+            protects_git = true;
         }
+    }
+    if protects_git {
+        // What is protected could otherwise be that of another directory.
+        let dot_git = roots.workspace.join(DOT_GIT);
+        let git_dirs = std::iter::once(&dot_git).chain(&roots.git_dirs);
+        protect.extend(git_dirs.map(|git| git.join(COMMON_DIR)));
+        protect.extend(roots.git_files.iter().cloned());
     }
     protect.sort();
     protect.dedup();
@@ -202,6 +230,7 @@ mod tests {
         Roots {
             workspace: "/var/code/project".into(),
             git_dirs: vec!["/var/code/.git".into()],
+            git_files: vec!["/var/code/.git/worktrees/w/commondir".into()],
             home: Some("/home/me".into()),
             agent_dir: "/home/me/.pi/agent".into(),
             caches: vec!["/tmp".into()],
@@ -241,8 +270,11 @@ mod tests {
             policy.protect,
             paths(&[
                 "/home/me/.pi/agent",
+                "/var/code/.git/commondir",
                 "/var/code/.git/config",
                 "/var/code/.git/hooks",
+                "/var/code/.git/worktrees/w/commondir",
+                "/var/code/project/.git/commondir",
                 "/var/code/project/.git/config",
                 "/var/code/project/.git/hooks",
                 "/var/code/project/.mcp.json",
@@ -266,6 +298,43 @@ mod tests {
                 is_allowed,
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn a_directory_above_a_protected_path_stays_one() {
+        let policy = policy(json!({ "mode": "workspace" })).unwrap().unwrap();
+        for (path, is_allowed) in [
+            ("/var/code/project/.git", false),
+            ("/var/code/project/.git/index", true),
+            ("/var/code/project/.github", true),
+        ] {
+            let path = Path::new(path);
+            assert!(policy.check_write(path).is_ok(), "{path:?}");
+            assert_eq!(
+                policy.check_write_file(path).is_ok(),
+                is_allowed,
+                "{path:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_worktree_in_the_directory_of_pi_is_writable() {
+        let worktree = PathBuf::from("/home/me/.pi/agent/worktrees/one");
+        let roots = Roots {
+            workspace: worktree.clone(),
+            ..roots()
+        };
+        let settings = serde_json::from_value(json!({ "mode": "workspace" })).unwrap();
+        let policy = Policy::new(&settings, &roots).unwrap().unwrap();
+        for (path, is_allowed) in [
+            ("src/main.rs", true),
+            (".pi/settings.json", false),
+            ("../two/src/main.rs", false),
+        ] {
+            let path = roots.resolve(worktree.join(path).to_str().unwrap());
+            assert_eq!(policy.check_write(&path).is_ok(), is_allowed, "{path:?}");
         }
     }
 

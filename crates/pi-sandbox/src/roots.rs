@@ -13,6 +13,8 @@ pub struct Roots {
     pub workspace: PathBuf,
     /// Directories of the repository that the workspace belongs to, if they are elsewhere.
     pub git_dirs: Vec<PathBuf>,
+    /// Files that name the configuration and hooks of the repository; see `git_dirs::naming_files`.
+    pub git_files: Vec<PathBuf>,
     pub home: Option<PathBuf>,
     /// The user's settings, extensions and credentials.
     pub agent_dir: PathBuf,
@@ -27,8 +29,10 @@ impl Roots {
     pub fn find(workspace: &Path, agent_dir: &Path, env: &Env) -> Self {
         let workspace = real(workspace);
         let home = env.home_dir().map(|home| real(&home));
+        let git_dirs = git_dirs::find(&workspace);
         Self {
-            git_dirs: git_dirs::find(&workspace),
+            git_files: git_dirs::naming_files(&workspace, &git_dirs),
+            git_dirs,
             agent_dir: real(agent_dir),
             caches: default_paths::caches(home.as_deref(), env),
             sockets: default_paths::sockets(home.as_deref(), env),

@@ -164,7 +164,7 @@ impl Sandbox {
 
     /// Returns what the user may allow so that a command which failed with this output succeeds.
     pub fn denied_access(&self, output: &str) -> Option<DeniedAccess> {
-        denial::denied_access(&self.policy, output)
+        denial::denied_access(&self.policy, self.enforcement, output)
     }
 
     /// Returns the directory that must be writable to write a path; `None` if the user cannot allow that for a run: the mode
@@ -208,7 +208,7 @@ impl Sandbox {
 
     /// Returns why the output of a failed command may be due to the sandbox.
     pub fn hint(&self, output: &str) -> Option<String> {
-        denial::hint(&self.policy, output)
+        denial::hint(&self.policy, self.enforcement, output)
     }
 
     /// Returns the mode for the footer.

@@ -17,6 +17,9 @@ use crate::problem::Problem;
 /// Maximum length of a body: a prompt with several large images.
 pub(crate) const MAX_BODY_BYTES: usize = 32 << 20;
 
+/// Maximum length of the body of a request to a route that expects none, such as `{}`.
+const MAX_SKIPPED_BYTES: usize = 64 << 10;
+
 /// Time between two parts of a body. A client that is slower is disconnected.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -88,6 +91,31 @@ pub(crate) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Resu
     Ok(json_text(status, text))
 }
 
+async fn next_frame(body: &mut Incoming) -> Result<Option<Frame<Bytes>>, Problem> {
+    let next = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+    let frame = tokio::time::timeout(BODY_TIMEOUT, next).await;
+    let frame = frame.map_err(|_elapsed| {
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "the body was sent too slowly")
+    })?;
+    frame
+        .transpose()
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error))
+}
+
+/// Reads what was sent to a route that expects nothing. The connection would otherwise close before a slow client has sent
+/// it, and the client would lose the reply.
+pub(crate) async fn skip_body(body: &mut Incoming) -> Result<(), Problem> {
+    let mut skipped = 0;
+    while let Some(frame) = next_frame(body).await? {
+        skipped += frame.data_ref().map_or(0, Bytes::len);
+        if skipped > MAX_SKIPPED_BYTES {
+            let problem = "the route expects no body";
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, problem));
+        }
+    }
+    Ok(())
+}
+
 /// Reads the body of a request.
 pub(crate) async fn read_body(body: Incoming) -> Result<Bytes, Problem> {
     let too_large = || {
@@ -103,15 +131,9 @@ pub(crate) async fn read_body(body: Incoming) -> Result<Bytes, Problem> {
     let mut body = body;
     let mut bytes = BytesMut::new();
     loop {
-        let next = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-        let frame = tokio::time::timeout(BODY_TIMEOUT, next).await;
-        let frame = frame.map_err(|_elapsed| {
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "the body was sent too slowly")
-        })?;
-        let Some(frame) = frame else {
+        let Some(frame) = next_frame(&mut body).await? else {
             return Ok(bytes.freeze());
         };
-        let frame = frame.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error))?;
         if let Ok(data) = frame.into_data() {
             if bytes.len() + data.len() > MAX_BODY_BYTES {
                 return Err(too_large());

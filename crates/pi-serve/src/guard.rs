@@ -54,10 +54,10 @@ impl HostNames {
 
     fn allow(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        let without_port = if has_port(&host) {
-            host.rsplit_once(':').map_or(&*host, |(name, _)| name)
-        } else {
-            &host
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let without_port = match host.rsplit_once(':') {
+            Some((name, port)) if has_port(&host) && is_port(port) => name,
+            _ => &host,
         };
         self.exact.contains(&host) || self.any_port.iter().any(|name| name == without_port)
     }

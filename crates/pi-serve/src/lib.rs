@@ -9,6 +9,8 @@ mod body;
 mod credentials;
 mod elsewhere;
 mod events;
+#[doc(hidden)]
+pub mod fuzz_support;
 mod guard;
 mod host_events;
 mod listen;

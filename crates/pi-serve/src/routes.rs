@@ -32,6 +32,23 @@ pub enum RouteId {
     EndMcpSession,
 }
 
+impl RouteId {
+    /// Whether the route reads the body of a request, or takes over the connection.
+    pub(crate) fn reads_body(self) -> bool {
+        matches!(
+            self,
+            Self::SignIn
+                | Self::OpenSession
+                | Self::ChangeSession
+                | Self::SendCommand
+                | Self::SessionSocket
+                | Self::AnswerRequest
+                | Self::Acp
+                | Self::McpMessage
+        )
+    }
+}
+
 /// A route: `{name}` stands for one part of the path.
 #[derive(Debug, Clone)]
 pub struct RouteRow {

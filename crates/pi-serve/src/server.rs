@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assets::serve_asset;
-use crate::body::{Reply, json};
+use crate::body::{Reply, json, skip_body};
 use crate::credentials::{Caller, Credentials};
 use crate::guard::{self, HostNames, Peer};
 use crate::listen::{ListenError, ListenOptions, listen_tcp};
@@ -195,10 +195,10 @@ impl Server {
         let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         loop {
             match socket.listener.accept().await {
-                Ok((stream, _)) if pi_host::is_own_user(&stream) => {
-                    self.state.serve(Box::new(stream), Peer::SameUser, &slots);
-                }
-                Ok(_) => tracing::warn!("refused a connection of another user"),
+                Ok((stream, _)) => match pi_host::check_peer(&stream) {
+                    Ok(()) => self.state.serve(Box::new(stream), Peer::SameUser, &slots),
+                    Err(refused) => tracing::warn!("refused a connection: {refused}"),
+                },
                 Err(error) => wait_after(&error).await,
             }
         }
@@ -317,9 +317,12 @@ impl ServerState {
         self: Arc<Self>,
         route: RouteId,
         parts: &[String],
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         caller: &Caller,
     ) -> Result<Reply, Problem> {
+        if !route.reads_body() {
+            skip_body(request.body_mut()).await?;
+        }
         let part = |index: usize| parts.get(index).map_or("", String::as_str);
         match route {
             RouteId::SignIn => requests::sign_in(&self, request).await,

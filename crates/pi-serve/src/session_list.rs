@@ -141,7 +141,7 @@ pub(crate) async fn list(state: &Arc<ServerState>, uri: &Uri) -> Result<Reply, P
         .map(|session| session.id.clone());
     json(
         StatusCode::OK,
-        &json!({"sessions": page, "nextCursor": next}),
+        &json!({"sessions": page, "nextCursor": next, "cwd": state.options.cwd}),
     )
 }
 

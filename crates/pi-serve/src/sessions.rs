@@ -109,7 +109,7 @@ pub(crate) async fn change(
     Ok(empty_reply(StatusCode::NO_CONTENT))
 }
 
-/// Closes a session and moves its file to the trash.
+/// Closes a session and deletes its file, unless another process has it open.
 pub(crate) async fn delete(state: &Arc<ServerState>, id: &str) -> Result<Reply, Problem> {
     state.options.host.close(id).await;
     let catalog = catalog(state, &state.options.cwd);

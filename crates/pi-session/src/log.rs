@@ -141,6 +141,13 @@ impl AppendLog {
         self.file.sync()
     }
 
+    /// Releases the lock; the next append locks the file again.
+    pub(crate) fn release(&mut self) {
+        if std::mem::take(&mut self.locked) {
+            self.file.unlock();
+        }
+    }
+
     fn try_lock(&mut self) -> bool {
         self.locked = self.locked || self.file.try_lock() != LockState::HeldElsewhere;
         self.locked

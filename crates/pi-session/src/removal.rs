@@ -5,12 +5,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::checksums::remove_checksums;
 use crate::file_history::remove_file_history;
+use crate::listing::is_locked;
 use crate::pending::remove_journal;
+
+/// How often it is checked whether a session is released.
+const RELEASE_ATTEMPTS: usize = 100;
+
+const RELEASE_DELAY: Duration = Duration::from_millis(20);
 
 /// Command that moves files to the trash.
 const TRASH: &str = "trash";
@@ -23,13 +30,19 @@ pub enum Removal {
 }
 
 #[derive(Debug, Error)]
-#[error("cannot delete session file {}{}", path.display(), trash_hint(trash.as_deref()))]
-pub struct RemovalError {
-    pub path: PathBuf,
-    /// Error output of the trash command, if it ran.
-    pub trash: Option<String>,
-    #[source]
-    pub source: io::Error,
+#[non_exhaustive]
+pub enum RemovalError {
+    /// Its messages would be lost.
+    #[error("cannot delete session {}: a pi process has it open; close it there first", path.display())]
+    InUse { path: PathBuf },
+    #[error("cannot delete session file {}{}", path.display(), trash_hint(trash.as_deref()))]
+    Failed {
+        path: PathBuf,
+        /// Error output of the trash command, if it ran.
+        trash: Option<String>,
+        #[source]
+        source: io::Error,
+    },
 }
 
 fn trash_hint(stderr: Option<&str>) -> String {
@@ -38,13 +51,28 @@ fn trash_hint(stderr: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Deletes a session file. Blocks until the trash command exits.
+/// Deletes a session file that no process has open. Blocks until the trash command exits.
 pub fn delete_session(path: &Path) -> Result<Removal, RemovalError> {
+    if is_in_use(path) {
+        return Err(RemovalError::InUse {
+            path: path.to_owned(),
+        });
+    }
     let removal = delete_with(OsStr::new(TRASH), path)?;
     remove_journal(path);
     remove_checksums(path);
     remove_file_history(path);
     Ok(removal)
+}
+
+/// Returns whether the session stays locked: one that was just closed is released once all of its tasks have ended.
+fn is_in_use(path: &Path) -> bool {
+    (0..RELEASE_ATTEMPTS).all(|attempt| {
+        if attempt > 0 {
+            std::thread::sleep(RELEASE_DELAY);
+        }
+        is_locked(path)
+    })
 }
 
 fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {
@@ -69,7 +97,7 @@ fn delete_with(program: &OsStr, path: &Path) -> Result<Removal, RemovalError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && trash.is_some() => {
             Ok(Removal::Trashed)
         }
-        Err(source) => Err(RemovalError {
+        Err(source) => Err(RemovalError::Failed {
             path,
             trash,
             source,

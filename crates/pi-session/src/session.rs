@@ -16,6 +16,7 @@ use crate::index::{EntrySlot, Index};
 use crate::load::load;
 use crate::log::{AppendError, AppendLog};
 use crate::session_id::{check_session_id, new_session_id};
+use crate::session_store::SessionStore;
 use crate::storage::{AccessMode, DiskStorage, LogStorage, MemoryFile};
 
 pub(crate) mod append;
@@ -50,6 +51,8 @@ pub struct Session {
     leaf: Option<EntrySlot>,
     open_report: OpenReport,
     pending: PendingState,
+    /// The store in which no other session may have the same ID when the file is created.
+    pub(crate) unique_id_in: Option<SessionStore>,
 }
 
 /// Where a session is stored.
@@ -235,6 +238,7 @@ impl Session {
             entries: SessionEntries::new(log, index),
             open_report: OpenReport::default(),
             pending: PendingState::default(),
+            unique_id_in: None,
         })
     }
 

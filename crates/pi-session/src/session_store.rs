@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pi_env::Env;
-use pi_fs::private;
+use pi_fs::{LockDir, LockError, LockTiming, private};
 use pi_protocol::{SessionHeader, timestamp};
 
 use crate::directory::{directory_name, file_name, resolve, sessions_root};
@@ -17,6 +18,15 @@ use crate::session::{
 };
 use crate::session_id::{check_session_id, new_session_id};
 use crate::storage::{AccessMode, DiskStorage};
+
+/// How long a process waits for another one that creates a session with the same ID. The lock of a killed process
+/// expires while it waits.
+const ID_LOCK: LockTiming = LockTiming {
+    stale: Duration::from_secs(10),
+    patience: Duration::from_secs(12),
+    max_delay: Duration::from_millis(50),
+    renewal: None,
+};
 
 /// The sessions of one working directory.
 ///
@@ -96,6 +106,22 @@ impl SessionStore {
         }
     }
 
+    /// Reserves an ID for a session file that is about to be written: until the lock is dropped, no other process
+    /// writes one with this ID. Fails if another session has it.
+    pub(crate) fn lock_new_id(&self, id: &str) -> Result<LockDir, SessionError> {
+        create_directory(&self.path)?;
+        let file = self.path.join(id);
+        let lock = LockDir::acquire(&file, ID_LOCK).map_err(|error| SessionError::Unwritable {
+            path: file,
+            source: match error {
+                LockError::Held => io::Error::new(io::ErrorKind::WouldBlock, error),
+                LockError::Io(source) => source,
+            },
+        })?;
+        self.check_new_id(Some(id))?;
+        Ok(lock)
+    }
+
     /// Creates a session. The directory is created immediately, the file with the first message for
     /// a model. If a process was killed before it created the file of a session with this ID, that
     /// session is restored.
@@ -105,15 +131,22 @@ impl SessionStore {
             .id
             .as_deref()
             .and_then(|id| self.find_draft_by_id(id));
-        if let Some(path) = draft
-            && let Some(session) = session_from_journal(&path, &options.env)?
-        {
-            return Ok(session);
-        }
-        create_directory(&self.path)?;
-        Session::create_with(&self.cwd, options, |header| {
-            SessionLocation::Deferred(self.file_path(header))
-        })
+        let has_chosen_id = options.id.is_some();
+        let restored = match draft {
+            Some(path) => session_from_journal(&path, &options.env)?,
+            None => None,
+        };
+        let mut session = match restored {
+            Some(session) => session,
+            None => {
+                create_directory(&self.path)?;
+                Session::create_with(&self.cwd, options, |header| {
+                    SessionLocation::Deferred(self.file_path(header))
+                })?
+            }
+        };
+        session.unique_id_in = has_chosen_id.then(|| self.clone());
+        Ok(session)
     }
 
     /// Opens the most recently written session of the working directory, or creates one. A session of
@@ -143,7 +176,8 @@ impl SessionStore {
 
     /// Copies a session file, including all branches, into this store.
     pub fn fork_file(&self, source: &Path, options: NewSession) -> Result<Session, SessionError> {
-        self.check_new_id(options.id.as_deref())?;
+        let id_lock = options.id.as_deref().map(|id| self.lock_new_id(id));
+        let id_lock = id_lock.transpose()?;
         let source = resolve(source);
         let entries = entry_lines(&source)?;
         let mut header = SessionHeader::new(
@@ -157,6 +191,7 @@ impl SessionStore {
         content.extend(entries);
         // The log must release its lock before the session locks the file.
         drop(write_new_file(&DiskStorage, &path, &content)?);
+        drop(id_lock);
         Session::open(
             &path,
             OpenSession {

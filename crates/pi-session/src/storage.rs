@@ -57,6 +57,9 @@ pub(crate) trait LogFile: fmt::Debug + Send + Sync {
     fn path_state(&self) -> io::Result<PathState>;
     /// Tries to take the advisory lock; see [`LockState`].
     fn try_lock(&self) -> LockState;
+
+    /// Releases the lock.
+    fn unlock(&self) {}
     fn sync(&self) -> io::Result<()>;
 }
 

@@ -79,9 +79,24 @@ impl Worktree {
     }
 
     async fn is_unchanged(&self) -> Result<bool, String> {
-        let status = git(&self.path, &["status", "--porcelain"]).await?;
+        // Settings of a submodule would let git run programs, and a new worktree has none.
+        if self.has_submodules().await? {
+            return Ok(false);
+        }
+        let status = ["status", "--porcelain", "--ignore-submodules=dirty"];
+        let status = git(&self.path, &status).await?;
         let head = git(&self.path, &["rev-parse", "HEAD"]).await?;
         Ok(status.is_empty() && head == self.base)
+    }
+
+    /// Whether the repository of a submodule was created.
+    async fn has_submodules(&self) -> Result<bool, String> {
+        let listed = git(&self.path, &["ls-files", "--stage", "-z"]).await?;
+        let mut links = listed.split('\0').filter_map(|line| {
+            let (mode, path) = line.split_once('\t')?;
+            mode.starts_with("160000").then_some(path)
+        });
+        Ok(links.any(|path| self.path.join(path).join(".git").exists()))
     }
 
     fn kept(&self) -> KeptWorktree {
@@ -98,6 +113,15 @@ async fn git(cwd: &Path, arguments: &[&str]) -> Result<String, String> {
     command
         .arg("-C")
         .arg(cwd)
+        // They may be in files that a confined sub-agent can write.
+        .args([
+            "-c",
+            "core.hooksPath=/dev/null",
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "safe.bareRepository=explicit",
+        ])
         .args(arguments)
         .stdin(Stdio::null())
         .kill_on_drop(true);
@@ -113,4 +137,66 @@ async fn git(cwd: &Path, arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout)
         .trim_end()
         .to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+
+    use super::*;
+
+    fn shell(directory: &Path, script: &str) {
+        let status = Command::new("sh")
+            .args(["-ec", script])
+            .current_dir(directory)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .status();
+        assert!(status.unwrap().success(), "{script}");
+    }
+
+    /// Git is not confined when pi runs it, but what a sub-agent leaves may be hostile.
+    #[tokio::test]
+    async fn files_of_a_sub_agent_let_git_run_no_programs() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let [repository, marker] = ["repository", "marker"].map(|name| root.join(name));
+        fs::create_dir(&repository).unwrap();
+        shell(
+            &repository,
+            "git init -q . && git config user.name me && git config user.email me@example.com; \
+             git init -q sub && git -C sub -c user.name=me -c user.email=m commit -q --allow-empty -m x; \
+             git add sub 2> /dev/null && git commit -qm first; mkdir hooks && git config core.hooksPath hooks",
+        );
+        let script = format!("#!/bin/sh\necho >> {}\n", marker.display());
+        for hook in [
+            "post-checkout",
+            "post-index-change",
+            "reference-transaction",
+        ] {
+            let hook = repository.join("hooks").join(hook);
+            fs::File::create(&hook).unwrap();
+            shell(
+                &repository,
+                &format!("printf '%s' '{script}' > {0}; chmod +x {0}", hook.display()),
+            );
+        }
+        let parent = root.join("worktrees");
+        for name in ["empty", "hostile"] {
+            let worktree = Worktree::create(&repository, &parent, name).await.unwrap();
+            let path = worktree.path.clone();
+            if name == "hostile" {
+                let attack = format!(
+                    "git init -q sub && cd sub && echo '* filter=x' > .gitattributes && echo a > a && \
+                     git config user.name me && git config user.email m && git add . && git commit -qm x && \
+                     git config filter.x.clean 'echo >> {0}; cat' && git config core.fsmonitor 'echo >> {0}; false' && echo b > a",
+                    marker.display()
+                );
+                shell(&path, &attack);
+            }
+            let kept = worktree.finish().await;
+            assert_eq!(kept.is_some(), name == "hostile");
+        }
+        assert!(!marker.exists());
+    }
 }

@@ -37,6 +37,7 @@ mod ls;
 mod memory;
 mod model_images;
 mod mutation_queue;
+mod open_buffers;
 mod output_spool;
 mod paths;
 mod plain_text;
@@ -74,6 +75,7 @@ pub use ls::{LS_PROMPT, LsTool};
 pub use memory::{MemoryFiles, MemoryProcesses};
 pub use model_images::{block_images, fit_prompt_images, fit_tool_result_images, has_images};
 pub use mutation_queue::{MutationError, MutationQueue};
+pub use open_buffers::{BufferedFiles, OpenBuffers};
 pub use paths::{PathError, PathResolver};
 pub use process::{
     BackgroundProcessError, BackgroundProcesses, ProcessExit, ProcessState, ProcessStatus,

@@ -4,13 +4,11 @@
 //! renderer composes them into frames; the keybindings define the meaning of keys.
 
 mod background;
-mod cancellable_loader;
 mod container;
 mod editor;
 mod handler;
 mod image;
 mod input;
-mod loader;
 mod mouse_region;
 mod padded_box;
 mod scroll_view;
@@ -25,12 +23,10 @@ mod truncated_text;
 mod word;
 
 pub use background::BackgroundFill;
-pub use cancellable_loader::{CancellableLoader, CancellationFlag};
 pub use container::Container;
 pub use editor::{Editor, EditorEvent, EditorOptions, EditorTheme};
 pub use image::{EncodedImage, Image, ImageCellLimits, ImagePainter, PaintedImage};
 pub use input::{Input, InputFieldEvent, InputOptions};
-pub use loader::{Loader, LoaderIndicator, LoaderTheme};
 pub use mouse_region::MouseRegion;
 pub use padded_box::PaddedBox;
 pub use scroll_view::{FollowMode, ScrollView, ScrollViewOptions, ScrollbarVisibility};

@@ -37,13 +37,13 @@ pub use autocomplete::{
 pub use color_space::{Oklch, Rgb, contrast, okhsl_to_rgb};
 pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseOutcome};
 pub use components::{
-    BackgroundFill, Basis, CancellableLoader, CancellationFlag, Container, Editor, EditorEvent,
-    EditorOptions, EditorTheme, EncodedImage, FollowMode, HStack, Image, ImageCellLimits,
-    ImagePainter, Input, InputFieldEvent, InputOptions, Loader, LoaderIndicator, LoaderTheme,
-    MouseRegion, PaddedBox, PaintedImage, ScrollView, ScrollViewOptions, ScrollbarVisibility,
-    SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme, SettingControl, SettingItem,
-    SettingsEvent, SettingsList, SettingsSearch, SettingsTheme, Spacer, StackItem, SubmenuHandle,
-    SubmenuOutcome, Text, TruncatedText, VStack, horizontal_padding,
+    BackgroundFill, Basis, Container, Editor, EditorEvent, EditorOptions, EditorTheme,
+    EncodedImage, FollowMode, HStack, Image, ImageCellLimits, ImagePainter, Input, InputFieldEvent,
+    InputOptions, MouseRegion, PaddedBox, PaintedImage, ScrollView, ScrollViewOptions,
+    ScrollbarVisibility, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
+    SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
+    Spacer, StackItem, SubmenuHandle, SubmenuOutcome, Text, TruncatedText, VStack,
+    horizontal_padding,
 };
 pub use focus::{FocusFallback, FocusTarget};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};

@@ -287,7 +287,7 @@ impl Runner {
     /// Suspends the process as Ctrl+Z does. Returns once it is resumed and the screen is repainted.
     #[cfg(unix)]
     pub async fn suspend(&mut self) -> Result<(), RunnerError> {
-        self.leave(ExitBehavior::RestoreScreen)?;
+        self.leave(ExitBehavior::Pause)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.suspend(expects).await?;
         self.enter()
@@ -298,7 +298,7 @@ impl Runner {
     /// Do not call [`next`](Self::next) until [`reclaim_terminal`](Self::reclaim_terminal) has
     /// returned.
     pub fn release_terminal(&mut self) -> Result<(), RunnerError> {
-        self.leave(ExitBehavior::RestoreScreen)?;
+        self.leave(ExitBehavior::Pause)?;
         let expects = expect_replies(&mut self.decoder, &mut self.pending);
         self.terminal.close(expects);
         Ok(())

@@ -9,7 +9,7 @@ use crate::theme::ui_theme::RenderContext;
 use pi_markdown::{Markdown, MarkdownOptions, MarkdownTheme};
 use pi_tui::{
     ColorToken, Component, Line, Lines, MouseButton, MouseEvent, MouseEventKind, PaddedBox, Style,
-    TAB_WIDTH, TruncateOptions, sanitize, truncate_to_width, wrap_text,
+    TAB_WIDTH, TruncateOptions, sanitize, truncate_to_width, visible_width, wrap_text,
 };
 
 /// Marks the first line of a message, for jumping between messages; not written to the terminal (OSC 133).
@@ -113,12 +113,87 @@ impl<'ctx> BlockCanvas<'ctx> {
     pub fn notice(&mut self, token: ColorToken, text: &str) {
         let style = self.ctx.style(token);
         for line in clean(text).split('\n') {
-            let content = line.trim_start_matches(' ');
-            let indent = (line.len() - content.len()).min(self.width() / 2);
-            let margin = " ".repeat(indent);
-            let rows = wrap_text(&style.apply(content), self.width() - indent);
-            self.rows(rows.into_iter().map(|row| format!("{margin}{row}")));
+            let (indent, content) = self.indentation(line);
+            self.wrapped(indent, &style.apply(content));
         }
+    }
+
+    /// Adds an untrusted report: lines without indentation are headings, and the blocks of its charts have colors. What
+    /// does not fit in the last column of a line continues in that column.
+    pub fn report(&mut self, text: &str) {
+        let heading = self.ctx.style(ColorToken::Text).bold();
+        for line in clean(text).split('\n') {
+            let (indent, content) = self.indentation(line);
+            let is_heading = indent == 0 && content.starts_with(char::is_alphanumeric);
+            if is_heading {
+                self.wrapped(indent, &heading.apply(content));
+                continue;
+            }
+            let (columns, last) = self.last_column(indent, content);
+            let hanging = indent + visible_width(columns);
+            let columns = self.chart_colors(columns);
+            let rows = wrap_text(&self.chart_colors(last), self.width() - hanging);
+            for (row, text) in rows.into_iter().enumerate() {
+                let margin = if row == 0 {
+                    format!("{}{columns}", " ".repeat(indent))
+                } else {
+                    " ".repeat(hanging)
+                };
+                self.rows([format!("{margin}{text}")]);
+            }
+        }
+    }
+
+    /// Splits a line in front of its last column, which is after two blanks in the left half of the screen.
+    fn last_column<'line>(&self, indent: usize, content: &'line str) -> (&'line str, &'line str) {
+        let gaps = content.rmatch_indices("  ");
+        let fits = |columns: &&str| indent + visible_width(columns) <= self.width() / 2;
+        let columns = gaps
+            .filter_map(|(gap, blanks)| content.get(..gap + blanks.len()))
+            .find(fits);
+        let columns = columns.unwrap_or_default();
+        (columns, content.get(columns.len()..).unwrap_or_default())
+    }
+
+    /// Returns the columns that a line is indented by, and the rest of it.
+    fn indentation<'line>(&self, line: &'line str) -> (usize, &'line str) {
+        let content = line.trim_start_matches(' ');
+        let indent = (line.len() - content.len()).min(self.width() / 2);
+        (indent, content)
+    }
+
+    fn wrapped(&mut self, indent: usize, styled: &str) {
+        let margin = " ".repeat(indent);
+        let rows = wrap_text(styled, self.width() - indent);
+        self.rows(rows.into_iter().map(|row| format!("{margin}{row}")));
+    }
+
+    /// Gives each kind of block its color, and the rest that of text.
+    fn chart_colors(&self, content: &str) -> String {
+        let mut styled = String::new();
+        let mut run = String::new();
+        let mut run_color = ColorToken::Text;
+        for character in content.chars() {
+            let color = match character {
+                '▁'..='█' => ColorToken::Accent,
+                '▓' => ColorToken::Success,
+                '▒' => ColorToken::Warning,
+                '░' | '·' => ColorToken::Dim,
+                '▚' => ColorToken::MdLink,
+                '▞' => ColorToken::SyntaxKeyword,
+                '▤' => ColorToken::SyntaxString,
+                '▥' => ColorToken::SyntaxNumber,
+                _ => ColorToken::Text,
+            };
+            if color != run_color {
+                styled.push_str(&self.ctx.paint(run_color, &run));
+                run.clear();
+                run_color = color;
+            }
+            run.push(character);
+        }
+        styled.push_str(&self.ctx.paint(run_color, &run));
+        styled
     }
 
     /// Adds the first lines of a sanitized text, and the number of further lines.
@@ -252,6 +327,17 @@ impl<'ctx> BlockCanvas<'ctx> {
                 Line::from(format!("{margin}{row}"))
             }
         });
+        std::iter::once(Line::default()).chain(rows).collect()
+    }
+
+    /// Returns the rows next to a bar, below an empty row, where a panel has no background.
+    pub fn barred(self, color: ColorToken) -> Vec<Line> {
+        let bar = match self.padding {
+            0 => String::new(),
+            padding => self.ctx.paint(color, "▌") + &" ".repeat(padding - 1),
+        };
+        let rows = self.rows.into_iter();
+        let rows = rows.map(|row| Line::from(format!("{bar}{row}")));
         std::iter::once(Line::default()).chain(rows).collect()
     }
 

@@ -50,7 +50,7 @@ pub use question::QuestionOptions;
 pub use resources::{ResourceEntry, ResourceScope, ToggleState, ToggleStore};
 pub use review::{ReviewFile, ReviewHunk};
 pub use scoped_models::EnabledModel;
-pub use search_list::{SearchEntry, SearchListOptions};
+pub use search_list::{NoteColumn, SearchEntry, SearchListOptions};
 pub use settings::SettingsDialogOptions;
 pub use theme::ThemeDialogOptions;
 pub use tree::{ReadEntry, SummaryQuestion, TreeDialogOptions};

@@ -2,7 +2,9 @@
 //!
 //! Some share a key intentionally: the actions of a dialog apply only while it is open.
 
-use pi_tui::{ActionDefinition, Keybindings, Platform, TUI_ACTIONS, UserKeybindings};
+use pi_tui::{
+    ActionDefinition, InputEvent, Keybindings, Platform, TUI_ACTIONS, UserKeybindings, action,
+};
 
 pub const INTERRUPT: &str = "app.interrupt";
 pub const CLEAR: &str = "app.clear";
@@ -30,6 +32,7 @@ pub const SESSION_RESUME: &str = "app.session.resume";
 pub const SESSION_TOGGLE_PATH: &str = "app.session.togglePath";
 pub const SESSION_TOGGLE_SORT: &str = "app.session.toggleSort";
 pub const SESSION_TOGGLE_NAMED_FILTER: &str = "app.session.toggleNamedFilter";
+pub const SESSION_SEARCH_TEXT: &str = "app.session.searchText";
 pub const SESSION_RENAME: &str = "app.session.rename";
 pub const SESSION_DELETE: &str = "app.session.delete";
 pub const SESSION_DELETE_NONINVASIVE: &str = "app.session.deleteNoninvasive";
@@ -147,6 +150,12 @@ pub const APP_ACTIONS: &[ActionDefinition] = &[
         &["ctrl+n"],
         &[],
     ),
+    define(
+        SESSION_SEARCH_TEXT,
+        "Search the text of sessions, or their names",
+        &["ctrl+f"],
+        &[(Platform::Windows, &["alt+f"]), (Platform::Wsl, &["alt+f"])],
+    ),
     define(SESSION_RENAME, "Rename the session", &["ctrl+r"], &[]),
     define(SESSION_DELETE, "Delete the session", &["ctrl+d"], &[]),
     define(
@@ -238,4 +247,35 @@ pub fn keybindings(platform: Platform, user: &UserKeybindings) -> Keybindings {
     let definitions: Vec<ActionDefinition> =
         TUI_ACTIONS.iter().chain(APP_ACTIONS).copied().collect();
     Keybindings::new(&definitions, platform, user)
+}
+
+/// Actions that scroll towards the start of the transcript.
+const SCROLL_UP: [&str; 4] = [
+    action::ALT_SCREEN_PAGE_UP,
+    action::ALT_SCREEN_HALF_PAGE_UP,
+    action::ALT_SCREEN_LINE_UP,
+    action::ALT_SCREEN_PREVIOUS_PROMPT,
+];
+
+/// A movement towards the start of the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpwardScroll {
+    Some,
+    ToStart,
+}
+
+/// Returns how an event scrolls towards the start of the transcript.
+pub fn upward_scroll(event: &InputEvent, keys: &Keybindings) -> Option<UpwardScroll> {
+    match event {
+        InputEvent::Key(key) if !key.is_release() => {
+            let matches = |action: &str| keys.matches(key, action);
+            if matches(action::ALT_SCREEN_TOP) {
+                return Some(UpwardScroll::ToStart);
+            }
+            let is_upward = SCROLL_UP.iter().any(|action| matches(action));
+            is_upward.then_some(UpwardScroll::Some)
+        }
+        InputEvent::Mouse(report) => (report.wheel_direction() < 0).then_some(UpwardScroll::Some),
+        _ => None,
+    }
 }

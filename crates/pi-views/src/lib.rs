@@ -5,6 +5,7 @@
 pub mod canvas;
 pub mod dialogs;
 pub mod diff_view;
+pub mod file_change;
 pub mod image_preview;
 pub mod keys;
 pub mod run_tally;
@@ -13,3 +14,4 @@ pub mod test_support;
 pub mod text;
 pub mod theme;
 pub mod tool_calls;
+pub mod working_indicator;

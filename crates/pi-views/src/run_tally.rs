@@ -5,14 +5,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use crate::file_change::{FileCall, FileChange};
+use crate::text::thousands::group_thousands;
+use crate::theme::ui_theme::RenderContext;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantMessage, AssistantMessageEvent, SessionEvent, StopReason,
 };
 use pi_tui::ColorToken;
-use serde_json::Value;
-
-use crate::text::thousands::group_thousands;
-use crate::theme::ui_theme::RenderContext;
 
 /// A rate of less time than this is a guess.
 const SHORTEST_RATED: Duration = Duration::from_millis(500);
@@ -37,11 +36,14 @@ enum RunOutcome {
 pub struct RunTally {
     started: Option<Instant>,
     ended: Option<(Instant, RunOutcome)>,
+    /// How long the run has waited for the user, and since when it does.
+    waited: Duration,
+    waiting_since: Option<Instant>,
     outcome: RunOutcome,
     tools: usize,
     failed_tools: usize,
     /// Paths of the calls that write files, by call.
-    writes: HashMap<String, PendingWrite>,
+    writes: HashMap<String, FileCall>,
     files: BTreeSet<String>,
     added: usize,
     removed: usize,
@@ -51,13 +53,6 @@ pub struct RunTally {
     arriving: Option<(Instant, usize)>,
     /// Tokens per second of the last complete response.
     rate: Option<f64>,
-}
-
-#[derive(Debug)]
-struct PendingWrite {
-    path: String,
-    /// Lines of a file that is written as a whole.
-    lines: usize,
 }
 
 impl RunTally {
@@ -74,6 +69,22 @@ impl RunTally {
             }
             _ => {}
         }
+    }
+
+    /// Sets whether the run waits for the user, which is not counted as its time.
+    pub fn set_waiting(&mut self, waiting: bool, now: Instant) {
+        if waiting {
+            self.waiting_since.get_or_insert(now);
+        } else if let Some(since) = self.waiting_since.take() {
+            self.waited += now.saturating_duration_since(since);
+        }
+    }
+
+    /// Returns how long the run has worked.
+    fn worked(&self, now: Instant) -> Option<Duration> {
+        let now = self.waiting_since.map_or(now, |since| since.min(now));
+        let elapsed = now.saturating_duration_since(self.started?);
+        Some(elapsed.saturating_sub(self.waited))
     }
 
     /// Forgets the run, for another session.
@@ -109,7 +120,9 @@ impl RunTally {
                 args,
                 parent_tool_call_id: None,
             } => {
-                if let Some(write) = pending_write(tool_name, args) {
+                let arguments = args.as_object();
+                let write = arguments.and_then(|arguments| FileCall::new(tool_name, arguments));
+                if let Some(write) = write {
                     self.writes.insert(tool_call_id.clone(), write);
                 }
             }
@@ -125,7 +138,7 @@ impl RunTally {
                 if *is_error {
                     self.failed_tools += 1;
                 } else if let Some(write) = write {
-                    self.written(write, result.details.as_ref());
+                    self.written(write.change(result.details.as_ref()));
                 }
             }
             _ => {}
@@ -145,23 +158,15 @@ impl RunTally {
         }
     }
 
-    fn written(&mut self, write: PendingWrite, details: Option<&Value>) {
-        let diff = details.and_then(|details| details.get("diff"));
-        match diff.and_then(Value::as_str) {
-            Some(diff) => {
-                let count = |sign| diff.lines().filter(|line| line.starts_with(sign)).count();
-                self.added += count('+');
-                self.removed += count('-');
-            }
-            None => self.added += write.lines,
-        }
-        self.files.insert(write.path);
+    fn written(&mut self, change: FileChange) {
+        self.added += change.added;
+        self.removed += change.removed;
+        self.files.insert(change.path);
     }
 
     /// Returns the numbers of a run in progress.
     pub fn live(&self, now: Instant, ctx: &RenderContext) -> Option<String> {
-        let started = self.started.filter(|_| self.ended.is_none())?;
-        let elapsed = now.saturating_duration_since(started);
+        let elapsed = self.worked(now).filter(|_| self.ended.is_none())?;
         if elapsed < Duration::from_secs(1) {
             return None;
         }
@@ -178,7 +183,7 @@ impl RunTally {
     /// Returns the numbers of the last run. `context` is the share of the context window in use, in percent.
     pub fn summary(&self, context: Option<f64>, ctx: &RenderContext) -> Option<String> {
         let (ended, outcome) = self.ended?;
-        let took = short_time(ended.saturating_duration_since(self.started?));
+        let took = short_time(self.worked(ended)?);
         let muted = |text: &str| ctx.paint(ColorToken::Muted, text);
         let (token, mark, took) = match outcome {
             RunOutcome::Done => (ColorToken::Success, "✓", took),
@@ -236,7 +241,7 @@ impl RunTally {
     }
 
     fn paid(&self) -> Option<String> {
-        (self.cost >= 0.005).then(|| format!("${:.2}", self.cost))
+        short_cost(self.cost)
     }
 }
 
@@ -252,18 +257,6 @@ fn delta_bytes(event: &AssistantMessageEvent) -> usize {
         | AssistantMessageEvent::ToolCallDelta { delta, .. } => delta.len(),
         _ => 0,
     }
-}
-
-fn pending_write(tool: &str, args: &Value) -> Option<PendingWrite> {
-    if !matches!(tool, "write" | "edit") {
-        return None;
-    }
-    let text = |name: &str| args.get(name).and_then(Value::as_str);
-    let path = text("path").or_else(|| text("file_path"))?;
-    Some(PendingWrite {
-        path: path.to_owned(),
-        lines: text("content").map_or(0, |content| content.lines().count()),
-    })
 }
 
 /// Returns a share as a bar and a number, such as `▰▰▱▱▱▱▱▱ 16%`.
@@ -283,8 +276,13 @@ fn context_bar(percent: f64) -> String {
     )
 }
 
+/// Formats US dollars; `None` for less than half a cent.
+pub(crate) fn short_cost(cost: f64) -> Option<String> {
+    (cost >= 0.005).then(|| format!("${cost:.2}"))
+}
+
 /// Formats a duration, such as `8s` or `1m12s`.
-fn short_time(time: Duration) -> String {
+pub(crate) fn short_time(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -296,7 +294,7 @@ fn short_time(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use pretty_assertions::assert_eq;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -325,6 +323,19 @@ mod tests {
     fn end(id: &str, tool: &str, failed: bool, details: &Value) -> Value {
         json!({"type": "tool_execution_end", "toolCallId": id, "toolName": tool, "isError": failed,
             "result": {"content": [], "details": details}})
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_the_run_waits_for_the_user() {
+        let ctx = RenderContext::for_tests();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut tally = RunTally::default();
+        follow(&mut tally, &[json!({"type": "agent_start"})], start);
+        tally.set_waiting(true, at(3));
+        assert_eq!(shown(tally.live(at(60), &ctx)), "3s");
+        tally.set_waiting(false, at(60));
+        assert_eq!(shown(tally.live(at(62), &ctx)), "5s");
     }
 
     #[test]

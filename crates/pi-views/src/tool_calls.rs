@@ -18,6 +18,7 @@ use pi_tui::{ColorToken, Line, Style};
 use serde_json::Value;
 
 use crate::canvas::{BlockCanvas, clean_line};
+use crate::image_preview;
 use crate::text::byte_size::format_size;
 use crate::theme::ui_theme::RenderContext;
 
@@ -154,8 +155,7 @@ fn number(arguments: &JsonObject, name: &str) -> Option<String> {
 /// Returns the text of an output, with a line for each image that cannot be drawn.
 fn output_text(output: &CallOutput, ctx: &RenderContext) -> String {
     let mut text = output.text.trim_end().to_owned();
-    let shows_images = ctx.capabilities.images.is_some() && ctx.show_images;
-    if !shows_images {
+    if !image_preview::are_drawn(ctx) {
         for image in &output.images {
             if !text.is_empty() {
                 text.push('\n');

@@ -2,9 +2,10 @@
 //!
 //! Two steps, as in ripgrep: `args/scan.rs` splits the arguments and knows which flags take a value; [`Args::parse`]
 //! converts the values. Scripts and editors rely on these rules: no combined short flags, no `--flag=value` for built-in
-//! flags, and unknown long flags are kept for extensions.
+//! flags except for `--sandbox`, and unknown long flags are kept for extensions.
 
 mod flag;
+mod sandbox_mode;
 mod scan;
 
 use std::ffi::OsString;
@@ -294,8 +295,21 @@ impl Args {
             }
             Flag::ExcludeTools => self.tools.exclude = tools(),
             Flag::Sandbox => {
-                let mode = value.as_deref().and_then(SandboxMode::from_name);
-                self.sandbox.mode = Some(mode.unwrap_or(SandboxMode::Workspace).into());
+                let mode = value
+                    .as_deref()
+                    .map(|word| (word, SandboxMode::from_name(word)));
+                let mode = match mode {
+                    None => SandboxMode::Workspace,
+                    Some((_, Some(mode))) if mode != SandboxMode::Off => mode,
+                    Some((word, _)) => {
+                        self.error(format!(
+                            "unknown sandbox mode \"{word}\"; use --sandbox with workspace, try or read-only, and name the mode if \
+                             \"{word}\" is the message"
+                        ));
+                        SandboxMode::ReadOnly
+                    }
+                };
+                self.sandbox.mode = Some(mode.into());
             }
             Flag::NoNetwork => self.sandbox.network = Some(SandboxNetwork::Off.into()),
             Flag::Keep => self.sandbox.keep_tried = Some(true),

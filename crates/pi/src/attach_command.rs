@@ -91,8 +91,7 @@ async fn choose(request: &AttachRequest, env: &Env) -> Result<Option<String>, Fa
         None if is_interactive => Ok(pick(&sessions, agent_dir, env).await),
         None => {
             print(&listing(&sessions));
-            Err(Failure::new("pi attach needs a terminal")
-                .hint("run pi attach ID in a terminal to open one of these sessions"))
+            Ok(None)
         }
     }
 }

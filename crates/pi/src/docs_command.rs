@@ -10,20 +10,23 @@ mod tables;
 mod topics;
 
 pub(crate) use page::joined;
+pub(crate) use topics::TOPICS;
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 
 use pi_env::Env;
 
+use crate::manual_page;
 use crate::output::{Exit, Failure, StyledText, print, print_styled};
-use topics::{TOPICS, Topic, find, suggestions};
+use topics::{Topic, find, suggestions};
 
 const HELP: &str = "\
 Usage:
   pi docs           List the pages of the manual
   pi docs TOPIC     Show a page by name or unique prefix
   pi docs --all     Show all pages
+  pi docs --man     Print the page of `man pi`
 
 On a terminal a page opens in PAGER (default: less); a pipe gets Markdown.
 ";
@@ -43,6 +46,7 @@ pub(crate) fn run(words: &[String], env: &Env) -> Exit {
                 .join("\n"),
             env,
         ),
+        ["--man"] => print(&manual_page::text()),
         [option, ..] if option.starts_with('-') => {
             let cause = format!("unknown option {option}");
             Failure::new(cause)
@@ -64,9 +68,14 @@ pub(crate) fn run(words: &[String], env: &Env) -> Exit {
 fn list() -> String {
     let width = TOPICS.iter().map(|topic| topic.name.len()).max();
     let width = width.unwrap_or_default();
-    let mut text = "Run `pi docs TOPIC` to open a page.\n\n".to_owned();
+    let mut text = "Run `pi docs TOPIC` to open a page.\n".to_owned();
+    let mut section = None;
     for topic in TOPICS {
         // Writing to a string cannot fail.
+        if section != Some(topic.section) {
+            section = Some(topic.section);
+            writeln!(text, "\n{}:", topic.section.title()).ok();
+        }
         writeln!(text, "  {:width$}  {}", topic.name, topic.about).ok();
     }
     text

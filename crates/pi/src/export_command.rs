@@ -11,6 +11,9 @@ use pi_protocol::ProjectAccess;
 
 use crate::output::{Exit, Failure, print};
 
+const USAGE: &str =
+    "usage: pi --export SESSION.jsonl [PAGE.html]; sessions are in ~/.pi/agent/sessions";
+
 /// Exports a session file and prints the path of the page.
 pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
     let agent_dir = AgentDir::from_env(&env);
@@ -24,12 +27,17 @@ pub(crate) async fn run(input: &str, output: Option<&str>, env: Env) -> Exit {
     };
     match export_html_file(Path::new(input), &options) {
         Ok(path) => print(&format!("Exported to {}\n", path.display())),
-        Err(error) => Failure::from_chain(&error)
-            .hint(
-                "usage: pi --export SESSION.jsonl [PAGE.html]; sessions are in ~/.pi/agent/sessions",
-            )
-            .report(),
+        Err(error) => Failure::from_chain(&error).hint(USAGE).report(),
     }
+}
+
+/// The error for arguments after the output file, such as the expansion of `*.jsonl`.
+pub(crate) fn too_many_arguments(extra: &[String]) -> Failure {
+    Failure::new(format!(
+        "--export takes one session and one output file; unexpected: {}",
+        extra.join(" ")
+    ))
+    .hint(USAGE)
 }
 
 /// Returns the colors of the user's theme; project settings are ignored, since trust was not decided.

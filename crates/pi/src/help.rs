@@ -8,6 +8,7 @@ use pi_host::{Host, HostOptions, TrustFlag, Workspace, WorkspaceOptions};
 use pi_protocol::DiagnosticLevel;
 
 use crate::args::{Args, Flag, FlagGroup, Takes};
+use crate::commands::COMMANDS;
 use crate::environment::{VARIABLES, VariableTopic};
 use crate::output::{Exit, print, warn};
 use crate::startup::{inspect, working_directory};
@@ -15,30 +16,17 @@ use crate::startup::{inspect, working_directory};
 /// Column where descriptions start.
 const DESCRIPTION_COLUMN: usize = 34;
 
-const INTRODUCTION: &str = "\
-A coding agent for your terminal. Reads code, edits files and runs commands in your project.
+/// What pi is, in two sentences.
+pub(crate) const SUMMARY: &str =
+    "A coding agent for your terminal. Reads code, edits files and runs commands in your project.";
 
+const INTRODUCTION: &str = "
 Usage: pi [OPTIONS] [--] [@FILE…] [MESSAGE…]
        pi COMMAND …
 
 Each MESSAGE is a separate prompt. Files and piped input are added to the first one.
 
 Commands (run `pi COMMAND --help` for details):
-  docs [TOPIC]                      Show the manual
-  auth                              Check or print credentials
-  attach [ID]                       Open a session that runs in another terminal
-  acp                               Serve editors with the Agent Client Protocol
-  serve                             Serve sessions over HTTP, to browsers and programs
-  mcp                               Manage MCP servers
-  install, remove, update, list     Manage packages of extensions, skills, prompts and themes
-  config                            Enable and disable package resources
-  permissions                       List and test permission rules
-  files                             List and restore what a session changed
-  doctor                            Check configuration and terminal
-  cache                             Explain prompt cache misses
-  search                            Search the text of all sessions
-  replay                            Replay a recorded session offline
-  fsck                              Check and repair session files
 ";
 
 const REST: &str = "
@@ -49,9 +37,9 @@ Environment:
                                     API keys; check one with `pi auth check --provider ID`
 ";
 
-const EXAMPLES: &str = "
-Examples:
-  pi --demo                         Run the demo; no API key needed
+/// Commands to try, one per line.
+pub(crate) const EXAMPLES: &str =
+    "  pi --demo                         Run the demo; no API key needed
   pi docs quick-start               Show the quick start
   pi -p \"What does this project do?\"
   git diff | pi -p \"Review this change\"
@@ -108,7 +96,10 @@ pub(crate) async fn run(args: &Args, env: Env) -> Exit {
 }
 
 pub(crate) fn text() -> String {
-    let mut text = format!("pi {VERSION}\n{INTRODUCTION}");
+    let mut text = format!("pi {VERSION}\n{SUMMARY}\n{INTRODUCTION}");
+    for command in COMMANDS {
+        push_row(&mut text, &format!("  {}", command.usage()), command.about);
+    }
     for group in FlagGroup::ALL {
         text.push('\n');
         text.push_str(title(group));
@@ -127,6 +118,7 @@ pub(crate) fn text() -> String {
             push_row(&mut text, &format!("  {}", variable.name), variable.about);
         }
     }
+    text.push_str("\nExamples:\n");
     text.push_str(EXAMPLES);
     text
 }
@@ -144,6 +136,11 @@ pub(crate) fn title(group: FlagGroup) -> &'static str {
 }
 
 fn push_flag(text: &mut String, flag: Flag) {
+    push_row(text, &format!("  {}", usage(flag)), flag.about());
+}
+
+/// Returns the names and the value of a flag.
+pub(crate) fn usage(flag: Flag) -> String {
     let value = match flag.takes() {
         Takes::Nothing => String::new(),
         Takes::Value(name) | Takes::Required(name) | Takes::RequiredWord(name) => {
@@ -154,8 +151,7 @@ fn push_flag(text: &mut String, flag: Flag) {
         }
     };
     let short = flag.short().map(|short| format!(", {short}"));
-    let names = format!("  {}{}{value}", flag.long(), short.unwrap_or_default());
-    push_row(text, &names, flag.about());
+    format!("{}{}{value}", flag.long(), short.unwrap_or_default())
 }
 
 fn push_row(text: &mut String, names: &str, about: &str) {

@@ -42,39 +42,51 @@ enum Next {
     Attach {
         id: String,
         is_read_only: bool,
+        draft: String,
     },
     /// Open a session file: the process that ran the session has ended.
-    Open(PathBuf),
+    Open {
+        file: PathBuf,
+        draft: String,
+    },
 }
 
 /// Runs the application until the user quits.
 pub(crate) async fn run(args: Args, env: Env) -> Exit {
     let words = std::env::args_os().skip(1).collect();
-    let first = Box::pin(run_session(args, words, env.clone())).await;
+    let first = Box::pin(run_session(args, words, String::new(), env.clone())).await;
     continue_with(first, env).await
 }
 
 /// Runs the application with a session that another process runs.
 pub(crate) async fn attach(id: String, is_read_only: bool, env: Env) -> Exit {
-    continue_with(Next::Attach { id, is_read_only }, env).await
+    let draft = String::new();
+    let first = Next::Attach {
+        id,
+        is_read_only,
+        draft,
+    };
+    continue_with(first, env).await
 }
 
 async fn continue_with(mut next: Next, env: Env) -> Exit {
     loop {
         next = match next {
             Next::Exit(exit) => return exit,
-            Next::Attach { id, is_read_only } => {
-                Box::pin(run_attached(id, is_read_only, env.clone())).await
-            }
-            Next::Open(file) => {
+            Next::Attach {
+                id,
+                is_read_only,
+                draft,
+            } => Box::pin(run_attached(id, is_read_only, draft, env.clone())).await,
+            Next::Open { file, draft } => {
                 let args = Args::parse(vec!["--session".into(), file.into()]);
-                Box::pin(run_session(args, Vec::new(), env.clone())).await
+                Box::pin(run_session(args, Vec::new(), draft, env.clone())).await
             }
         };
     }
 }
 
-async fn run_attached(id: String, is_read_only: bool, env: Env) -> Next {
+async fn run_attached(id: String, is_read_only: bool, draft: String, env: Env) -> Next {
     let agent_dir = AgentDir::from_env(&env);
     let args = Args::parse(Vec::new());
     let extensions = ExtensionUiBridge::new(agent_dir, env.clone(), args.run_settings());
@@ -94,23 +106,28 @@ async fn run_attached(id: String, is_read_only: bool, env: Env) -> Next {
     };
     let session = remote.runtime().session();
     let options = InteractiveOptions {
+        draft,
         changelog: Some(changelog),
         extensions,
         ..InteractiveOptions::default()
     };
     let ended = Box::pin(pi_interactive::run_attached(remote, options)).await;
-    Next::Exit(match (ended, session.session_file()) {
-        (Ok(ExitReason::TakeOver), Some(file)) => return Next::Open(file),
-        (Ok(ExitReason::Terminated), _) => Exit::Code(SIGTERM_EXIT),
-        (Ok(_), _) => {
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => return Next::Exit(Failure::from_chain(&error).report()),
+    };
+    let draft = ended.draft;
+    match (ended.reason, session.session_file()) {
+        (ExitReason::TakeOver, Some(file)) => Next::Open { file, draft },
+        (ExitReason::Terminated, _) => Next::Exit(Exit::Code(SIGTERM_EXIT)),
+        _ => {
             notice(&format!("Attach again: pi attach {id}"));
-            Exit::Success
+            Next::Exit(Exit::Success)
         }
-        (Err(error), _) => Failure::from_chain(&error).report(),
-    })
+    }
 }
 
-async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
+async fn run_session(args: Args, words: Vec<OsString>, draft: String, env: Env) -> Next {
     let mut timings = StartTimings::begin(&env);
     let verbose = args.screen.verbose;
     let pick_session = args.session.selection.resume;
@@ -141,6 +158,7 @@ async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
     let runtime = prepared.runtime;
     let options = InteractiveOptions {
         prompts: prompts(prepared.prompts),
+        draft,
         verbose,
         pick_session,
         refresh_catalogs,
@@ -161,25 +179,29 @@ async fn run_session(args: Args, words: Vec<OsString>, env: Env) -> Next {
         timings.report();
         return Next::Exit(Exit::Success);
     }
-    Next::Exit(match running.await {
-        Ok(ExitReason::Quit | ExitReason::TakeOver) => {
+    let ended = match running.await {
+        Ok(ended) => ended,
+        Err(error) => {
+            runtime.shutdown().await;
+            return Next::Exit(Failure::from_chain(&error).report());
+        }
+    };
+    Next::Exit(match ended.reason {
+        ExitReason::Quit | ExitReason::TakeOver => {
             print_resume_command(&runtime.session());
             Exit::Success
         }
-        Ok(ExitReason::Attach) => {
+        ExitReason::Attach => {
             return Next::Attach {
                 id: runtime.session().session_id(),
                 is_read_only: false,
+                draft: ended.draft,
             };
         }
-        Ok(ExitReason::Detach { was_running }) => {
+        ExitReason::Detach { was_running } => {
             Box::pin(detach(&runtime.session(), was_running, words, &env)).await
         }
-        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
-        Err(error) => {
-            runtime.shutdown().await;
-            Failure::from_chain(&error).report()
-        }
+        ExitReason::Terminated => Exit::Code(SIGTERM_EXIT),
     })
 }
 
@@ -219,7 +241,7 @@ pub(crate) async fn run_scripted(
         ..InteractiveOptions::default()
     };
     match Box::pin(pi_interactive::run(runtime, options)).await {
-        Ok(ExitReason::Terminated) => Exit::Code(SIGTERM_EXIT),
+        Ok(ended) if ended.reason == ExitReason::Terminated => Exit::Code(SIGTERM_EXIT),
         Ok(_) => Exit::Success,
         Err(error) => Failure::from_chain(&error).report(),
     }

@@ -8,15 +8,20 @@ mod args;
 mod attach_command;
 mod auth_command;
 mod cache_command;
+mod commands;
+mod completions_command;
 mod confirm;
 mod conversation;
 mod demo;
 mod docs_command;
 mod doctor_command;
+mod edit_distance;
 mod environment;
 mod export_command;
+mod ext_command;
 mod extension_failures;
 mod files_command;
+mod flag_values;
 mod fleet_command;
 mod fsck_command;
 mod hardening;
@@ -27,6 +32,7 @@ mod json_mode;
 mod list_models;
 mod log;
 mod manual;
+mod manual_page;
 mod mcp_command;
 mod mcp_serve;
 mod mode;
@@ -163,6 +169,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             let words = words.into_iter().skip(1).collect();
             return cache_command::run(words, &Env::process());
         }
+        Some("ext") => {
+            log::start();
+            let words = words.into_iter().skip(1).collect();
+            return run_command(ext_command::run(words, Env::process()));
+        }
         Some("doctor") => {
             log::start();
             let words = words.into_iter().skip(1).collect();
@@ -182,13 +193,8 @@ fn dispatch(words: Vec<OsString>) -> Exit {
             let words: Vec<OsString> = words.into_iter().skip(1).collect();
             return permissions_command::run(&words, &Env::process());
         }
-        Some("docs") => {
-            let words = words.iter().skip(1);
-            let words: Vec<String> = words
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            return docs_command::run(&words, &Env::process());
-        }
+        Some("docs") => return docs_command::run(&arguments(&words), &Env::process()),
+        Some("completions") => return completions_command::run(&arguments(&words)),
         Some(word) if package_command::is_command(word) => return run_package_command(&words),
         _ => {}
     }
@@ -215,7 +221,11 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         });
     }
     if let Some(input) = &args.export {
-        let output = args.prompt.messages.first().map(String::as_str);
+        let output = match &*args.prompt.messages {
+            [] => None,
+            [output] => Some(output.as_str()),
+            [_, rest @ ..] => return export_command::too_many_arguments(rest).report(),
+        };
         return run_command(export_command::run(input, output, Env::process()));
     }
     let mode = Mode::of(&args, Terminals::of_process());
@@ -229,6 +239,14 @@ fn dispatch(words: Vec<OsString>) -> Exit {
         return run_sessions(acp_mode::run(args, Env::process()));
     }
     run_sessions(serve(args, mode))
+}
+
+/// Returns the words behind a subcommand as text.
+fn arguments(words: &[OsString]) -> Vec<String> {
+    let words = words.iter().skip(1);
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Runs `pi acp …`; `words` follow `acp`.

@@ -120,6 +120,9 @@ impl Rules {
         let agent_dir = AgentDir::from_env(env);
         let access = saved_access(None, &agent_dir, &cwd, env);
         let settings = SettingsStore::open(&agent_dir, &cwd, access);
+        if let Some(invalid) = settings.invalid_restriction() {
+            return Err(Failure::from_chain(&invalid).hint("correct the file"));
+        }
         Ok(Self {
             settings: settings.settings().permissions.clone(),
             cwd,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_config::{AgentDir, SettingsOverrides};
+use pi_config::{AgentDir, SettingsOverrides, check_restrictions};
 use pi_env::Env;
 use pi_host::{
     ClientUi, ExtensionFlag, ExtensionMode, ExtensionOptions, ExtensionUi, Host, HostOptions,
@@ -19,9 +19,12 @@ use pi_tui::{
     CombinedCompletionProvider, CompletionRequest, CompletionTrigger, request_suggestions,
 };
 
+use serde_json::{Map, Value};
+
 use crate::args::{Args, ModelArgs, SessionArgs};
 use crate::confirm::{Confirmation, confirm};
 use crate::extension_failures::{PrintedFailures, mirrored_ui};
+use crate::flag_values::{NamingFlags, check_mcp_files};
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
 use crate::package_command::StartupInstaller;
@@ -44,6 +47,7 @@ pub(crate) async fn prepare(
     let cwd = working_directory()?;
     let (files, messages) = (args.prompt.files.clone(), args.prompt.messages.clone());
     let flags = extension_flags(&args);
+    let naming_flags = NamingFlags::new(&args.tools, &args.resources);
     let (mut host, mut options) = split_options(args, &cwd, &env)?;
     host.live = mode == Mode::Rpc;
     // One broken extension ends the program, before the others start.
@@ -52,9 +56,15 @@ pub(crate) async fn prepare(
     options.tool_sources.push(tools);
     // A supervisor may continue a session of another machine, whose directories have other names.
     options.cwd_override = barrier.is_some().then(|| cwd.clone());
-    options.barrier = barrier.map(|barrier| Arc::new(barrier) as _);
+    if let Some(barrier) = barrier {
+        options.participants = Arc::new(barrier.participants());
+        options.barrier = Some(Arc::new(barrier));
+    }
     options.extensions.flags = flags;
     let runtime = start(&Host::new(host), options).await?;
+    if matches!(mode, Mode::Print | Mode::Json) {
+        naming_flags.warn_about_unknown(&runtime, &cwd, &env);
+    }
     match gather(&runtime, mode, &files, messages, &cwd, &env).await {
         Ok(prompts) => {
             runtime.notify_session_start().await;
@@ -224,6 +234,7 @@ pub(crate) fn split_options(
     env: &Env,
 ) -> Result<(HostOptions, SessionOptions), Failure> {
     let run_settings = run_settings(&args, env)?;
+    check_mcp_files(&args.resources, cwd)?;
     let session = args.session.selection.choice()?.ok_or_else(|| {
         Failure::new("--resume is only available in interactive mode")
             .hint("use --continue for the latest session, or --session ID")
@@ -292,10 +303,17 @@ fn run_settings(args: &Args, env: &Env) -> Result<SettingsOverrides, Failure> {
     let Some(text) = env.var(RUN_SETTINGS).filter(|text| !text.is_empty()) else {
         return Ok(args.run_settings());
     };
-    let settings: Settings = serde_json::from_str(&text).map_err(|error| {
-        Failure::new(format!("{RUN_SETTINGS} does not contain settings: {error}"))
-            .hint("set it to a JSON object like settings.json, or unset it")
-    })?;
+    let invalid = |problem: String| {
+        Failure::new(format!(
+            "{RUN_SETTINGS} does not contain settings: {problem}"
+        ))
+        .hint("set it to a JSON object like settings.json, or unset it")
+    };
+    let object: Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    check_restrictions(&object).map_err(invalid)?;
+    let settings: Settings =
+        serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
     let flags = args.screen.clone();
     Ok(SettingsOverrides::new(&Settings {
         tui_mode: flags.tui_mode.or(settings.tui_mode),

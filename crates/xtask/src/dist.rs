@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: builds the binary that people download.
 //!
-//! The `dist` profile optimizes across all crates. On top of it, relocations are packed, functions with equal code share
-//! it, the functions a start runs are placed next to each other, in an order recorded from this build, paths of
-//! dependencies do not name directories of this machine, and symbols and line tables move to a separate file.
+//! The `dist` profile optimizes across all crates. On top of it, functions with equal code share it, the functions a start
+//! runs are placed next to each other, in an order recorded from this build, paths of dependencies do not name
+//! directories of this machine, and symbols and line tables move to a separate file.
 
 mod function_order;
 mod starts;
@@ -20,31 +20,46 @@ use function_order::FunctionOrder;
 use starts::StartProfiler;
 
 /// Maximum size of the binary in bytes; see `docs/performance.md`.
-const MAX_SIZE: u64 = 30_000_000;
+const MAX_SIZE: u64 = 33_000_000;
 
 /// In the `.comment` section of programs that lld has linked. Other linkers take no list of functions and fold none.
 const LLD_COMMENT: &[u8] = b"Linker: LLD";
 
-pub(crate) fn run() -> Result<String> {
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct DistOptions {
+    /// The compiler's name of a platform that this machine runs as well, such as `x86_64-unknown-linux-musl`.
+    target: Option<String>,
+}
+
+impl DistOptions {
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
+        match arguments {
+            [] => Ok(Self::default()),
+            ["--target", target] => Ok(Self {
+                target: Some((*target).to_owned()),
+            }),
+            _ => bail!("`dist` takes only `--target TARGET`"),
+        }
+    }
+}
+
+pub(crate) fn run(options: &DistOptions) -> Result<String> {
     let mut report = Vec::new();
     let flags = flags_for_all_crates()?;
-    let mut arguments = Vec::new();
-    if loads_packed_relocations() {
-        arguments.push("-Clink-arg=-Wl,-z,pack-relative-relocs");
-    }
-    let mut binary = build(&flags, &arguments)?;
+    let target = options.target.as_deref();
+    let mut binary = build(target, &flags, &[])?;
     match missing_tool(&binary)? {
         Some(reason) => report.push(format!("skipped the function order: {reason}")),
         None => {
             let (order, count) = record_order(&binary)?;
             let file = format!("-Clink-arg=-Wl,--symbol-ordering-file={}", order.display());
             // Functions that are not in the link under this name are listed as well.
-            arguments.extend([
+            let arguments = [
                 file.as_str(),
                 "-Clink-arg=-Wl,--no-warn-symbol-ordering",
                 "-Clink-arg=-Wl,--icf=all",
-            ]);
-            binary = build(&flags, &arguments)?;
+            ];
+            binary = build(target, &flags, &arguments)?;
             report.push(format!("placed the {count} functions of a start together"));
         }
     }
@@ -90,12 +105,13 @@ fn cargo() -> OsString {
 ///
 /// Arguments given this way do not change the names of functions, so that an order recorded from one build applies to
 /// the next.
-fn build(flags: &str, arguments: &[&str]) -> Result<PathBuf> {
+fn build(target: Option<&str>, flags: &str, arguments: &[&str]) -> Result<PathBuf> {
     let mut command = Command::new(cargo());
     command
         .env("CARGO_ENCODED_RUSTFLAGS", flags)
         .args(["rustc", "--profile", "dist", "--locked"])
         .args(["--package", "pi", "--bin", "pi"])
+        .args(target.map(|target| format!("--target={target}")))
         .arg("--message-format=json-render-diagnostics")
         .arg("--")
         .args(arguments)
@@ -118,18 +134,6 @@ fn build(flags: &str, arguments: &[&str]) -> Result<PathBuf> {
     }
     ensure!(child.wait()?.success(), "the build failed");
     binary.context("cargo reported no binary")
-}
-
-/// Returns whether glibc supports packed relocations (2.36 or newer), which take a hundredth of the space. To run on an
-/// older glibc, build with that version installed, as for symbol versions.
-fn loads_packed_relocations() -> bool {
-    let Ok(answer) = Command::new("getconf").arg("GNU_LIBC_VERSION").output() else {
-        return false;
-    };
-    let version = String::from_utf8_lossy(&answer.stdout);
-    let mut numbers = version.trim().trim_start_matches("glibc ").split('.');
-    let mut next = || numbers.next().and_then(|number| number.parse::<u32>().ok());
-    matches!((next(), next()), (Some(2), Some(36..)))
 }
 
 /// Returns why the functions of a start cannot be placed together.

@@ -1,4 +1,6 @@
-//! An OpenAI-compatible model server on the loopback interface with scripted replies.
+//! An OpenAI-compatible model server on the loopback interface with scripted replies, and one picture.
+
+mod picture;
 
 use std::borrow::Cow;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -7,14 +9,27 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, Result};
+use base64::Engine as _;
 use serde_json::{Value, json};
 
 /// One reply of the model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct FakeReply {
     pub(crate) text: Cow<'static, str>,
     /// Tool name and arguments.
     pub(crate) tool_call: Option<(Cow<'static, str>, Value)>,
+    pub(crate) ending: ReplyEnding,
+}
+
+/// How a reply ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ReplyEnding {
+    #[default]
+    Complete,
+    /// After its text, nothing follows until the client times out.
+    Stalled,
+    /// The request is rejected: the key is invalid.
+    Unauthorized,
 }
 
 /// Chooses the reply for the messages of a request.
@@ -28,6 +43,9 @@ pub(crate) struct FakeModel {
 /// What the server returns for a request that is not a model call, so that tools which fetch pages find one.
 const PAGE: &str = "<!doctype html><html><head><title>Sample page</title></head><body>\
     <h1>Sample page</h1><p>hello from the loopback server</p></body></html>";
+
+const INVALID_KEY: &str =
+    r#"{"error":{"message":"invalid x-api-key","type":"authentication_error"}}"#;
 
 impl FakeModel {
     pub(crate) fn start(
@@ -88,26 +106,54 @@ fn serve(mut stream: TcpStream, respond: &Respond) -> Result<()> {
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        let is_model_call = request_line.is_some_and(|line| line.contains("/chat/completions"));
+        let request_line = request_line.unwrap_or_default();
+        let is_model_call = request_line.contains("/chat/completions");
+        let mut status = "200 OK";
         let (kind, body) = if is_model_call {
-            ("text/event-stream", event_stream(&body, respond)?)
+            let (ending, events) = event_stream(&body, respond)?;
+            match ending {
+                ReplyEnding::Complete => {}
+                ReplyEnding::Stalled => return stall(stream, &events),
+                ReplyEnding::Unauthorized => status = "401 Unauthorized",
+            }
+            if ending == ReplyEnding::Unauthorized {
+                ("application/json", INVALID_KEY.to_owned())
+            } else {
+                ("text/event-stream", events)
+            }
+        } else if request_line.contains("/images/") {
+            let picture = base64::engine::general_purpose::STANDARD.encode(picture::png()?);
+            let reply = json!({"created": 1, "data": [{"b64_json": picture}]});
+            ("application/json", reply.to_string())
         } else {
             ("text/html; charset=utf-8", PAGE.to_owned())
         };
         // One write: a second one would wait for the acknowledgment of the first.
         let response = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
+            "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         stream.write_all(response.as_bytes())?;
     }
 }
 
+/// Sends the first event of a reply, then waits until the client closes the connection.
+fn stall(mut stream: TcpStream, events: &str) -> Result<()> {
+    let first = events.split_inclusive("\n\n").next().unwrap_or_default();
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{first}"
+    )?;
+    stream.read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
 /// Encodes the reply to a request as server-sent events.
-fn event_stream(request: &[u8], respond: &Respond) -> Result<String> {
+fn event_stream(request: &[u8], respond: &Respond) -> Result<(ReplyEnding, String)> {
     let body: Value = serde_json::from_slice(request)?;
     let messages = body.get("messages").and_then(Value::as_array);
     let reply = respond(messages.context("the request has no messages")?);
+    let ending = reply.ending;
     let mut delta = json!({"role": "assistant", "content": reply.text});
     let mut reason = "stop";
     if let Some((name, arguments)) = reply.tool_call {
@@ -133,5 +179,5 @@ fn event_stream(request: &[u8], respond: &Respond) -> Result<String> {
         text.push_str("\n\n");
     }
     text.push_str("data: [DONE]\n\n");
-    Ok(text)
+    Ok((ending, text))
 }

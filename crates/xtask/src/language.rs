@@ -13,7 +13,7 @@ use regex::Regex;
 const BANNED: &str = include_str!("../../../.config/banned-words.txt");
 
 /// Directories and files to scan, relative to the repository.
-const ROOTS: [&str; 11] = [
+const ROOTS: [&str; 12] = [
     ".ci",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
@@ -25,6 +25,7 @@ const ROOTS: [&str; 11] = [
     "editors",
     "fuzz/fuzz_targets",
     "packages",
+    "packaging",
 ];
 
 /// Data and third-party text.

@@ -188,7 +188,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Front ends see the protocol and the host, and no crate below the host.
     // Links no session, so that programs that start pi stay small.
     ("pi-rpc-client", &["pi-lines", "pi-protocol"]),
-    ("pi-rpc", &["pi-host", "pi-rpc-client", "pi-protocol"]),
+    (
+        "pi-rpc",
+        &[
+            "pi-host",
+            "pi-rpc-client",
+            "pi-providers",
+            "pi-http",
+            "pi-protocol",
+        ],
+    ),
     // A separate program; no other crate depends on it.
     (
         "pi-fleet",
@@ -307,8 +316,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pi-fuzz-checks",
         &[
+            "pi-acp",
+            "pi-fleet",
+            "pi-mom",
+            "pi-serve",
             "pi-rpc",
             "pi-host",
+            "pi-mcp",
+            "pi-checkpoint",
+            "pi-sandbox",
+            "pi-permissions",
             "pi-markdown",
             "pi-tui",
             "pi-bedrock",
@@ -319,7 +336,17 @@ const LAYERS: &[(&str, &[&str])] = &[
             "pi-protocol",
         ],
     ),
-    ("xtask", &["pi-providers", "pi-protocol", "pi-fs"]),
+    (
+        "xtask",
+        &[
+            "pi-env",
+            "pi-fs",
+            "pi-markdown",
+            "pi-protocol",
+            "pi-providers",
+            "pi-tui",
+        ],
+    ),
 ];
 
 const RUNTIME_AND_BELOW: &[&str] = &[
@@ -358,7 +385,7 @@ const OWNERS: [(&str, &[&str]); 9] = [
     ("crossterm", &["pi-tui"]),
     ("hyper", &["pi-serve"]),
     ("landlock", &["pi-sandbox"]),
-    ("pulldown-cmark", &["pi-markdown"]),
+    ("pulldown-cmark", &["pi-markdown", "xtask"]),
     (
         "reqwest",
         &[
@@ -577,8 +604,8 @@ mod tests {
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
                 "pi-tools depends on pi-session, but may use only pi-sandbox, pi-core, pi-fs, pi-env and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-host, pi-rpc-client and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-host, pi-rpc-client and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-host, pi-rpc-client, pi-providers, pi-http and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-host, pi-rpc-client, pi-providers, pi-http and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, \
                  pi-model-tasks, pi-mcp, pi-ext and pi-mom may",
                 "pi-core uses anyhow, which only pi and xtask may",

@@ -4,8 +4,10 @@
 //! dark and once with the light theme. The screenshot of an exported session is taken with headless Chromium.
 
 mod captures;
+mod recording;
 mod scenario;
 mod svg;
+mod walk;
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -17,9 +19,11 @@ use pi_test_support::{PtyCommand, PtyTerminal};
 use tempfile::TempDir;
 
 use crate::fake_model::FakeModel;
-use svg::ColorScheme;
 
 pub(crate) use captures::{RenderOptions, run as render_captures};
+pub(crate) use recording::{RecordOptions, run as record};
+pub(crate) use svg::ColorScheme;
+pub(crate) use walk::{WalkOptions, run as walk};
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 48;
@@ -102,6 +106,7 @@ impl Capture {
             ".pi/agent/models.json",
             &model.models_json("demo", scenario::MODEL, scenario::CONTEXT_WINDOW),
         )?;
+        write(".pi/agent/image-models.json", &scenario::image_models())?;
         let settings = scenario::settings(scheme.name());
         write(".pi/agent/settings.json", &settings)?;
         for (path, text) in scenario::PROJECT {
@@ -129,6 +134,7 @@ impl Capture {
         let terminal = PtyTerminal::spawn(command, COLUMNS, ROWS);
         let mut screenshots = Vec::new();
         scenario::play(&terminal, |name| {
+            walk::wait_until_still(&terminal);
             screenshots.push((
                 name,
                 terminal.with_screen(|screen| svg::render(screen, self.scheme)),
@@ -200,10 +206,10 @@ impl Capture {
         let directory = fs::read_dir(&sessions)?
             .next()
             .context("no session was stored")??;
-        let file = fs::read_dir(directory.path())?
-            .next()
-            .context("no session was stored")??;
-        Ok(file.path())
+        let files = fs::read_dir(directory.path())?.flatten();
+        let mut paths = files.map(|file| file.path());
+        let session = paths.find(|path| path.extension().is_some_and(|it| it == "jsonl"));
+        session.context("no session was stored")
     }
 }
 

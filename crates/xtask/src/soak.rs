@@ -1,11 +1,14 @@
 //! `cargo xtask soak`: a day of use in a few minutes, to detect leaks.
 //!
-//! The binary runs in RPC mode against a model on the loopback interface: thousands of turns in many
-//! sessions, turns on a very long session, and reloads with an extension. Resident memory, file descriptors and
-//! threads are sampled on the way; `docs/reliability.md` lists the expected values.
+//! The binary runs against a model on the loopback interface: in RPC mode, thousands of turns in many sessions, turns
+//! on a very long session, and reloads with an extension; then as a server with 50 sessions and clients that come and
+//! go. Resident memory, file descriptors and threads are sampled on the way; `docs/reliability.md` lists the expected values.
 
 mod process;
 mod samples;
+#[cfg(unix)]
+mod server;
+mod usage;
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -38,6 +41,7 @@ pub(crate) struct SoakOptions {
     turns: usize,
     entries: usize,
     reloads: usize,
+    client_steps: usize,
 }
 
 impl SoakOptions {
@@ -47,6 +51,7 @@ impl SoakOptions {
             turns: 10_000,
             entries: 50_000,
             reloads: 1000,
+            client_steps: 10_000,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -59,6 +64,7 @@ impl SoakOptions {
                 "--turns" => options.turns = count()?,
                 "--entries" => options.entries = count()?,
                 "--reloads" => options.reloads = count()?,
+                "--client-steps" => options.client_steps = count()?,
                 _ => bail!("`soak` has no option {word}"),
             }
         }
@@ -81,6 +87,7 @@ pub(crate) fn run(options: &SoakOptions) -> Result<String> {
         soak.turns(options.turns)?,
         soak.long_session(options.entries)?,
         soak.reloads(options.reloads)?,
+        soak.clients(options.client_steps)?,
     ];
     let mut text = String::new();
     for phase in &phases {
@@ -113,6 +120,7 @@ fn reply(messages: &[serde_json::Value]) -> FakeReply {
     FakeReply {
         text: "A short reply, like many others in a day.".into(),
         tool_call: wants_tool.then(|| ("ls".into(), json!({"path": "."}))),
+        ..FakeReply::default()
     }
 }
 
@@ -171,6 +179,27 @@ impl Soak {
         }
         pi.stop()?;
         Ok(samples)
+    }
+
+    /// A server whose clients connect, prompt, read, and disconnect without notice.
+    #[cfg(unix)]
+    fn clients(&self, count: usize) -> Result<Samples> {
+        let mut server = server::Server::start(&self.binary, &self.home)?;
+        let mut samples = Samples::new("steps of clients", Growth::None);
+        for step in 1..=count {
+            server.step()?;
+            if samples::is_due(step, count, SAMPLES_PER_PHASE) {
+                samples.add(step, server.sample()?);
+            }
+        }
+        server.stop()?;
+        Ok(samples)
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "as on Unix")]
+    fn clients(&self, _count: usize) -> Result<Samples> {
+        bail!("the soak test needs Linux")
     }
 }
 

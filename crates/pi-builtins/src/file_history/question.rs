@@ -12,7 +12,10 @@ const DIFFERENCES: &str = "Show the differences";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
+    /// Restore files; when the session moves in its tree, it moves, too.
     Restore(Resolution),
+    /// Restore files, and leave the session where it is.
+    OnlyFiles,
     Keep,
     Cancel,
 }
@@ -25,58 +28,70 @@ pub(super) struct RestoreQuestion {
 }
 
 impl RestoreQuestion {
-    /// The session moves in its tree.
+    /// The session moves in its tree. If files were changed outside pi, [`changed`](Self::changed) asks about them
+    /// afterwards.
     pub(super) fn tree(plan: &RestorePlan, cwd: &Path) -> Self {
-        let count = plan.files.len();
-        let title = format!("Restore files too? {count} changed since");
-        Self::new(title, plan, cwd, "Keep the files as they are", Choice::Keep)
+        let count = files(plan.files.len());
+        let title = format!("Restore conversation, files or both? {count} changed since");
+        let mut options = vec![("Conversation".to_owned(), Some(Choice::Keep))];
+        if plan.count(FileCondition::Restorable) + plan.count(FileCondition::ChangedSince) > 0 {
+            let both = Choice::Restore(Resolution::Skip);
+            options.push(("Conversation and files".to_owned(), Some(both)));
+            options.push(("Files".to_owned(), Some(Choice::OnlyFiles)));
+        }
+        Self::new(title, options, plan, cwd)
     }
 
     /// A turn is undone, and files have changed since.
     pub(super) fn undo(plan: &RestorePlan, cwd: &Path) -> Self {
         let changed = plan.count(FileCondition::ChangedSince);
         let title = format!("Undo the last turn? {changed} changed outside pi since");
-        Self::new(title, plan, cwd, "Cancel", Choice::Cancel)
+        Self::changed(title, plan, cwd)
+    }
+
+    /// Files of a move in the tree have changed outside pi.
+    pub(super) fn changed_files(plan: &RestorePlan, cwd: &Path) -> Self {
+        let changed = plan.count(FileCondition::ChangedSince);
+        let title = format!("Restore files? {changed} changed outside pi since");
+        Self::changed(title, plan, cwd)
+    }
+
+    /// Asks what happens to the files that were changed outside pi.
+    fn changed(title: String, plan: &RestorePlan, cwd: &Path) -> Self {
+        let restorable = plan.count(FileCondition::Restorable);
+        let changed = plan.count(FileCondition::ChangedSince);
+        let mut options = vec![("Cancel".to_owned(), Some(Choice::Cancel))];
+        let mut add = |text: String, resolution| {
+            options.push((text, Some(Choice::Restore(resolution))));
+        };
+        if restorable > 0 {
+            let text = format!(
+                "Restore {}, skip {changed} changed outside pi",
+                files(restorable)
+            );
+            add(text, Resolution::Skip);
+        }
+        let all = files(restorable + changed);
+        add(
+            format!("Restore {all}, overwrite changes made outside pi"),
+            Resolution::Overwrite,
+        );
+        add(
+            format!("Restore {all}, write {changed} next to the changed ones as NAME.restored"),
+            Resolution::WriteNextTo,
+        );
+        Self::new(title, options, plan, cwd)
     }
 
     fn new(
         mut title: String,
+        mut options: Vec<(String, Option<Choice>)>,
         plan: &RestorePlan,
         cwd: &Path,
-        decline: &str,
-        declined: Choice,
     ) -> Self {
         for line in listed(plan, cwd) {
             title.push('\n');
             title.push_str(&line);
-        }
-        let restorable = plan.count(FileCondition::Restorable);
-        let changed = plan.count(FileCondition::ChangedSince);
-        let mut options = vec![(decline.to_owned(), Some(declined))];
-        let mut add = |text: String, resolution| {
-            options.push((text, Some(Choice::Restore(resolution))));
-        };
-        if changed == 0 {
-            if restorable > 0 {
-                add(format!("Restore {}", files(restorable)), Resolution::Skip);
-            }
-        } else {
-            if restorable > 0 {
-                let text = format!(
-                    "Restore {}, skip {changed} changed outside pi",
-                    files(restorable)
-                );
-                add(text, Resolution::Skip);
-            }
-            let all = files(restorable + changed);
-            add(
-                format!("Restore {all}, overwrite changes made outside pi"),
-                Resolution::Overwrite,
-            );
-            add(
-                format!("Restore {all}, write {changed} next to the changed ones as NAME.restored"),
-                Resolution::WriteNextTo,
-            );
         }
         options.push((DIFFERENCES.to_owned(), None));
         Self { title, options }
@@ -169,8 +184,7 @@ mod tests {
         plan
     }
 
-    fn options(conditions: &[FileCondition]) -> Vec<String> {
-        let question = RestoreQuestion::tree(&plan(conditions), Path::new("/project"));
+    fn options(question: RestoreQuestion) -> Vec<String> {
         question.options.into_iter().map(|(text, _)| text).collect()
     }
 
@@ -178,16 +192,23 @@ mod tests {
     fn the_options_fit_the_files() {
         use FileCondition::{ChangedSince, Restorable, Unavailable};
 
-        let keep = "Keep the files as they are";
+        let cwd = Path::new("/project");
+        let tree = |conditions: &[_]| options(RestoreQuestion::tree(&plan(conditions), cwd));
         assert_eq!(
-            options(&[Restorable, Restorable]),
-            [keep, "Restore 2 files", DIFFERENCES]
-        );
-        assert_eq!(options(&[Unavailable]), [keep, DIFFERENCES]);
-        assert_eq!(
-            options(&[Restorable, ChangedSince]),
+            tree(&[Restorable, ChangedSince]),
             [
-                keep,
+                "Conversation",
+                "Conversation and files",
+                "Files",
+                DIFFERENCES
+            ]
+        );
+        assert_eq!(tree(&[Unavailable]), ["Conversation", DIFFERENCES]);
+        let changed = plan(&[Restorable, ChangedSince]);
+        assert_eq!(
+            options(RestoreQuestion::changed_files(&changed, cwd)),
+            [
+                "Cancel",
                 "Restore 1 file, skip 1 changed outside pi",
                 "Restore 2 files, overwrite changes made outside pi",
                 "Restore 2 files, write 1 next to the changed ones as NAME.restored",

@@ -13,6 +13,7 @@ use pi_session::{Session, file_history_directory};
 use pi_tools::TextChange;
 
 use super::lock;
+use crate::shown_text::{shown_link, shown_text};
 
 pub(super) struct SessionHistory {
     /// From the moment the session exists until it ends.
@@ -223,15 +224,63 @@ impl SessionHistory {
     }
 }
 
+/// Larger files are not compared.
+const MAX_COMPARED_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Returns what restoring a file changes, as a patch.
 pub fn restore_patch(history: &FileHistory, path: &Path, wanted: &FileState) -> String {
-    let text = |bytes: Option<Vec<u8>>| String::from_utf8(bytes.unwrap_or_default()).ok();
-    let current = text(std::fs::read(path).ok());
-    let stored = wanted.content().map(|id| history.content(id));
-    let stored = text(stored.and_then(|stored| stored.ok().flatten()));
+    let stored = match wanted {
+        FileState::File { sha256, .. } => {
+            let stored = history.content(sha256).ok().flatten();
+            stored.and_then(|stored| String::from_utf8(stored).ok())
+        }
+        FileState::Link { target } => Some(shown_link(target)),
+        FileState::Missing | FileState::Directory { .. } => Some(String::new()),
+        FileState::Other => None,
+    };
     let name = path.to_string_lossy();
-    match (current, stored) {
+    match (shown_text(path, MAX_COMPARED_BYTES), stored) {
         (Some(current), Some(stored)) => TextChange::between(&current, &stored, &name).patch,
         _ => format!("Binary file {name} differs\n"),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What a command leaves instead of a file may be a trap.
+    #[test]
+    fn links_are_not_followed_and_pipes_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let mut secret = std::fs::File::create(at("secret")).unwrap();
+        secret.write_all(b"SECRET\n").unwrap();
+        symlink(at("secret"), at("link")).unwrap();
+        assert!(
+            Command::new("mkfifo")
+                .arg(at("pipe"))
+                .status()
+                .unwrap()
+                .success()
+        );
+        let history = FileHistory::open(&at("s.files"), u64::MAX).unwrap();
+        let wanted = FileState::Link {
+            target: "other".into(),
+        };
+        let patch = restore_patch(&history, &at("link"), &wanted);
+        assert!(!patch.contains("SECRET"), "{patch}");
+        assert!(
+            patch.contains("-link to ") && patch.contains("+link to other"),
+            "{patch}"
+        );
+        let patch = restore_patch(&history, &at("pipe"), &FileState::Missing);
+        assert!(patch.contains("pipe differs"), "{patch}");
+        let patch = restore_patch(&history, &at("secret"), &FileState::Missing);
+        assert!(patch.contains("-SECRET"), "{patch}");
     }
 }

@@ -85,13 +85,16 @@ impl DenialPrompter {
         Arc::clone(&lock(&self.sandbox))
     }
 
-    /// Asks whether an access is allowed; returns a sandbox that allows it.
-    async fn ask(&self, denied: DeniedAccess) -> Option<Arc<Sandbox>> {
-        let before = self.current();
+    /// Asks whether an access is allowed that a sandbox has denied; returns one that allows it.
+    async fn ask(&self, denied: DeniedAccess, by: &Sandbox) -> Option<Arc<Sandbox>> {
         let allowed = match denied {
-            DeniedAccess::Write(path) => DeniedAccess::Write(before.allowable_directory(&path)?),
+            DeniedAccess::Write(path) => DeniedAccess::Write(by.allowable_directory(&path)?),
             DeniedAccess::Network => DeniedAccess::Network,
         };
+        if is_allowed(by, &allowed) {
+            // Something else denies it, such as a file system that is read-only for every program.
+            return None;
+        }
         let session = lock(&self.session).clone()?;
         let _asking = self.asking.lock().await;
         let current = self.current();
@@ -201,7 +204,9 @@ impl AskingProcesses {
                 DeniedAccess::Write(path) => DeniedAccess::Write(command.cwd.join(path)),
                 DeniedAccess::Network => DeniedAccess::Network,
             };
-            let asked = cancel.run_until_cancelled(self.0.ask(denied)).await;
+            let asked = cancel
+                .run_until_cancelled(self.0.ask(denied, &sandbox))
+                .await;
             let Some(widened) = asked.ok_or(ProcessError::Aborted)? else {
                 return Ok(code);
             };
@@ -258,9 +263,13 @@ impl AskingFiles {
         call.and_then(|call| files.for_call(call)).unwrap_or(files)
     }
 
-    fn current(&self) -> Arc<dyn FileOperations> {
+    fn sandbox(&self) -> Arc<Sandbox> {
         let allowed = lock(&self.allowed).clone();
-        self.confined(&allowed.unwrap_or_else(|| self.prompter.current()))
+        allowed.unwrap_or_else(|| self.prompter.current())
+    }
+
+    fn current(&self) -> Arc<dyn FileOperations> {
+        self.confined(&self.sandbox())
     }
 
     /// Returns the files to try a failed operation with again.
@@ -272,7 +281,8 @@ impl AskingFiles {
         let Denial::Write(path) = denial else {
             return None;
         };
-        let sandbox = self.prompter.ask(DeniedAccess::Write(path.clone())).await?;
+        let denied = DeniedAccess::Write(path.clone());
+        let sandbox = self.prompter.ask(denied, &self.sandbox()).await?;
         if self.call.is_some() {
             *lock(&self.allowed) = Some(Arc::clone(&sandbox));
         }

@@ -6,6 +6,8 @@ use std::path::Path;
 use pi_host::{DialogPrompt, KeptChanges, TriedChange, TriedChangeKind};
 use pi_tools::TextChange;
 
+use crate::shown_text::shown_text;
+
 /// Changes named in a question or a report.
 const MAX_LISTED: usize = 10;
 
@@ -136,11 +138,15 @@ pub(super) fn differences(changes: &[TriedChange]) -> String {
             let name = change.path.to_string_lossy();
             let new = match change.kind {
                 TriedChangeKind::Deleted => Some(String::new()),
-                TriedChangeKind::Created | TriedChangeKind::Modified => text_of(&change.tried_path),
+                TriedChangeKind::Created | TriedChangeKind::Modified => {
+                    shown_text(&change.tried_path, MAX_COMPARED_BYTES)
+                }
             };
             let old = match change.kind {
                 TriedChangeKind::Created => Some(String::new()),
-                TriedChangeKind::Deleted | TriedChangeKind::Modified => text_of(&change.path),
+                TriedChangeKind::Deleted | TriedChangeKind::Modified => {
+                    shown_text(&change.path, MAX_COMPARED_BYTES)
+                }
             };
             match (old, new) {
                 (Some(old), Some(new)) => TextChange::between(&old, &new, &name).patch,
@@ -148,18 +154,6 @@ pub(super) fn differences(changes: &[TriedChange]) -> String {
             }
         });
     patches.collect::<Vec<_>>().join("\n")
-}
-
-fn text_of(path: &Path) -> Option<String> {
-    let metadata = path.symlink_metadata().ok()?;
-    if metadata.is_symlink() {
-        let target = std::fs::read_link(path).ok()?;
-        return Some(format!("link to {}\n", target.display()));
-    }
-    if !metadata.is_file() || metadata.len() > MAX_COMPARED_BYTES {
-        return None;
-    }
-    String::from_utf8(std::fs::read(path).ok()?).ok()
 }
 
 /// Counts changes: `2 files changed, 1 created, 1 deleted`.

@@ -20,6 +20,9 @@ fn git(root: &Path) -> Command {
             "core.fsmonitor=false",
             "-c",
             "core.hooksPath=/dev/null",
+            // Nothing is a repository only because of what it contains.
+            "-c",
+            "safe.bareRepository=explicit",
         ])
         .env("GIT_OPTIONAL_LOCKS", "0")
         .stdin(Stdio::null())
@@ -32,32 +35,104 @@ fn output(root: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     output.status.success().then_some(output.stdout)
 }
 
-/// Returns the tracked files that are not modified; empty without git or a repository.
+/// Returns the tracked files that are not modified, as far as their metadata shows that; empty without git or a repository.
+///
+/// git would compare the others, too, but with the filters of the repository, which are programs that a confined command may
+/// have put there.
 pub(super) fn clean_files(root: &Path) -> HashMap<PathBuf, GitId> {
-    let mut clean = HashMap::new();
-    let listed = output(root, &["ls-files", "--stage", "-z"]);
-    let modified = output(root, &["diff-files", "--relative", "--name-only", "-z"]);
-    let (Some(listed), Some(modified)) = (listed, modified) else {
-        return clean;
+    let (Some(index), Some(listed)) = (
+        output(root, &["rev-parse", "--git-path", "index"]),
+        output(root, &["ls-files", "--stage", "--debug", "-z"]),
+    ) else {
+        return HashMap::new();
     };
-    for line in listed.split(|byte| *byte == 0) {
-        let Some(tab) = line.iter().position(|byte| *byte == b'\t') else {
-            continue;
-        };
-        let (head, path) = line.split_at(tab);
-        let head = String::from_utf8_lossy(head);
-        // Regular files without conflicts: mode, ID, stage.
-        if let [mode, id, "0"] = head.split(' ').collect::<Vec<_>>()[..]
-            && mode.starts_with("100")
-            && let Some(path) = path.get(1..)
+    let index = root.join(path_of(index.trim_ascii_end()));
+    let Some(written) = Times::of(&index).map(|times| times.modified) else {
+        return HashMap::new();
+    };
+    // Mode, ID, stage and path, a zero byte, and lines with metadata, which start with spaces.
+    let mut clean = HashMap::new();
+    let mut entry: &[u8] = &[];
+    for part in listed.split(|byte| *byte == 0) {
+        let lines = part.split_inclusive(|byte| *byte == b'\n');
+        let metadata = lines.take_while(|line| line.starts_with(b"  "));
+        let (metadata, next) = part.split_at(metadata.map(<[u8]>::len).sum());
+        if let Some((path, id)) = tracked_file(root, entry)
+            && let Some(known) = Times::parse(metadata)
+            // Otherwise the file may have changed after it was compared, in the same tick of the clock.
+            && known.modified < written
+            && Times::of(&path).as_ref() == Some(&known)
         {
-            clean.insert(root.join(path_of(path)), GitId(id.to_owned()));
+            clean.insert(path, id);
         }
-    }
-    for path in modified.split(|byte| *byte == 0) {
-        clean.remove(&root.join(path_of(path)));
+        entry = next;
     }
     clean
+}
+
+/// Parses mode, ID, stage and path of a regular file without conflicts.
+fn tracked_file(root: &Path, entry: &[u8]) -> Option<(PathBuf, GitId)> {
+    let tab = entry.iter().position(|byte| *byte == b'\t')?;
+    let (head, path) = entry.split_at(tab);
+    let head = String::from_utf8_lossy(head);
+    match head.split(' ').collect::<Vec<_>>()[..] {
+        [mode, id, "0"] if mode.starts_with("100") => {
+            Some((root.join(path_of(path.get(1..)?)), GitId(id.to_owned())))
+        }
+        _ => None,
+    }
+}
+
+/// The metadata by which git recognizes a file that has not changed; seconds and nanoseconds.
+#[derive(Debug, PartialEq, Eq)]
+struct Times {
+    modified: (u64, u64),
+    changed: (u64, u64),
+    size: u64,
+}
+
+impl Times {
+    /// Parses what `git ls-files --debug` prints.
+    fn parse(lines: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(lines).ok()?;
+        let value = |name: &str| {
+            let mut lines = text.lines();
+            lines.find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(": "))
+        };
+        let time = |name: &str| {
+            let (seconds, nanoseconds) = value(name)?.split_once(':')?;
+            Some((seconds.parse().ok()?, nanoseconds.parse().ok()?))
+        };
+        Some(Self {
+            modified: time("mtime")?,
+            changed: time("ctime")?,
+            size: value("size")?.split_whitespace().next()?.parse().ok()?,
+        })
+    }
+
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let metadata = path.symlink_metadata().ok()?;
+        let time = |seconds: i64, nanoseconds: i64| {
+            Some((
+                u64::try_from(seconds).ok()?,
+                u64::try_from(nanoseconds).ok()?,
+            ))
+        };
+        Some(Self {
+            modified: time(metadata.mtime(), metadata.mtime_nsec())?,
+            changed: time(metadata.ctime(), metadata.ctime_nsec())?,
+            size: metadata.len(),
+        })
+    }
+
+    /// The index has other times there.
+    #[cfg(not(unix))]
+    fn of(_path: &Path) -> Option<Self> {
+        None
+    }
 }
 
 #[cfg(unix)]

@@ -47,6 +47,11 @@ impl Directories {
         directories
     }
 
+    /// Makes the next scan list everything.
+    pub(super) fn forget(&mut self) {
+        self.outer_rules.clear();
+    }
+
     fn add(&mut self, directory: &Path, started: SystemTime) {
         let is_settled = |listing: &Listing| {
             let age = listing
@@ -68,10 +73,13 @@ impl Directories {
             return None;
         }
         let mut stale = Vec::new();
-        let mut gone = Vec::new();
+        let mut gone: Vec<PathBuf> = Vec::new();
         for (path, known) in &self.listings {
             let Some(listing) = Listing::of(path) else {
-                gone.push(path.clone());
+                // Parents come first.
+                if !gone.last().is_some_and(|gone| path.starts_with(gone)) {
+                    gone.push(path.clone());
+                }
                 continue;
             };
             let Some(known) = known else {
@@ -88,8 +96,11 @@ impl Directories {
         if stale.len() > MAX_CHANGED {
             return None;
         }
-        for path in gone {
-            self.listings.remove(&path);
+        if !gone.is_empty() {
+            // Below a directory that became a link there are others.
+            let is_gone = |path: &Path| gone.iter().any(|gone| path.starts_with(gone));
+            self.listings.retain(|path, _| !is_gone(path));
+            stale.retain(|path| !is_gone(path));
         }
         let mut found = Vec::new();
         for directory in stale {

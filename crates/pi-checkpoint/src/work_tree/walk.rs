@@ -1,4 +1,4 @@
-//! The metadata of all files of a directory, read by several threads.
+//! Finds all files of a directory with their metadata, by several threads.
 
 use std::fs::Metadata;
 use std::io;
@@ -32,21 +32,14 @@ pub(super) struct Stamp {
 
 impl Stamp {
     pub(super) fn of(metadata: &Metadata, now: SystemTime) -> Self {
-        let modified = metadata.modified().ok();
-        let age = modified.map(|modified| now.duration_since(modified).unwrap_or_default());
-        Self {
-            size: if metadata.is_dir() { 0 } else { metadata.len() },
+        let file = FileMetadata {
+            size: metadata.len(),
             mode: mode(metadata),
-            // A directory changes with its files, which have stamps themselves.
-            modified: modified.filter(|_| !metadata.is_dir()),
-            changed: if metadata.is_dir() {
-                (0, 0, 0)
-            } else {
-                changed(metadata)
-            },
+            modified: metadata.modified().ok(),
+            changed: changed(metadata),
             is_directory: metadata.is_dir(),
-            is_recent: !metadata.is_dir() && age.is_none_or(|age| age < RECENT),
-        }
+        };
+        file.stamp(now)
     }
 
     /// Whether the file is older than a moment; false for directories.
@@ -62,6 +55,42 @@ impl Stamp {
     }
 }
 
+/// The metadata that a stamp consists of.
+pub(super) struct FileMetadata {
+    pub(super) size: u64,
+    pub(super) mode: Option<u32>,
+    pub(super) modified: Option<SystemTime>,
+    pub(super) changed: (i64, i64, u64),
+    pub(super) is_directory: bool,
+}
+
+impl FileMetadata {
+    pub(super) fn stamp(self, now: SystemTime) -> Stamp {
+        if self.is_directory {
+            // It changes with its files, which have stamps themselves.
+            return Stamp {
+                size: 0,
+                mode: self.mode,
+                modified: None,
+                changed: (0, 0, 0),
+                is_recent: false,
+                is_directory: true,
+            };
+        }
+        let age = self
+            .modified
+            .map(|modified| now.duration_since(modified).unwrap_or_default());
+        Stamp {
+            size: self.size,
+            mode: self.mode,
+            modified: self.modified,
+            changed: self.changed,
+            is_recent: age.is_none_or(|age| age < RECENT),
+            is_directory: false,
+        }
+    }
+}
+
 #[cfg(unix)]
 pub(super) fn changed(metadata: &Metadata) -> (i64, i64, u64) {
     use std::os::unix::fs::MetadataExt as _;
@@ -72,39 +101,6 @@ pub(super) fn changed(metadata: &Metadata) -> (i64, i64, u64) {
 #[cfg(not(unix))]
 pub(super) fn changed(_metadata: &Metadata) -> (i64, i64, u64) {
     (0, 0, 0)
-}
-
-/// Files that one thread examines at least: fewer are not worth another thread.
-const FILES_PER_THREAD: usize = 2000;
-
-/// Examines known paths; `None` for those that are gone.
-pub(super) fn stamps<File: Sync>(
-    known: &[(&PathBuf, File)],
-    now: SystemTime,
-) -> Vec<Option<Stamp>> {
-    let examine = |known: &[(&PathBuf, File)]| -> Vec<Option<Stamp>> {
-        let stamps = known.iter().map(|(path, _)| {
-            let metadata = path.symlink_metadata().ok()?;
-            Some(Stamp::of(&metadata, now))
-        });
-        stamps.collect()
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let size = known.len().div_ceil(threads).max(FILES_PER_THREAD);
-    if known.len() <= size {
-        return examine(known);
-    }
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = known
-            .chunks(size)
-            .map(|part| (part, scope.spawn(|| examine(part))))
-            .collect();
-        let stamps = parts.into_iter().flat_map(|(part, thread)| {
-            // A thread that panicked has examined nothing.
-            thread.join().unwrap_or_else(|_| examine(part))
-        });
-        stamps.collect()
-    })
 }
 
 /// Lists what is directly in a directory, or everything below it, like [`walk`].

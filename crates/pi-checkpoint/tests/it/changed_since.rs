@@ -89,6 +89,7 @@ fn a_directory_that_became_a_link_is_not_followed() {
         .history
         .restore(&plan, Resolution::Overwrite)
         .unwrap();
-    assert_eq!(report.failed.len(), 1);
+    // The file of the tool is gone; the other one is not it.
+    assert!(report.failed.is_empty() && report.restored.is_empty());
     assert_eq!(text(&elsewhere.join("a")).unwrap(), "new");
 }

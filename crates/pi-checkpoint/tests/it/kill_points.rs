@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use pi_checkpoint::{FileHistory, HistoryCheck, Resolution};
+use pi_checkpoint::{CapturedFile, ChangeCause, FileHistory, HistoryCheck, Position, Resolution};
+use pi_protocol::EntryId;
 use pretty_assertions::assert_eq;
 
 use crate::simulated_session::{SimulatedSession, text, write, write_bytes};
@@ -97,4 +98,67 @@ fn a_restore_that_was_not_recorded_is_complete() {
     write(&file, "old");
     let branch = session.branch(&prompt);
     assert!(session.history.plan(&branch).unwrap().is_empty());
+}
+
+#[test]
+fn a_line_that_another_process_cut_does_not_damage_the_next() {
+    let mut session = SimulatedSession::new();
+    let prompt = session.prompt();
+    session.write("a", "one");
+    let before = session.history.changes().len();
+    let index = session.store().join("index.jsonl");
+    let mut text = fs::read(&index).unwrap();
+    text.extend_from_slice(b"{\"entry\":\"x\",\"tu");
+    write_bytes(&index, &text);
+    session.history.bind("other", &prompt, &prompt).unwrap();
+    session.write("a", "two");
+    let history = FileHistory::open(&session.store(), u64::MAX).unwrap();
+    assert_eq!(history.changes().len(), before + 1);
+    assert_eq!(history.changes(), session.history.changes());
+    let check = HistoryCheck::read(&session.store()).unwrap().unwrap();
+    assert_eq!(check.invalid_lines, 1);
+}
+
+#[test]
+fn changes_of_concurrent_writers_are_all_kept() {
+    let session = SimulatedSession::new();
+    let turn = EntryId::from("turn");
+    let files: Vec<_> = (0..4)
+        .map(|writer| session.path(&format!("{writer}")))
+        .collect();
+    std::thread::scope(|scope| {
+        for file in &files {
+            let (store, turn) = (session.store(), &turn);
+            scope.spawn(move || {
+                let mut history = FileHistory::open(&store, u64::MAX).unwrap();
+                for number in 0..10 {
+                    let before = CapturedFile::read(file).unwrap();
+                    write(file, &format!("{} {number}", file.display()));
+                    let after = CapturedFile::read(file).unwrap();
+                    let branch = [turn.clone()];
+                    let at = Position {
+                        branch: &branch,
+                        turn,
+                    };
+                    let cause = ChangeCause::Tool { call: "call" };
+                    history.record(&at, cause, file, &before, &after).unwrap();
+                }
+            });
+        }
+    });
+    let history = FileHistory::open(&session.store(), u64::MAX).unwrap();
+    for file in &files {
+        let changes = history
+            .changes()
+            .iter()
+            .filter(|change| change.path == *file);
+        let contents: Vec<_> = changes
+            .filter_map(|change| change.after.content())
+            .collect();
+        assert_eq!(contents.len(), 10);
+        let last = history.content(contents[9]).unwrap().unwrap();
+        assert_eq!(last, fs::read(file).unwrap());
+    }
+    let check = HistoryCheck::read(&session.store()).unwrap().unwrap();
+    assert_eq!((check.invalid_lines, check.damaged.len()), (0, 0));
 }

@@ -9,6 +9,7 @@
 mod changed_since;
 mod kill_points;
 mod limits;
+mod odd_paths;
 mod random_trees;
 mod shell_commands;
 mod simulated_session;

@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(20);
 const GIT_INIT: &str = "git init -q . && git config user.name n && git config user.email e";
 
 /// Commands that work on whatever is there.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "echo $RANDOM_TEXT > a",
     "mkdir -p d/e && echo $RANDOM_TEXT > d/e/f && echo $RANDOM_TEXT >> d/g",
     "rm -rf d",
@@ -40,6 +40,9 @@ const COMMANDS: [&str; 14] = [
     "git checkout -q HEAD~1 || true",
     "git checkout -q -- . || true",
     "git stash -q -u || true",
+    "test -d d && ! test -L d && mv d real-$RANDOM_TEXT && ln -s real-$RANDOM_TEXT d || true",
+    "test -L d && rm d && mkdir d && echo $RANDOM_TEXT > d/g || true",
+    "chmod 640 a d/g 2> /dev/null || true",
     "rm -rf a && mkdir -p a-dir && echo $RANDOM_TEXT > a-dir/x",
 ];
 
@@ -118,6 +121,130 @@ fn a_file_that_becomes_visible_is_not_deleted_by_a_restore() {
     assert_eq!(text(&session.path(".gitignore")).unwrap(), "secret\n");
 }
 
+/// An excluded file is the user's, even if a command makes it visible and changes it.
+#[test]
+fn an_excluded_file_is_not_deleted_by_undoing_the_command_that_revealed_it() {
+    let mut session = SimulatedSession::new();
+    let (project, secret) = (session.project(), session.path("secret"));
+    shell(&project, GIT_INIT);
+    write(&session.path(".gitignore"), "secret\n");
+    write(&secret, "s");
+    std::thread::sleep(TICK);
+    let mut tree = WorkTree::new(project.clone());
+    session.prompt();
+    session.command(&mut tree, || {
+        shell(&project, "rm .gitignore; echo more >> secret; echo x > new");
+    });
+    undo(&mut session);
+    assert_eq!(text(&secret).unwrap(), "smore\n");
+    assert_eq!(text(&session.path("new")), None);
+    assert_eq!(text(&session.path(".gitignore")).unwrap(), "secret\n");
+}
+
+fn undo(session: &mut SimulatedSession) {
+    let branch = session.branch(session.leaf.as_ref().unwrap());
+    let plan = session.history.plan_undo(&branch).unwrap().unwrap();
+    let report = session.history.restore(&plan, Resolution::Skip).unwrap();
+    assert!(report.failed.is_empty() && report.skipped.is_empty());
+}
+
+/// The files are in both directories as far as their paths are concerned.
+#[test]
+fn a_directory_that_a_command_moved_and_linked_comes_back() {
+    for settles in [false, true] {
+        let mut session = SimulatedSession::new();
+        let project = session.project();
+        shell(&project, "mkdir -p d/e && echo 1 > d/1 && echo 2 > d/e/2");
+        if settles {
+            shell(&project, "find . -exec touch -h -d 2020-01-01 {} +");
+        }
+        let before = session.files();
+        let mut tree = WorkTree::new(project.clone());
+        session.prompt();
+        session.command(&mut tree, || shell(&project, "mv d r && ln -s r d"));
+        let moved = session.files();
+        session.prompt();
+        session.command(&mut tree, || shell(&project, "echo 3 > d/e/3"));
+        let paths = session.history.changes().iter();
+        let below_link = paths.filter(|change| change.path.ends_with("d/e/3"));
+        assert_eq!(below_link.count(), 0);
+        undo(&mut session);
+        assert_eq!(session.files(), moved, "{settles}");
+        undo(&mut session);
+        assert_eq!(session.files(), before, "{settles}");
+    }
+}
+
+/// The settings of a repository name programs, which git runs to compare files.
+#[test]
+fn the_first_scan_runs_no_program_of_the_repository() {
+    let mut session = SimulatedSession::new();
+    let project = session.project();
+    shell(
+        &project,
+        "git init -q . && git config user.name n && git config user.email e; echo 1 > a; echo 2 > b; \
+         echo '* filter=evil' > .gitattributes; git add -A && git commit -qm start; \
+         git config filter.evil.clean 'touch ran; cat'; git config core.fsmonitor 'touch ran; false'; touch a",
+    );
+    let mut tree = WorkTree::new(project.clone());
+    session.prompt();
+    session.command(&mut tree, || {
+        shell(&project, "echo new > a; echo new > b; rm .gitattributes");
+    });
+    assert_eq!(text(&session.path("ran")), None);
+    undo(&mut session);
+    assert_eq!(text(&session.path("a")).unwrap(), "1\n");
+    assert_eq!(text(&session.path("b")).unwrap(), "2\n");
+}
+
+/// A command that writes a file as it was makes the scan read it, and nothing stores what it read.
+#[test]
+fn a_file_that_git_has_comes_back_after_scans_that_found_it_unchanged() {
+    let mut session = SimulatedSession::new();
+    let (project, a) = (session.project(), session.path("a"));
+    shell(&project, GIT_INIT);
+    write(&a, "first\n");
+    std::thread::sleep(TICK);
+    shell(&project, "git add -A && git commit -qm start");
+    let mut tree = WorkTree::new(project);
+    session.prompt();
+    session.command(&mut tree, || write(&a, "first\n"));
+    session.command(&mut tree, || std::fs::remove_file(&a).unwrap());
+    undo(&mut session);
+    assert_eq!(text(&a).unwrap(), "first\n");
+}
+
+/// Files in a directory without permissions are neither gone nor new when it has permissions again.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_that_cannot_be_searched_hides_its_files_only() {
+    // Root may search every directory, so this thread becomes another user.
+    let test = || {
+        let user = rustix::process::geteuid();
+        if user.is_root() {
+            let user = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+        }
+        let mut session = SimulatedSession::new();
+        let project = session.project();
+        shell(&project, "mkdir d && echo 1 > d/1 && echo old > a");
+        let mut tree = WorkTree::new(project.clone());
+        session.prompt();
+        session.command(&mut tree, || shell(&project, "echo new > a; chmod 0 d"));
+        undo(&mut session);
+        assert_eq!(text(&session.path("a")).unwrap(), "old\n");
+        session.prompt();
+        session.command(&mut tree, || shell(&project, "chmod 0 d; echo x > a"));
+        session.prompt();
+        session.command(&mut tree, || shell(&project, "chmod 755 d; echo y > a"));
+        undo(&mut session);
+        shell(&project, "chmod 755 d");
+        assert_eq!(text(&session.path("d/1")).unwrap(), "1\n");
+        assert_eq!(text(&session.path("a")).unwrap(), "x\n");
+    };
+    std::thread::spawn(test).join().unwrap();
+}
+
 #[test]
 fn the_first_scan_records_nothing_and_stays_within_its_budget() {
     let mut session = SimulatedSession::with_limit(1000);
@@ -156,10 +283,10 @@ fn changes_in_settled_directories_are_found() {
         ("rm -rf d/e && mkdir -p d/e/1 && echo x > d/e/1/x", 3),
         ("echo x > d/e/new && touch -d 2020-01-01 d/e d/e/new", 1),
         ("echo x > ignored/new", 0),
-        // The directory appears, but not what was in it before.
-        ("rm .gitignore", 2),
-        ("rm .gitignore && echo x > ignored/new", 3),
-        ("printf 'ignore_\n' > .gitignore && echo x > ignored/new", 3),
+        // The directory and what was in it before have not been created.
+        ("rm .gitignore", 1),
+        ("rm .gitignore && echo x > ignored/new", 2),
+        ("printf 'ignore_\n' > .gitignore && echo x > ignored/new", 2),
         ("mkdir -p g/h && echo h > g/.gitignore && echo x > g/h/1", 2),
     ] {
         let mut session = SimulatedSession::new();

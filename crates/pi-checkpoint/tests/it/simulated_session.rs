@@ -160,7 +160,11 @@ pub(crate) fn text(path: &Path) -> Option<String> {
 }
 
 fn collect(directory: &Path, files: &mut Files) {
-    for found in fs::read_dir(directory).unwrap() {
+    let Ok(found) = fs::read_dir(directory) else {
+        // It has no permissions.
+        return;
+    };
+    for found in found {
         let path = found.unwrap().path();
         if path.ends_with(".git") {
             continue;

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::decode::{self, DecodedSettings};
 use super::merge::{self, SettingEdit};
 use super::migrate;
+use super::restrictions::{self, InvalidRestriction};
 use super::sandbox_layer;
 use crate::AgentDir;
 use crate::object_file::{self, ChangeError, FileEnding, LockedObject};
@@ -23,7 +24,7 @@ use crate::regular_file::ReadFileError;
 
 /// Keys that a project cannot set: they cost money, route all traffic, start
 /// other programs, or control trust itself.
-const USER_ONLY: [&str; 13] = [
+const USER_ONLY: [&str; 14] = [
     "acp",
     "cacheWarming",
     "defaultProjectTrust",
@@ -35,6 +36,7 @@ const USER_ONLY: [&str; 13] = [
     "mcp",
     "selfUpdateCommand",
     "search",
+    "extensionBudget",
     "serve",
     "task",
 ];
@@ -118,6 +120,8 @@ struct StoreState {
 struct ScopeSettings {
     object: Map<String, Value>,
     settings: Arc<Settings>,
+    /// Why no session is started with the file.
+    invalid_restriction: Option<InvalidRestriction>,
 }
 
 impl From<DecodedSettings> for ScopeSettings {
@@ -125,6 +129,7 @@ impl From<DecodedSettings> for ScopeSettings {
         Self {
             object: decoded.object,
             settings: Arc::new(decoded.settings),
+            invalid_restriction: None,
         }
     }
 }
@@ -154,6 +159,7 @@ impl SettingsStore {
             state.user = ScopeSettings {
                 object: user.to_json(),
                 settings: Arc::new(user),
+                invalid_restriction: None,
             };
             state.recompute();
         }
@@ -193,6 +199,16 @@ impl SettingsStore {
             ConfigScope::User => &state.user.settings,
             ConfigScope::Project => &state.project.settings,
         })
+    }
+
+    /// Returns why no session may be started with the files: what restricts the model in one of them is not understood.
+    pub fn invalid_restriction(&self) -> Option<InvalidRestriction> {
+        let state = self.state();
+        let scopes = [&state.user, &state.project].into_iter();
+        scopes
+            .flat_map(|it| &it.invalid_restriction)
+            .next()
+            .cloned()
     }
 
     /// Returns whether the project's file is applied.
@@ -261,7 +277,8 @@ impl SettingsStore {
                 let current = decode::decode(locked.object.clone());
                 let edits = edits_of(&current.settings, change);
                 if edits.is_empty() {
-                    self.apply_update(scope, &edits, Some(current));
+                    let is_valid = restrictions::check(file, &current).is_none();
+                    self.apply_update(scope, &edits, is_valid.then_some(current));
                     return Ok(());
                 }
                 merge::apply(&mut locked.object, &edits);
@@ -270,7 +287,10 @@ impl SettingsStore {
                 for rejected in rejected.filter_map(|value| value.list_element.as_ref()) {
                     merge::restore_element(&mut locked.object, &rejected.path, &rejected.element);
                 }
-                self.apply_update(scope, &edits, Some(decode::decode(locked.object.clone())));
+                let decoded = decode::decode(locked.object.clone());
+                // Restrictions that the file no longer contains still apply to this run.
+                let is_valid = restrictions::check(file, &decoded).is_none();
+                self.apply_update(scope, &edits, is_valid.then_some(decoded));
                 locked
                     .write(FileEnding::None)
                     .map_err(|error| SettingsError::from_change(file, error))
@@ -313,13 +333,20 @@ impl SettingsStore {
                 migrate::migrate(&mut object);
                 let decoded = decode::decode(object);
                 state.report(scope, file, &decoded);
-                *state.scope_mut(scope) = decoded.into();
+                *state.scope_mut(scope) = ScopeSettings {
+                    invalid_restriction: restrictions::check(file, &decoded),
+                    ..decoded.into()
+                };
                 state.recompute();
             }
-            Err(problem) => state.diagnostics.push(ConfigDiagnostic::warning(
-                format!("cannot read settings: {}: {problem}", file.display()),
-                file,
-            )),
+            Err(problem) => {
+                state.scope_mut(scope).invalid_restriction =
+                    restrictions::check_malformed(file, &problem);
+                state.diagnostics.push(ConfigDiagnostic::warning(
+                    format!("cannot read settings: {}: {problem}", file.display()),
+                    file,
+                ));
+            }
         }
     }
 

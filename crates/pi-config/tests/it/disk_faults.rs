@@ -1,4 +1,4 @@
-//! Disk faults and crashes at every operation of a change to settings, credentials and trust.
+//! Disk faults and crashes at every operation of a change to settings, credentials, trust and records of MCP servers.
 //!
 //! The kernel injects the faults in a child process: see `pi_test_support::kernel_fault_command`.
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pi_auth::{Credential, CredentialStore};
-use pi_config::{AgentDir, AuthFile, SettingsStore, TrustStore, TrustUpdate};
+use pi_config::{AgentDir, AuthFile, McpRecords, SettingsStore, TrustStore, TrustUpdate};
 use pi_protocol::{ConfigScope, ProjectAccess};
 use pi_test_support::{
     DiskFault, DiskOperation, TempHome, install_kernel_fault, kernel_fault_command,
@@ -18,13 +18,14 @@ use serde_json::{Value, json};
 
 const STORE: &str = "PI_TEST_STORE";
 const AGENT_DIR: &str = "PI_TEST_AGENT_DIR";
-const STORES: [&str; 3] = ["settings.json", "auth.json", "trust.json"];
+const STORES: [&str; 4] = ["settings.json", "auth.json", "trust.json", "mcp-pins.json"];
 
 /// The contents of a store before the change.
 fn before(store: &str) -> Value {
     match store {
         "settings.json" => json!({"theme": "dark", "unknown": {"kept": [1, 2]}}),
         "auth.json" => json!({"openai": {"type": "api_key", "key": "sk-before"}}),
+        "mcp-pins.json" => json!({"a|1": {"tools": {"x": {"sha256": "1"}}}}),
         _ => json!({"/a/project": true}),
     }
 }
@@ -35,6 +36,7 @@ fn after(store: &str) -> Value {
     match store {
         "settings.json" => value["theme"] = json!("light"),
         "auth.json" => value["groq"] = json!({"type": "api_key", "key": "sk-after"}),
+        "mcp-pins.json" => value["b|2"] = json!({"instructions": {"sha256": "2"}}),
         _ => value["/b/project"] = json!(true),
     }
     value
@@ -56,6 +58,14 @@ fn change(store: &str, agent_dir: &Path) {
             let auth = AuthFile::new(agent_dir.auth_file());
             let put = auth.put("groq", Credential::api_key("sk-after"));
             runtime.block_on(put).unwrap();
+        }
+        "mcp-pins.json" => {
+            let records = McpRecords::new(agent_dir.mcp_pins_file());
+            let added = records.change("b|2", |record| {
+                record.insert("instructions".to_owned(), json!({"sha256": "2"}));
+                true
+            });
+            added.unwrap();
         }
         _ => {
             let update = TrustUpdate::trust("/b/project");

@@ -41,7 +41,9 @@ impl CompactionPlan {
             .flat_map(|request| request.messages.iter().cloned())
             .map(|message| message_tokens(&message.into()))
             .sum();
-        let summaries = USUAL_SUMMARY_TOKENS.saturating_mul(requests.len() as u64);
+        // A summary is shorter than what it summarizes.
+        let usual = USUAL_SUMMARY_TOKENS.saturating_mul(requests.len() as u64);
+        let summaries = usual.min(summarized_tokens);
         let files = self.files.lists();
         CompactionPreview {
             first_kept_entry_id: self.first_kept_entry_id.clone(),

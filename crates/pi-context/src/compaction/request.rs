@@ -2,6 +2,7 @@
 //! as it sees fit, and passes the response back. A response that is not a complete summary is an
 //! error: a partial summary would permanently lose the rest of the conversation.
 
+use pi_protocol::overflow::is_overflow_text;
 use pi_protocol::transcript::initial_system_message;
 use pi_protocol::{
     AgentMessage, AssistantBlock, AssistantMessage, CacheRetention, InputBlock, Message,
@@ -73,6 +74,13 @@ pub enum SummaryError {
     Missing,
 }
 
+impl SummaryError {
+    /// Whether the request was larger than the context window of the model.
+    pub fn is_overflow(&self) -> bool {
+        matches!(self, Self::Failed(message) if is_overflow_text(message))
+    }
+}
+
 impl SummaryRequest {
     pub(crate) fn history(
         summarizer: &Summarizer<'_>,
@@ -80,7 +88,17 @@ impl SummaryRequest {
         previous: Option<&str>,
         focus: Option<&str>,
     ) -> Self {
-        let text = prompt::history(&conversation.serialized(), previous, focus);
+        Self::history_text(summarizer, &conversation.serialized(), previous, focus)
+    }
+
+    /// Creates the request for a serialized conversation.
+    pub(crate) fn history_text(
+        summarizer: &Summarizer<'_>,
+        conversation: &str,
+        previous: Option<&str>,
+        focus: Option<&str>,
+    ) -> Self {
+        let text = prompt::history(conversation, previous, focus);
         Self::new(summarizer, SummaryPurpose::History, text)
     }
 
@@ -89,7 +107,16 @@ impl SummaryRequest {
         conversation: &SummaryInput<'_>,
         focus: Option<&str>,
     ) -> Self {
-        let text = prompt::turn_prefix(&conversation.serialized(), focus);
+        Self::turn_prefix_text(summarizer, &conversation.serialized(), focus)
+    }
+
+    /// Creates the request for the serialized start of a turn.
+    pub(crate) fn turn_prefix_text(
+        summarizer: &Summarizer<'_>,
+        conversation: &str,
+        focus: Option<&str>,
+    ) -> Self {
+        let text = prompt::turn_prefix(conversation, focus);
         Self::new(summarizer, SummaryPurpose::TurnPrefix, text)
     }
 
@@ -160,7 +187,7 @@ impl SummaryRequest {
 pub(crate) struct SummaryInput<'messages>(pub(crate) Vec<&'messages AgentMessage>);
 
 impl SummaryInput<'_> {
-    fn serialized(&self) -> String {
+    pub(crate) fn serialized(&self) -> String {
         serialize_conversation(&to_model_messages(self.0.iter().copied()))
     }
 }

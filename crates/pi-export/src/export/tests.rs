@@ -241,3 +241,87 @@ fn json_lines_contain_only_the_current_branch() {
 fn the_timestamp_is_a_valid_file_name() {
     assert_eq!(file_timestamp(&env()), "2026-01-01T00-00-00-123Z");
 }
+
+#[test]
+fn sessions_are_never_overwritten() {
+    let home = tempfile::tempdir().unwrap();
+    let session = saved_session(&home);
+    let own = session.path().unwrap().to_owned();
+    let other = home.path().join("other.jsonl");
+    fs::copy(&own, &other).unwrap();
+    let spaced = home.path().join("spaced.html");
+    write_file(&spaced, "\n{ \"version\": 3, \"type\": \"session\" }\n");
+    let long = home.path().join("long.jsonl");
+    let name = "x".repeat(2 * 1024 * 1024);
+    write_file(
+        &long,
+        &format!("{{\"type\":\"session\",\"cwd\":\"{name}\"}}\n"),
+    );
+    let indirect = home.path().join("none/../2026-01-01_abc.jsonl");
+    fs::create_dir(home.path().join("none")).unwrap();
+    let hard = home.path().join("hard.html");
+    fs::hard_link(&own, &hard).unwrap();
+    let mut outputs = vec![own, other, spaced, long, indirect, hard];
+    #[cfg(unix)]
+    {
+        let link = home.path().join("link.html");
+        std::os::unix::fs::symlink(session.path().unwrap(), &link).unwrap();
+        outputs.push(link);
+    }
+    for output in outputs {
+        let before = fs::read(&output).unwrap();
+        let html = export_html(&session, &options(output.clone()));
+        let jsonl = export_jsonl(
+            &session,
+            &JsonlOptions {
+                output: Some(output.clone()),
+                env: env(),
+                ..JsonlOptions::default()
+            },
+        );
+        for exported in [html, jsonl] {
+            let error = exported.unwrap_err();
+            assert!(
+                matches!(error, ExportError::OverwritesSession { .. }),
+                "{error}"
+            );
+        }
+        assert!(fs::read(&output).unwrap() == before, "{}", output.display());
+    }
+}
+
+#[test]
+fn a_session_that_is_not_saved_yet_keeps_its_path() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("new.jsonl");
+    let session = Session::create_at(&path, home.path(), NewSession::default()).unwrap();
+    let exported = export_jsonl(
+        &session,
+        &JsonlOptions {
+            output: Some(path.clone()),
+            ..JsonlOptions::default()
+        },
+    );
+    assert!(matches!(
+        exported,
+        Err(ExportError::OverwritesSession { .. })
+    ));
+    assert!(!path.exists());
+}
+
+#[test]
+fn other_files_are_replaced() {
+    let home = tempfile::tempdir().unwrap();
+    let session = saved_session(&home);
+    let output = home.path().join("page.html");
+    for content in ["", "{\"type\":\"message\"}\n", "<!doctype html>\n"] {
+        write_file(&output, content);
+        export_html(&session, &options(output.clone())).unwrap();
+        // The page contains the session header as data.
+        export_html(&session, &options(output.clone())).unwrap();
+    }
+}
+
+fn write_file(path: &Path, content: &str) {
+    atomic_file::write(path, content.as_bytes(), NewFileMode::Private).unwrap();
+}

@@ -364,7 +364,7 @@ fn in_a_browser_a_key_shows_and_hides_hidden_messages() {
 fn in_a_browser_code_and_formulas_are_typeset_and_results_are_named_by_their_calls() {
     let home = TempDir::new().unwrap();
     let mut session = session(&home);
-    let text = "```rust\nlet a = \"b\"; // c\n```\n\nIt costs $5, $HOME:$PATH; $E = mc^2$ and \\(\\frac{1}{\\sqrt x}\\).";
+    let text = "```rust\nlet a = \"b\"; // c\nlet end = index;\n```\n\nIt costs $5, $HOME:$PATH; $E = mc^2$ and \\(\\frac{1}{\\sqrt x}\\).";
     let content = json!([{"type": "text", "text": text},
         {"type": "toolCall", "id": "r", "name": "read", "arguments": {"path": "src/a.rs", "offset": 3, "limit": 2}},
         {"type": "toolCall", "id": "w", "name": "write", "arguments": {"path": "b.py", "content": "def f(): pass"}}]);
@@ -379,7 +379,8 @@ fn in_a_browser_code_and_formulas_are_typeset_and_results_are_named_by_their_cal
         return;
     };
     for expected in [
-        "<span class=\"k-keyword\">let</span> a = <span class=\"k-string\">\"b\"</span>; <span class=\"k-comment\">// c</span>",
+        "<span class=\"k-keyword\">let</span> a = <span class=\"k-string\">\"b\"</span>; <span class=\"k-comment\">// c</span>\n<span class=\"k-keyword\">let</span> end = index;",
+        "1 response, 2 tool calls",
         "It costs $5, $HOME:$PATH; <math title=\"E = mc^2\"><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>",
         "<mfrac><mrow><mn>1</mn></mrow><mrow><msqrt><mi>x</mi></msqrt></mrow></mfrac>",
         "<span class=\"k-keyword\">fn</span> read() {}",

@@ -1,5 +1,5 @@
 // Entry points for Rust: calls of exported functions, results of operations, timers.
-import { enterHandler, markEvaluated, hostCall, processInfo, register, resolve, settle } from "pi:native";
+import { charge, charged, enterHandler, markEvaluated, hostCall, processInfo, register, resolve, settle } from "pi:native";
 import { restoreIntrinsics } from "pi:intrinsics";
 import { complete, start } from "pi:operations";
 import { fire } from "pi:timers";
@@ -24,6 +24,10 @@ export async function load(name) {
 
 // Reports the extension whose handlers of an event are called next.
 export { enterHandler };
+
+// `charge(extension, isRendering)` charges an extension, or none, for what runs from now on, and returns the one before;
+// `charged()` returns the one that is charged now.
+export { charge, charged };
 
 // Calls a synchronous host method.
 export function call(method, args) {

@@ -38,6 +38,11 @@ export function callSync(module, operation, args, bytes) {
   return call(module, operation, args, bytes);
 }
 
+// Returns how many operations have not completed.
+export function pendingOperations() {
+  return pending.size;
+}
+
 // Called by Rust when an operation completes.
 export function complete(id, isDone, value) {
   const waiting = pending.get(id);

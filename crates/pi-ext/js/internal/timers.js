@@ -6,6 +6,11 @@ const MAX_DELAY = 2 ** 31 - 1;
 const callbacks = new Map();
 let lastId = 0;
 
+// Returns how many timers will fire.
+export function pendingTimers() {
+  return callbacks.size;
+}
+
 // Returns the delay that Node uses: a longer one than it can count fires at once, with a warning.
 function effectiveDelay(delay) {
   const milliseconds = Number(delay) || 0;

@@ -1,5 +1,6 @@
 // Dispatches events to extension handlers sequentially, in load order, and combines their results.
 // Failing handlers are reported and skipped, unless the rule of an event says otherwise.
+import { followMessages, followSystemPrompt } from "pi:pi/costs";
 import { createCommandContext, createContext, createTrustContext } from "pi:pi/context";
 import { messageOf, reportError } from "pi:pi/report";
 import { extensionOf } from "pi:pi/registry";
@@ -25,7 +26,7 @@ function* remaining(event) {
     const extension = extensions[position.next++];
     if (!extension.handlers.get(event.type)?.length) continue;
     if (Object.hasOwn(position.skipped, extension.key)) {
-      if (position.skipped[extension.key] && FAIL_CLOSED.has(event.type)) throw new Error(`the extension ${extension.path} is not responding`);
+      if (position.skipped[extension.key] && FAIL_CLOSED.has(event.type)) throw new Error(`the extension ${extension.path} ${typeof position.skipped[extension.key] === "string" ? position.skipped[extension.key] : "is not responding"}`);
       continue;
     }
     if (position.dispatch > 0) enterHandler(position.dispatch, extension.key);
@@ -138,14 +139,17 @@ const rules = {
 
   async before_agent_start(event, context) {
     const results = collected(event, { messages: [], systemPrompt: undefined });
-    await runHandlers(event, context, (result) => {
+    const follow = followSystemPrompt(event);
+    await runHandlers(event, context, (result, extension) => {
       if (result?.message) results.messages.push(result.message);
       if (typeof result?.systemPrompt === "string") {
         results.systemPrompt = result.systemPrompt;
         event.systemPrompt = result.systemPrompt;
       }
+      follow(extension.path);
       return false;
     });
+    follow();
     return { ...results, options: event.systemPromptOptions };
   },
 
@@ -242,24 +246,28 @@ const rules = {
 async function transformMessages(event, context) {
   let messages = event.messages;
   const { run } = event[POSITION];
+  const follow = followMessages();
   for (const extension of remaining(event)) {
     for (const handler of extension.handlers.get(event.type) ?? []) {
       const copy = structuredClone(messages);
+      const known = new Set(copy);
       try {
         const result = await handler({ ...event, messages: copy }, context);
         if (isAbandoned(event, run)) return messages;
         event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
+        follow(extension.path, known, messages);
       } catch (error) {
         reportError(extension.path, event.type, error, extension.scope);
       }
     }
   }
+  follow();
   return messages;
 }
 
 // Called by the program with an event; returns the combined result. Without an event, continues the dispatch with
 // this ID after a handler was interrupted or abandoned. `skipped` has the extensions that receive no events; its values
-// state whether events whose handlers decide about something must fail then.
+// state whether events whose handlers decide about something must fail then, or say why.
 // `agent` is the agent whose session emits it.
 export async function emit(newEvent, signalId, dispatchId, skipped, agent) {
   const event = newEvent ?? dispatches.get(dispatchId);

@@ -1,6 +1,7 @@
 // Extension components on the terminal. The program refers to each by an ID: it requests rendered lines and sends
 // input, focus and theme changes.
-import { call, FIRST_ID } from "pi:host";
+import { call, charged, FIRST_ID } from "pi:host";
+import { rendering } from "pi:pi/costs";
 import { messageOf, reportError } from "pi:pi/report";
 
 const mounts = new Map();
@@ -24,7 +25,7 @@ export function requestRedraw() {
 export function mount(component, placement) {
   if (typeof component?.render !== "function") throw new TypeError("a component must have a render function");
   const id = ++lastId;
-  mounts.set(id, { component, target: undefined, isFocused: false, takesWheel: false });
+  mounts.set(id, { component, extension: charged(), target: undefined, isFocused: false, takesWheel: false });
   idByComponent.set(component, id);
   change("mount", { id, placement, keyRelease: component.wantsKeyRelease === true });
   return id;
@@ -42,6 +43,11 @@ export function unmount(id) {
   } catch (error) {
     reportError(undefined, "dispose", error);
   }
+}
+
+// Called by the program to unmount all components of an extension.
+export function unmountAll(extension) {
+  for (const [id, mounted] of [...mounts]) if (mounted.extension === extension) unmount(id);
 }
 
 export function componentOf(id) {
@@ -99,7 +105,7 @@ export function render(id, width) {
   redrawRequested = false;
   const mounted = mounts.get(id);
   if (!mounted) return null;
-  const lines = mounted.component.render(width);
+  const lines = rendering(mounted.extension, () => mounted.component.render(width));
   if (!Array.isArray(lines)) throw new TypeError("render must return an array of lines");
   const flags = String(flagsOf(mounted));
   return lines.length === 0 ? flags : `${flags}\n${lines.join("\n")}`;

@@ -1,6 +1,7 @@
 // Transcript rows rendered by extensions: tool calls, custom messages and entries. A row is created on its first
 // render and keeps the components returned by its renderers.
 import { call } from "pi:host";
+import { rendering } from "pi:pi/costs";
 import { reportError } from "pi:pi/report";
 import { extensions } from "pi:pi/registry";
 import { theme } from "pi:pi/theme";
@@ -25,8 +26,10 @@ function renderLines(component, width) {
 
 function renderSlot(row, slot, path, source, make, width) {
   try {
-    row[slot] = make(row[slot]);
-    return renderLines(row[slot], width);
+    return rendering(path, () => {
+      row[slot] = make(row[slot]);
+      return renderLines(row[slot], width);
+    });
   } catch (error) {
     row[slot] = undefined;
     report(path, source, error);
@@ -116,7 +119,7 @@ export function transformMarkdown(parts, { messageId, timestamp, ...state }) {
     for (const { path, markdownTransformer } of extensions) {
       if (!markdownTransformer) continue;
       try {
-        const changed = markdownTransformer(markdown, { ...shared, messageType });
+        const changed = rendering(path, () => markdownTransformer(markdown, { ...shared, messageType }));
         if (typeof changed === "string") markdown = changed;
       } catch (error) {
         report(path, "markdown transformer", error);

@@ -9,14 +9,16 @@
 )]
 
 use std::path::Path;
+use std::ptr::NonNull;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::module::{Declarations, Exports, ModuleDef};
 use rquickjs::object::Accessor;
 use rquickjs::prelude::{Func, Opt};
-use rquickjs::{Ctx, Exception, Function, Module, Object, Result, Value};
+use rquickjs::{Ctx, Error, Exception, Function, Module, Object, Result, Value, qjs};
 
 use super::realm::Realm;
 use super::timers::{Repetition, Timers};
@@ -30,7 +32,7 @@ use crate::resolver::{ImportKind, builtin_names};
 use crate::typescript::SourceFormat;
 use crate::{embedded, node};
 
-const EXPORTS: [&str; 22] = [
+const EXPORTS: [&str; 25] = [
     "abort",
     "begin",
     "builtinNames",
@@ -39,10 +41,13 @@ const EXPORTS: [&str; 22] = [
     "findCycle",
     "decodeUtf8",
     "encodeUtf8",
+    "charge",
+    "charged",
     "enterHandler",
     "markEvaluated",
     "hostCall",
     "mapPosition",
+    "newGlobal",
     "now",
     "prepare",
     "print",
@@ -80,6 +85,8 @@ impl ModuleDef for NativeModule {
                 Func::from(|| builtin_names().collect::<Vec<_>>()),
             )?
             .export("call", Func::from(call))?
+            .export("charge", Func::from(charge))?
+            .export("charged", Func::from(charged))?
             .export("compile", Func::from(compile))?
             .export("findCycle", Func::from(find_cycle))?
             .export("decodeUtf8", Func::from(decode_utf8))?
@@ -88,6 +95,7 @@ impl ModuleDef for NativeModule {
             .export("markEvaluated", Func::from(mark_evaluated))?
             .export("hostCall", Func::from(host_call))?
             .export("mapPosition", Func::from(map_position))?
+            .export("newGlobal", Func::from(new_global))?
             .export("now", Func::from(now))?
             .export("prepare", Func::from(prepare))?
             .export("print", Func::from(print))?
@@ -171,7 +179,7 @@ fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> 
         .options
         .host
         .0
-        .call(realm.owner().as_deref(), &method, arguments);
+        .call(realm.owner().path(), &method, arguments);
     match result {
         Ok(value) => json_to_value(&ctx, &value),
         Err(error) => Err(node::NativeError::from(error).throw(&ctx)),
@@ -181,8 +189,22 @@ fn host_call<'js>(ctx: Ctx<'js>, method: String, arguments: Opt<Value<'js>>) -> 
 /// Records the extension whose handlers of an event are called next.
 fn enter_handler(dispatch: u64, extension: String) -> Result<()> {
     let realm = Realm::current()?;
+    realm.charge(Some(Arc::from(extension.as_str())), false);
     realm.options.running_hooks.enter(dispatch, extension);
     Ok(())
+}
+
+/// Charges an extension, or none, for what runs from now on; returns the one that was charged until now.
+fn charge(extension: Option<String>, is_rendering: bool) -> Result<Option<String>> {
+    let extension = extension.map(|path| Arc::from(path.as_str()));
+    let before = Realm::current()?.charge(extension, is_rendering);
+    Ok(before.as_deref().map(str::to_owned))
+}
+
+/// Returns the extension that is charged for the running code.
+fn charged() -> Result<Option<String>> {
+    let owner = Realm::current()?.owner();
+    Ok(owner.charged.as_deref().map(str::to_owned))
 }
 
 fn register<'js>(ctx: Ctx<'js>, entry_points: Object<'js>) -> Result<()> {
@@ -289,6 +311,24 @@ fn compile(ctx: Ctx<'_>, code: String, filename: String) -> Result<Function<'_>>
     options.strict = false;
     options.filename = Some(filename);
     ctx.eval_with_options(code, options)
+}
+
+/// Creates a context with its own builtin objects and returns its global object. The context lives as long as its functions.
+#[expect(
+    unsafe_code,
+    reason = "a context can only be created by unsafe functions while another one runs"
+)]
+fn new_global<'js>(ctx: Ctx<'js>) -> Result<Object<'js>> {
+    // SAFETY: the runtime is locked as long as `ctx` exists, and its contexts may share values. `from_raw` adds a
+    // second reference, so the one of `JS_NewContext` is released.
+    let other: Ctx<'js> = unsafe {
+        let runtime = qjs::JS_GetRuntime(ctx.as_raw().as_ptr());
+        let context = NonNull::new(qjs::JS_NewContext(runtime)).ok_or(Error::Allocation)?;
+        let other = Ctx::from_raw(context);
+        qjs::JS_FreeContext(context.as_ptr());
+        other
+    };
+    Ok(other.globals())
 }
 
 fn resolve(ctx: Ctx<'_>, specifier: String, importer: String, kind: String) -> Result<String> {

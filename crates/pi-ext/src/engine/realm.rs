@@ -8,11 +8,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rquickjs::{Array, Context, Ctx, Error, Function, Object, Persistent, Runtime, Value};
 use tokio::sync::oneshot;
 
+use super::charge::{ChargeClock, CodeOwner};
 use super::values::{self, NativeReply};
 use super::watchdog::{CpuTimer, EngineLimits, Heartbeat, Watchdog};
 use super::{EngineOptions, timers::Timers};
@@ -32,9 +33,6 @@ thread_local! {
     static CURRENT: RefCell<Weak<Realm>> = const { RefCell::new(Weak::new()) };
 }
 
-/// The extension that owns the running code.
-pub(crate) type Owner = Option<Arc<str>>;
-
 pub(crate) type InvokeResult = Result<serde_json::Value, EngineError>;
 
 /// JavaScript functions that Rust calls.
@@ -45,21 +43,21 @@ pub(crate) struct EntryPoints {
 }
 
 struct PendingInvocation {
-    owner: Owner,
+    owner: CodeOwner,
     reply: oneshot::Sender<InvokeResult>,
 }
 
 struct PendingRejection {
     promise: Persistent<Value<'static>>,
     reason: JsException,
-    owner: Owner,
+    owner: CodeOwner,
 }
 
 /// A call of an exported function.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
     pub(crate) id: u64,
-    pub(crate) owner: Owner,
+    pub(crate) owner: CodeOwner,
     pub(crate) module: String,
     pub(crate) export: String,
     pub(crate) arguments: Vec<serde_json::Value>,
@@ -74,7 +72,8 @@ pub(crate) struct Realm {
     namespaces: RefCell<HashMap<String, Persistent<Object<'static>>>>,
     rejections: RefCell<Vec<PendingRejection>>,
     calls: RefCell<HashMap<u64, PendingInvocation>>,
-    owner: RefCell<Owner>,
+    owner: RefCell<CodeOwner>,
+    clock: ChargeClock,
     flooding: Cell<bool>,
     pub(crate) timers: Timers,
     pub(crate) resources: RealmResources,
@@ -117,6 +116,7 @@ impl Realm {
             rejections: RefCell::default(),
             calls: RefCell::default(),
             owner: RefCell::default(),
+            clock: ChargeClock::new(),
             flooding: Cell::new(false),
             timers: Timers::default(),
             resources: RealmResources::default(),
@@ -130,7 +130,7 @@ impl Realm {
         });
         CURRENT.with(|current| *current.borrow_mut() = Rc::downgrade(&realm));
         realm
-            .enter(None, realm.limits().slice, |ctx| {
+            .enter(CodeOwner::default(), realm.limits().slice, |ctx| {
                 embedded::evaluate(ctx, "pi:bootstrap")
             })
             .map_err(|error| EngineError::Start(error.to_string()))?;
@@ -148,7 +148,7 @@ impl Realm {
     }
 
     /// Returns the extension that owns the code running now.
-    pub(crate) fn owner(&self) -> Owner {
+    pub(crate) fn owner(&self) -> CodeOwner {
         self.owner.borrow().clone()
     }
 
@@ -192,13 +192,13 @@ impl Realm {
     /// Runs `work` in the JavaScript context, then all promise jobs it scheduled.
     pub(crate) fn enter<T>(
         self: &Rc<Self>,
-        owner: Owner,
+        owner: CodeOwner,
         slice: Duration,
         work: impl for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<T>,
     ) -> Result<T, EngineError> {
         *self.owner.borrow_mut() = owner;
         self.heartbeat.enter();
-        self.watchdog.arm(slice);
+        self.clock.start(self.watchdog.arm(slice));
         let outcome = self.context.with(|ctx| {
             work(&ctx).map_err(|error| self.classify(values::take_exception(&ctx, &error), slice))
         });
@@ -209,8 +209,42 @@ impl Realm {
         self.report_rejections();
         self.watchdog.disarm();
         self.heartbeat.leave();
-        *self.owner.borrow_mut() = None;
+        self.finish_charge();
+        *self.owner.borrow_mut() = CodeOwner::default();
         outcome
+    }
+
+    /// Charges an extension, or none, for what runs from now on; returns the one that was charged until now.
+    pub(crate) fn charge(
+        &self,
+        extension: Option<Arc<str>>,
+        is_rendering: bool,
+    ) -> Option<Arc<str>> {
+        let before = std::mem::replace(&mut self.owner.borrow_mut().charged, extension);
+        let meter = self.options.running_hooks.meter();
+        self.clock
+            .lap(meter, before.as_ref(), is_rendering, Instant::now());
+        before
+    }
+
+    fn finish_charge(&self) {
+        let now = Instant::now();
+        let meter = self.options.running_hooks.meter();
+        let owner = self.owner();
+        self.clock.lap(meter, owner.charged.as_ref(), false, now);
+        self.clock.stop();
+        self.clock.sample_if_due(meter, now, || self.heap_size());
+    }
+
+    /// Samples the heap before and after garbage collection: growth belongs to those who ran, garbage to all.
+    pub(crate) fn sample_live_heap(&self) {
+        let meter = self.options.running_hooks.meter();
+        meter.sample_heap(self.heap_size());
+        meter.sample_heap(self.memory_used());
+    }
+
+    fn heap_size(&self) -> u64 {
+        u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default()
     }
 
     /// Distinguishes ordinary exceptions from watchdog interrupts and out-of-memory errors.
@@ -284,13 +318,8 @@ impl Realm {
     fn defer_jobs(self: &Rc<Self>) {
         let owner = self.owner();
         if !self.flooding.replace(true) {
-            self.options.host.0.fault(ExtensionFault {
-                extension: owner.as_deref().map(str::to_owned),
-                kind: FaultKind::JobFlood,
-                message: "promise jobs keep scheduling more promise jobs without yielding"
-                    .to_owned(),
-                stack: None,
-            });
+            let message = "promise jobs keep scheduling more promise jobs without yielding";
+            self.fault(&owner, FaultKind::JobFlood, message.to_owned(), None);
         }
         let realm = Rc::clone(self);
         self.resources.spawn(async move {
@@ -314,12 +343,8 @@ impl Realm {
             if self.heartbeat.is_stopping() {
                 continue;
             }
-            self.options.host.0.fault(ExtensionFault {
-                extension: owner.as_deref().map(str::to_owned),
-                kind: FaultKind::UnhandledRejection,
-                message: reason.to_string(),
-                stack: reason.stack,
-            });
+            let message = reason.to_string();
+            self.fault(&owner, FaultKind::UnhandledRejection, message, reason.stack);
         }
     }
 
@@ -341,17 +366,25 @@ impl Realm {
             | EngineError::Node(_)
             | EngineError::InvalidValue(_) => (default_kind, None),
         };
+        self.fault(&self.owner(), kind, error.to_string(), stack);
+    }
+
+    /// Reports a failure of the owner. One that is only known to be charged is not named, but counted.
+    fn fault(&self, owner: &CodeOwner, kind: FaultKind, message: String, stack: Option<String>) {
+        if let (None, Some(charged)) = (&owner.extension, &owner.charged) {
+            self.options.running_hooks.meter().add_error(charged);
+        }
         self.options.host.0.fault(ExtensionFault {
-            extension: self.owner().as_deref().map(str::to_owned),
+            extension: owner.path().map(str::to_owned),
             kind,
-            message: error.to_string(),
+            message,
             stack,
         });
     }
 
     pub(crate) fn print(&self, level: ConsoleLevel, text: String) {
         if !self.heartbeat.is_stopping() {
-            let extension = self.owner().as_deref().map(str::to_owned);
+            let extension = self.owner().path().map(str::to_owned);
             self.options.host.0.console(ConsoleLine {
                 extension,
                 level,
@@ -411,7 +444,7 @@ impl Realm {
         let mut calls = self.calls.borrow_mut();
         let ids: Vec<u64> = calls
             .iter()
-            .filter(|(_, call)| call.owner == owner)
+            .filter(|(_, call)| call.owner.extension == owner.extension)
             .map(|(id, _)| *id)
             .collect();
         for id in ids {
@@ -424,7 +457,7 @@ impl Realm {
     /// Passes the result of a native operation to JavaScript.
     pub(crate) fn complete(
         self: &Rc<Self>,
-        owner: Owner,
+        owner: CodeOwner,
         id: u64,
         result: Result<NativeReply, NativeError>,
     ) {
@@ -440,7 +473,7 @@ impl Realm {
     }
 
     /// Runs the callback of a timer.
-    pub(crate) fn fire(self: &Rc<Self>, owner: Owner, id: u64) {
+    pub(crate) fn fire(self: &Rc<Self>, owner: CodeOwner, id: u64) {
         let slice = self.limits().slice;
         let outcome = self.enter(owner.clone(), slice, |ctx| {
             self.entry_point(ctx, |points| &points.fire)?
@@ -449,14 +482,14 @@ impl Realm {
         self.report_as(owner, outcome);
     }
 
-    fn report_as(&self, owner: Owner, outcome: Result<(), EngineError>) {
+    fn report_as(&self, owner: CodeOwner, outcome: Result<(), EngineError>) {
         if let Err(error) = outcome {
             *self.owner.borrow_mut() = owner;
             self.report(&error, FaultKind::Uncaught);
             if !matches!(error, EngineError::Exception(_)) {
                 self.fail_calls(&error);
             }
-            *self.owner.borrow_mut() = None;
+            *self.owner.borrow_mut() = CodeOwner::default();
         }
     }
 
@@ -473,7 +506,7 @@ impl Realm {
     /// Runs garbage collection and returns the heap size in bytes.
     pub(crate) fn memory_used(&self) -> u64 {
         self.runtime.run_gc();
-        u64::try_from(self.runtime.memory_usage().malloc_size).unwrap_or_default()
+        self.heap_size()
     }
 }
 

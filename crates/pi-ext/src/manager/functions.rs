@@ -55,6 +55,7 @@ functions! {
     INSERT_EDITOR_TEXT = "pi:pi/prompt_editor", "insertText";
     ADD_EDITOR_HISTORY = "pi:pi/prompt_editor", "addToHistory";
     SUGGEST = "pi:pi/completion", "suggest";
+    UNMOUNT_ALL = "pi:pi/mount", "unmountAll";
 }
 
 /// A call of the terminal UI of extensions. `id` is a mounted component or a row of the transcript.

@@ -85,8 +85,12 @@ struct RunningChild {
 /// Runs a synchronous operation.
 pub(super) fn call(realm: &Rc<Realm>, request: &NativeRequest) -> Result<NativeReply, NativeError> {
     match request.operation.as_str() {
-        "spawn" => spawn(realm, &request.read()?),
+        "spawn" => {
+            count_child(realm);
+            spawn(realm, &request.read()?)
+        }
         "spawnSync" => {
+            count_child(realm);
             let spawn: SpawnArguments = request.read()?;
             let input = request.bytes.clone();
             let environment = SyncEnvironment {
@@ -177,6 +181,13 @@ async fn read(
             Ok(NativeReply::Bytes(buffer))
         }
         Err(error) => Err(NativeError::from_io(&error, "read", None)),
+    }
+}
+
+/// Counts a child process for the extension that starts it.
+fn count_child(realm: &Realm) {
+    if let Some(extension) = realm.owner().charged {
+        realm.options.running_hooks.meter().add_child(&extension);
     }
 }
 

@@ -79,6 +79,15 @@ impl ManagerEnv {
         path
     }
 
+    pub(crate) fn extensions(&self) -> &ExtensionManager {
+        &self.extensions
+    }
+
+    /// Returns the arguments of the calls of a method.
+    pub(crate) fn calls(&self, method: &str) -> Vec<Value> {
+        self.host.calls(method)
+    }
+
     pub(crate) async fn emit(&self, event: Value) -> Value {
         self.extensions
             .hook_dispatch(1, 0, event)

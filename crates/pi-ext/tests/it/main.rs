@@ -14,6 +14,8 @@ mod node_modules;
 mod package_functions;
 mod support;
 mod undici;
+mod usage;
+mod workers;
 
 #[test]
 fn all_test_files_are_listed() {

@@ -6,6 +6,7 @@ use pi_protocol::CommandInfo;
 use serde::Serialize;
 
 use super::group::calls;
+use crate::costs::PromptPart;
 
 /// What an extension can know before there is a session.
 #[derive(Serialize)]
@@ -30,6 +31,15 @@ calls! {
             event: String,
             error: String,
             stack: Option<String>,
+        );
+
+        /// Reports how many characters an extension adds to a part of each prompt, and which sections of the system
+        /// prompt it has changed.
+        call "program.promptText" => prompt_text(
+            extension_path as "extensionPath": String,
+            part: PromptPart,
+            characters: i64,
+            sections: Vec<String>,
         );
 
         /// Lists the commands of extensions, skills and prompt templates.

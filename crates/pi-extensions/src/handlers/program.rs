@@ -4,7 +4,9 @@ use pi_ext::HostError;
 use pi_protocol::CommandInfo;
 
 use super::Caller;
+use crate::bridge::lock;
 use crate::calls::{ContextInfo, ProgramCalls};
+use crate::costs::PromptPart;
 use crate::front_end::{ExtensionFailure, ExtensionMode};
 
 impl ProgramCalls for Caller<'_> {
@@ -36,6 +38,20 @@ impl ProgramCalls for Caller<'_> {
             error,
             stack,
         });
+        Ok(())
+    }
+
+    fn prompt_text(
+        &self,
+        extension_path: String,
+        part: PromptPart,
+        characters: i64,
+        sections: Vec<String>,
+    ) -> Result<(), HostError> {
+        if let Some(shared) = self.bridge.shared()?.upgrade() {
+            let mut texts = lock(&shared.prompt_texts);
+            texts.set(extension_path, part, characters, sections);
+        }
         Ok(())
     }
 

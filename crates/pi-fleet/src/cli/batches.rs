@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pi_env::Env;
-use pi_fs::file_lock::{LockState, try_lock};
 
 use super::words::Failure;
-use super::{SOME_FAILED, SUCCESS, print};
-use crate::engine::{FleetEngine, LocalEngine, NatsEngine};
+use crate::driver::WorkerResources;
+use crate::engine::{FleetEngine, LocalEngine, NatsEngine, RunOverview};
+use crate::secrets::SecretStore;
+use crate::settings::{self, FleetSettings};
+use crate::store::ArtifactStore;
 use crate::task::is_id;
+use crate::workspace::ContainerOptions;
 
 /// Overrides the agent directory, as for pi.
 const AGENT_DIR: &str = "PI_CODING_AGENT_DIR";
@@ -18,6 +21,7 @@ pub(super) struct Batches {
     root: PathBuf,
     /// The engine of a fleet of many machines.
     remote: Option<NatsEngine>,
+    settings: FleetSettings,
 }
 
 /// What a user names.
@@ -27,7 +31,7 @@ pub(super) enum Target {
 }
 
 impl Batches {
-    pub(super) fn of(env: &Env, remote: Option<NatsEngine>) -> Result<Self, Failure> {
+    pub(super) fn of(env: &Env) -> Result<Self, Failure> {
         let chosen = env.var(AGENT_DIR).filter(|path| !path.is_empty());
         let agent = match chosen {
             Some(path) => match (path.strip_prefix("~/"), env.home_dir()) {
@@ -42,7 +46,56 @@ impl Batches {
         };
         let root = std::path::absolute(agent.join("fleet"))
             .map_err(|error| Failure::new(format!("cannot use the agent directory: {error}")))?;
-        Ok(Self { root, remote })
+        let settings = settings::read(&agent).map_err(|error| {
+            let path = agent.join("settings.json");
+            Failure::new(format!("cannot read settings: {}: {error}", path.display()))
+        })?;
+        Ok(Self {
+            root,
+            remote: None,
+            settings,
+        })
+    }
+
+    /// Works on the batches of a fleet instead of those of this machine.
+    pub(super) fn use_engine(&mut self, remote: Option<NatsEngine>) {
+        self.remote = remote;
+    }
+
+    pub(super) fn is_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    pub(super) fn remote(&self) -> Option<&NatsEngine> {
+        self.remote.as_ref()
+    }
+
+    pub(super) fn settings(&self) -> &FleetSettings {
+        &self.settings
+    }
+
+    /// Returns what a worker provides to runs. Secrets of the command line replace those of the settings.
+    pub(super) fn resources(
+        &self,
+        env: &Env,
+        secrets: &[(String, String)],
+        store: Option<ArtifactStore>,
+    ) -> Result<WorkerResources, Failure> {
+        let sources = self
+            .settings
+            .secrets
+            .iter()
+            .chain(secrets.iter().map(|(name, source)| (name, source)));
+        let sources = sources.map(|(name, source)| (name.as_str(), source.as_str()));
+        let secrets = SecretStore::new(sources, env).map_err(|error| {
+            Failure::new(error.to_string()).hint("see pi docs fleet for secrets")
+        })?;
+        let agent = self.root.parent().unwrap_or(&self.root).to_owned();
+        Ok(WorkerResources {
+            secrets,
+            store,
+            container: ContainerOptions::new(self.settings.container.clone(), agent),
+        })
     }
 
     pub(super) fn mirrors(&self) -> PathBuf {
@@ -149,88 +202,12 @@ impl Batches {
             Target::Run { batch, run } => vec![(batch, run)],
             Target::Batch(batch) => {
                 let runs = self.open(&batch).await?.overview().await?;
-                let open = runs.into_iter().filter(|run| run.state.result.is_none());
+                super::warn_of_problems(&runs);
+                let is_open =
+                    |run: &RunOverview| run.state.result.is_none() && run.problem.is_none();
+                let open = runs.into_iter().filter(is_open);
                 open.map(|run| (batch.clone(), run.task.id)).collect()
             }
         })
     }
-
-    /// Checks what runs need; returns the exit code.
-    pub(super) async fn check(&self, program: Option<&str>) -> Result<u8, Failure> {
-        let mut is_sound = true;
-        let mut line = |name: &str, found: Result<String, String>| {
-            let (mark, text) = match found {
-                Ok(text) => ("ok", text),
-                Err(text) => {
-                    is_sound = false;
-                    ("failed", text)
-                }
-            };
-            print(&format!("{mark:7} {name}: {text}"));
-        };
-        line("git", version("git").await);
-        let found = pi_program(program).map_err(|failure| failure.cause);
-        let found = match found {
-            Ok(path) => version(&path.to_string_lossy()).await,
-            Err(cause) => Err(cause),
-        };
-        line("pi", found);
-        line("file locks", self.check_locks());
-        if let Some(remote) = &self.remote {
-            // Connecting has checked the version.
-            line("engine", Ok(remote.server_version()));
-            let checked = if remote.may_delete_streams().await {
-                Err("this user may delete streams: give workers the user `worker`".to_owned())
-            } else {
-                Ok("may not delete streams".to_owned())
-            };
-            line("permissions", checked);
-        }
-        Ok(if is_sound { SUCCESS } else { SOME_FAILED })
-    }
-
-    fn check_locks(&self) -> Result<String, String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", self.root.display());
-        pi_fs::private::create_directory(&self.root).map_err(failed)?;
-        let path = self.root.join("check.lock");
-        let open = || pi_fs::private::open_or_create(&path).map_err(failed);
-        let (first, second) = (open()?, open()?);
-        match (try_lock(&first, &path), try_lock(&second, &path)) {
-            (LockState::Acquired, LockState::HeldElsewhere) => Ok(self.root.display().to_string()),
-            (LockState::HeldElsewhere, _) => Ok("held by another check".to_owned()),
-            _ => Err(format!(
-                "{} does not support file locks",
-                self.root.display()
-            )),
-        }
-    }
-}
-
-async fn version(program: &str) -> Result<String, String> {
-    let output = tokio::process::Command::new(program)
-        .arg("--version")
-        .output()
-        .await;
-    match output {
-        Ok(output) if output.status.success() => {
-            let text = String::from_utf8_lossy(&output.stdout);
-            Ok(text.lines().next().unwrap_or_default().to_owned())
-        }
-        Ok(output) => Err(format!("{program} exited with {}", output.status)),
-        Err(error) => Err(format!("cannot start {program}: {error}")),
-    }
-}
-
-/// Returns the pi program: the chosen one, or the one next to this program.
-pub(super) fn pi_program(chosen: Option<&str>) -> Result<PathBuf, Failure> {
-    if let Some(program) = chosen {
-        return super::absolute(program);
-    }
-    let this = std::env::current_exe().ok();
-    let directory = this.as_deref().and_then(Path::parent);
-    let name = if cfg!(windows) { "pi.exe" } else { "pi" };
-    let next = directory.map(|directory| directory.join(name));
-    next.filter(|path| path.is_file()).ok_or_else(|| {
-        Failure::new("cannot find pi next to this program").hint("pass --pi PROGRAM")
-    })
 }

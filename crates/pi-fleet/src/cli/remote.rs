@@ -7,17 +7,20 @@ use pi_env::Env;
 use pi_fs::NewFileMode;
 use tokio_util::sync::CancellationToken;
 
-use super::batches::{self, Batches};
+use super::batches::Batches;
 use super::words::{Failure, SubmitWords, WorkerWords};
 use super::{
-    BUDGET_REACHED, INTERRUPTED, SUCCESS, eprint_line, interrupted, print, result_line, worker_name,
+    BUDGET_REACHED, INTERRUPTED, SLOTS, STOPPING, SUCCESS, eprint_line, interrupted, print,
+    programs, reopen_with_new_prompts, result_line, worker_name,
 };
 use crate::budget::Budget;
-use crate::driver::DriverOptions;
+use crate::driver::{DriverOptions, WorkerResources};
 use crate::engine::{
     CREDENTIALS_VARIABLE, EngineError, FleetEngine as _, NatsEngine, NatsOptions, URL_VARIABLE,
 };
 use crate::run_result::RunResult;
+use crate::settings::FleetSettings;
+use crate::store::ArtifactStore;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
 
 /// What the command line says about the engine.
@@ -25,6 +28,7 @@ use crate::worker_pool::{WhenEmpty, WorkerPool};
 pub(super) struct RemoteWords {
     pub(super) engine: Option<String>,
     pub(super) fleet: Option<String>,
+    pub(super) artifacts: Option<String>,
 }
 
 impl RemoteWords {
@@ -33,20 +37,42 @@ impl RemoteWords {
         Ok(Self {
             engine: take_option(words, "--engine")?,
             fleet: take_option(words, "--fleet")?,
+            artifacts: take_option(words, "--artifacts")?,
         })
     }
 
+    /// Opens the store of results; `None` if they are stored with the engine.
+    pub(super) fn store(&self, settings: &FleetSettings) -> Result<Option<ArtifactStore>, Failure> {
+        let Some(url) = self.artifacts.as_ref().or(settings.artifacts.as_ref()) else {
+            return Ok(None);
+        };
+        let store = ArtifactStore::open(url);
+        store
+            .map(Some)
+            .map_err(|error| Failure::new(error.to_string()))
+    }
+
     /// Connects to the engine; `None` for that of this machine.
-    pub(super) async fn connect(&self, env: &Env) -> Result<Option<NatsEngine>, Failure> {
+    pub(super) async fn connect(
+        &self,
+        env: &Env,
+        settings: &FleetSettings,
+        labels: Vec<String>,
+    ) -> Result<Option<NatsEngine>, Failure> {
         let variable = |name: &str| env.var(name).filter(|value| !value.is_empty());
         let engine = self.engine.clone();
-        let Some(url) = engine.or_else(|| variable(URL_VARIABLE)) else {
+        let engine = engine.or_else(|| variable(URL_VARIABLE));
+        let Some(url) = engine.or_else(|| settings.engine.clone()) else {
             return Ok(None);
         };
         if url == "local" {
             return Ok(None);
         }
         let mut options = NatsOptions::new(url);
+        options.labels = labels;
+        if let Some(lease) = settings.lease {
+            options.lease = lease;
+        }
         if let Some(fleet) = &self.fleet {
             options.fleet.clone_from(fleet);
         }
@@ -57,6 +83,10 @@ impl RemoteWords {
     }
 }
 
+/// Which user of a server a command needs.
+pub(super) const USERS: &str = "the user of PI_FLEET_CREDENTIALS may not do this: workers need `worker`, clients `submit`, resubmit \
+                                and new fleets `admin`";
+
 pub(super) async fn connect(options: &NatsOptions) -> Result<NatsEngine, Failure> {
     NatsEngine::connect(options, "").await.map_err(|error| {
         let failure = Failure::new(error.to_string());
@@ -64,6 +94,7 @@ pub(super) async fn connect(options: &NatsOptions) -> Result<NatsEngine, Failure
             EngineError::OldServer(_) => {
                 failure.hint("older servers may accept two writers of one run: install a newer one")
             }
+            EngineError::Denied(_) => failure.hint(USERS),
             EngineError::Server { .. } => failure.hint(format!(
                 "start the engine with pi fleet up, and set {CREDENTIALS_VARIABLE} to a file that it wrote"
             )),
@@ -112,12 +143,23 @@ pub(super) fn required(engine: Option<NatsEngine>) -> Result<NatsEngine, Failure
 }
 
 /// Adds tasks to the queue, and prints the name of their batch.
-pub(super) async fn submit(engine: &NatsEngine, words: &SubmitWords) -> Result<u8, Failure> {
-    let (name, tasks) = words.batch.load()?;
+pub(super) async fn submit(
+    engine: &NatsEngine,
+    words: &SubmitWords,
+    settings: &FleetSettings,
+) -> Result<u8, Failure> {
+    let (name, tasks) = words.batch.load(settings)?;
     let engine = engine.batch(&name);
     engine.add(words.batch.cost).await?;
+    let before = engine.overview().await?;
     let added = engine.submit(&tasks).await?;
+    let reopened = reopen_with_new_prompts(&engine, &before, &tasks).await?;
     eprint_line(&format!("{added} of {} tasks are new", tasks.len()));
+    if reopened > 0 {
+        eprint_line(&format!(
+            "{reopened} finished tasks continue with another prompt"
+        ));
+    }
     print(&name);
     Ok(SUCCESS)
 }
@@ -127,7 +169,10 @@ pub(super) async fn work(
     batches: &Batches,
     engine: NatsEngine,
     words: WorkerWords,
+    resources: WorkerResources,
 ) -> Result<u8, Failure> {
+    let pi = programs::required(words.program.as_deref()).await?;
+    let slots = words.slots.or(batches.settings().slots).unwrap_or(SLOTS);
     let stop = CancellationToken::new();
     let when_empty = if words.drain {
         WhenEmpty::Stop
@@ -139,28 +184,35 @@ pub(super) async fn work(
         options: DriverOptions {
             batches: batches.all(),
             mirrors: batches.mirrors(),
-            program: batches::pi_program(words.program.as_deref())?,
+            program: pi.path,
+            pi_version: pi.version,
             arguments: words.arguments,
             worker: worker_name(),
+            resources,
         },
-        slots: words.slots,
+        slots,
         when_empty,
         // The engine counts for all workers.
         budget: Arc::new(Budget::new(None)),
+        limits: batches.settings().limits.clone(),
         stop: stop.clone(),
         on_result: Arc::new(|result: &RunResult| eprint_line(&result_line(result))),
         on_problem: Arc::new(|run, problem| {
             eprint_line(&format!("warning: {run}: {problem}; trying again"));
         }),
     };
-    eprint_line(&format!("{}: {} slots", worker_name(), words.slots));
+    eprint_line(&format!("{}: {slots} slots", worker_name()));
     let running = pool.run();
     let mut running = std::pin::pin!(running);
     let summary = loop {
         tokio::select! {
             summary = &mut running => break summary?,
-            signal = interrupted(), if !stop.is_cancelled() => {
+            signal = interrupted() => {
                 signal?;
+                if stop.is_cancelled() {
+                    return Ok(INTERRUPTED);
+                }
+                eprint_line(STOPPING);
                 stop.cancel();
             }
         }

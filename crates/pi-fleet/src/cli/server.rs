@@ -8,6 +8,7 @@ use super::remote::{connect, write_private};
 use super::words::{Failure, UpWords};
 use super::{INTERRUPTED, eprint_line, interrupted, print};
 use crate::engine::{NatsEngine, NatsOptions, inbox_prefix};
+use crate::settings::FleetSettings;
 
 /// Random bytes of a password.
 const PASSWORD_BYTES: usize = 24;
@@ -35,6 +36,12 @@ const READ: [&str; 4] = [
 /// Subject with which every role looks at the queue. `FLEET` stands for the name of the fleet, here and below.
 const QUEUE: &str = "$JS.API.CONSUMER.INFO.PI_FLEET_RUNS.*";
 
+/// Subject with which every role asks when the server writes to its disk. The system account offers it.
+const DISK: &str = "$SYS.REQ.SERVER.PING.JSZ";
+
+/// Subject with which every role adds the queues of a label.
+const LABELS: &str = "$JS.API.CONSUMER.CREATE.PI_FLEET_RUNS.>";
+
 const ROLES: [Role; 2] = [
     Role {
         name: "submit",
@@ -44,11 +51,14 @@ const ROLES: [Role; 2] = [
             "pi.FLEET.batch.>",
             "pi.FLEET.msg.>",
             "pi.FLEET.owner.>",
+            "pi.FLEET.ctl.>",
             // To open finished runs again.
             "pi.FLEET.log.>",
             "pi.FLEET.state.>",
+            // Long tasks.
+            "pi.FLEET.file.*.task.*",
         ],
-        subscribe: &[],
+        subscribe: &["pi.FLEET.live.>"],
     },
     Role {
         name: "worker",
@@ -59,14 +69,27 @@ const ROLES: [Role; 2] = [
             "pi.FLEET.state.>",
             "pi.FLEET.file.>",
             "pi.FLEET.cost.>",
+            "pi.FLEET.limit.>",
+            "pi.FLEET.drained.>",
             "pi.FLEET.owner.>",
+            "pi.FLEET.live.>",
         ],
-        subscribe: &["pi.FLEET.owner.>", "pi.FLEET.msg.>"],
+        subscribe: &[
+            "pi.FLEET.owner.>",
+            "pi.FLEET.msg.>",
+            "pi.FLEET.ctl.>",
+            "pi.FLEET.drained.>",
+        ],
     },
 ];
 
 /// Runs the server until it is stopped.
-pub(super) async fn up(root: &Path, fleet: &str, words: &UpWords) -> Result<u8, Failure> {
+pub(super) async fn up(
+    root: &Path,
+    fleet: &str,
+    words: &UpWords,
+    settings: &FleetSettings,
+) -> Result<u8, Failure> {
     let directory = words.directory.clone();
     let directory = directory.unwrap_or_else(|| root.join("server"));
     pi_fs::private::create_directory(&directory)
@@ -82,6 +105,9 @@ pub(super) async fn up(root: &Path, fleet: &str, words: &UpWords) -> Result<u8, 
     let port = words.listen.rsplit(':').next().unwrap_or("4222");
     let mut options = NatsOptions::new(format!("nats://127.0.0.1:{port}"));
     fleet.clone_into(&mut options.fleet);
+    if let Some(lease) = settings.lease {
+        options.lease = lease;
+    }
     options.credentials = Some(("admin".to_owned(), password));
     let mut attempts = 0;
     loop {
@@ -153,7 +179,9 @@ fn configuration(
     let data: PathBuf = directory.join("data");
     let mut text = format!(
         "# Written by pi fleet up.\nlisten: {}\n# Without it, the server syncs every two minutes.\njetstream {{ store_dir: {}, \
-         sync_interval: always }}\nauthorization {{\n  users: [\n",
+         sync_interval: always }}\nsystem_account: SYS\naccounts {{\n  SYS: {{ exports: [ {{ service: \"{DISK}\", \
+         response_type: stream }} ] }}\n  FLEET: {{\n    jetstream: enabled\n    imports: [ {{ service: {{ account: SYS, \
+         subject: \"{DISK}\" }} }} ]\n    users: [\n",
         quoted(listen),
         quoted(&data.to_string_lossy())
     );
@@ -161,7 +189,7 @@ fn configuration(
         .split_first()
         .map_or(("", passwords), |(one, more)| (one, more));
     let mut line = |line: String| {
-        let _infallible = writeln!(text, "    {line}");
+        let _infallible = writeln!(text, "      {line}");
     };
     line(format!("{{ user: admin, password: {} }}", quoted(admin)));
     for (role, password) in ROLES.iter().zip(others) {
@@ -177,7 +205,7 @@ fn configuration(
                 format!("{start}{stream}{end}")
             })
         });
-        let others = [QUEUE].iter().chain(role.publish).map(named);
+        let others = [QUEUE, LABELS, DISK].iter().chain(role.publish).map(named);
         let publish = list(&mut read.chain(others));
         let inbox = format!("{}.>", inbox_prefix(role.name));
         let subscribe = list(&mut role.subscribe.iter().map(named).chain([inbox]));
@@ -188,7 +216,7 @@ fn configuration(
             quoted(password)
         ));
     }
-    text.push_str("  ]\n}\n");
+    text.push_str("    ]\n  }\n}\n");
     Ok(text)
 }
 

@@ -6,7 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::absolute;
 use crate::engine::ControlMessage;
-use crate::task::{FleetTask, is_id, parse_tasks};
+use crate::settings::{DefaultWorkspace, FleetSettings};
+use crate::task::{FleetTask, WorkspaceKind, is_id, is_label, parse_tasks};
 
 pub(super) const HELP: &str = "\
 Run batches of tasks with several agents; any process may be killed and resumed.
@@ -17,26 +18,32 @@ Usage: pi fleet COMMAND
   run --prompt TEXT --repos FILE
                            Run one prompt in every repository of a list
   ls [BATCH]               List batches, or the runs of a batch
-  watch [BATCH]            Show the runs in progress, live
+  watch [BATCH]            Show progress, cost and the runs in progress, live
   show RUN                 Show details of a run
+  attach RUN [--json]      Follow the agent of a run and send it messages and commands
   steer RUN TEXT           Send a message to the agent of a run
   cancel RUN|BATCH         End runs
   pause RUN|BATCH          Stop runs at their next request or tool call
   resume RUN|BATCH         End a pause
-  retry BATCH              Queue the runs that are not done again, from their start
+  retry RUN|BATCH          Queue the runs that are not done again, from their start; with --failed, not those that were
+                           canceled or reached a limit
   results BATCH --out DIR  Write results, sessions, patches, artifacts and preds.json
-  check                    Check Git, file locks and the pi program
+  delete BATCH             Remove a batch with its logs and files; on a server, as admin
+  check                    Check Git, pi, file locks and the store; with a server, also versions, permissions and clocks
 
   up                       Run the server of a fleet of many machines, with users for workers and clients
   worker                   Drive runs of a fleet on this machine
   submit TASKS [OPTIONS]   Add tasks to a fleet; takes the task options of run
+  resubmit DIR             Add the runs of a directory of this machine, with their progress, to a fleet that lost them
 
 Options of every command:
+  --artifacts URL          Where results are stored, such as file:///srv/pi; by default with the engine
   --engine URL             The server of a fleet, nats://HOST:4222; by default PI_FLEET_ENGINE, or this machine
   --fleet NAME             One of several fleets of a server (default main)
 
 Options of worker:
   --slots N                Number of agents at the same time (default 4)
+  --label NAME,NAME        Also take tasks of these queues
   --drain                  Stop when no run is left
 
 Options of up:
@@ -51,6 +58,7 @@ Options of run:
   --batch NAME             Name of the batch; by default from the task file
   --out DIR                Write the results there when all runs have ended
   --pi PROGRAM             The pi program; by default the one next to this program
+  --secret NAME=SOURCE     Offer a secret to tasks that name it: $VARIABLE, !COMMAND or the path of a file
   --quiet                  Do not draw a table
   -- ARGUMENTS             Further arguments of every pi process
 
@@ -81,7 +89,11 @@ impl Failure {
 
 impl From<crate::engine::EngineError> for Failure {
     fn from(error: crate::engine::EngineError) -> Self {
-        Self::new(error.to_string())
+        let failure = Self::new(error.to_string());
+        match error {
+            crate::engine::EngineError::Denied(_) => failure.hint(super::remote::USERS),
+            _ => failure,
+        }
     }
 }
 
@@ -98,12 +110,24 @@ pub(super) enum Command {
     Show {
         run: String,
     },
+    Attach {
+        run: String,
+        is_json: bool,
+    },
     Send {
         target: String,
         message: ControlMessage,
     },
     Retry {
+        target: String,
+        /// Runs that were canceled or reached a limit stay as they are.
+        only_failed: bool,
+    },
+    Delete {
         batch: String,
+    },
+    Resubmit {
+        directory: PathBuf,
     },
     Results {
         batch: String,
@@ -126,7 +150,9 @@ pub(super) struct UpWords {
 
 #[derive(Debug, PartialEq)]
 pub(super) struct WorkerWords {
-    pub(super) slots: usize,
+    pub(super) slots: Option<usize>,
+    pub(super) labels: Vec<String>,
+    pub(super) secrets: Vec<(String, String)>,
     pub(super) drain: bool,
     pub(super) program: Option<String>,
     pub(super) arguments: Vec<String>,
@@ -142,7 +168,8 @@ pub(super) struct RunWords {
     pub(super) tasks: Option<String>,
     pub(super) prompt: Option<String>,
     pub(super) repos: Option<String>,
-    pub(super) workers: usize,
+    pub(super) workers: Option<usize>,
+    pub(super) secrets: Vec<(String, String)>,
     pub(super) cost: Option<f64>,
     pub(super) model: Option<String>,
     pub(super) batch: Option<String>,
@@ -152,11 +179,48 @@ pub(super) struct RunWords {
     pub(super) arguments: Vec<String>,
 }
 
-const FLAGS: [&str; 4] = ["--quiet", "--failed", "--drain", "--help"];
+pub(super) const FLAGS: [&str; 5] = ["--quiet", "--failed", "--drain", "--json", "--help"];
+
+const MAX_SLOTS: usize = 10_000;
+
+/// What each command takes besides its operands; other commands take nothing. `--` stands for arguments of pi.
+const TAKEN: [(&str, &[&str]); 8] = [
+    (
+        "run",
+        &[
+            "--workers",
+            "--cost",
+            "--model",
+            "--batch",
+            "--out",
+            "--pi",
+            "--prompt",
+            "--repos",
+            "--secret",
+            "--quiet",
+            "--",
+        ],
+    ),
+    (
+        "submit",
+        &["--cost", "--model", "--batch", "--prompt", "--repos"],
+    ),
+    (
+        "worker",
+        &["--slots", "--label", "--secret", "--drain", "--pi", "--"],
+    ),
+    ("up", &["--listen", "--dir", "--server"]),
+    ("attach", &["--json"]),
+    ("retry", &["--failed"]),
+    ("results", &["--out"]),
+    ("check", &["--pi"]),
+];
 
 /// The options that take a value.
-const VALUES: [&str; 12] = [
+pub(super) const VALUES: [&str; 14] = [
     "--slots",
+    "--label",
+    "--secret",
     "--listen",
     "--dir",
     "--server",
@@ -177,7 +241,11 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
     let mut flags = Vec::new();
     let mut plain = Vec::new();
     let mut arguments = Vec::new();
+    let mut used = Vec::new();
     while let Some(word) = words.next() {
+        if word.starts_with("--") {
+            used.push(word.clone());
+        }
         if word == "--" {
             arguments.extend(words.by_ref());
         } else if FLAGS.contains(&word.as_str()) {
@@ -199,14 +267,18 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
         let found = options.iter().rev().find(|(option, _)| option == name);
         found.map(|(_, value)| value.clone())
     };
+    let has = |name: &str| flags.iter().any(|flag| flag == name);
+    let all = |name: &str| {
+        let found = options.iter().filter(move |(option, _)| option == name);
+        let values: Vec<String> = found.map(|(_, value)| value.clone()).collect();
+        values
+    };
     let mut plain = plain.into_iter();
     let mut next = |what: &str| plain.next().ok_or_else(|| usage(format!("missing {what}")));
     let send = |target: String, message| Command::Send { target, message };
     let command = match name.as_str() {
         "help" | "--help" | "-h" => Command::Help,
         "run" | "submit" => {
-            let workers = option("--workers").map_or(Ok(4), |value| value.parse::<usize>());
-            let workers = workers.ok().filter(|count| (1..=10_000).contains(count));
             let cost = option("--cost").map(|value| value.parse::<f64>());
             let cost = cost.transpose().ok();
             let cost = cost.filter(|cost| cost.is_none_or(|cost| cost.is_finite() && cost >= 0.0));
@@ -214,13 +286,14 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
                 tasks: next("the task file").ok(),
                 prompt: option("--prompt"),
                 repos: option("--repos"),
-                workers: workers.ok_or_else(|| usage("--workers needs a number"))?,
+                workers: parse_count("--workers", option("--workers"))?,
+                secrets: parse_secrets(&all("--secret"))?,
                 cost: cost.ok_or_else(|| usage("--cost needs an amount in dollars"))?,
                 model: option("--model"),
                 batch: option("--batch"),
                 out: option("--out").map(|out| absolute(&out)).transpose()?,
                 program: option("--pi"),
-                quiet: flags.iter().any(|flag| flag == "--quiet"),
+                quiet: has("--quiet"),
                 arguments,
             };
             match name.as_str() {
@@ -228,16 +301,14 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
                 _ => Command::Run(batch),
             }
         }
-        "worker" => {
-            let slots = option("--slots").map_or(Ok(4), |value| value.parse::<usize>());
-            let slots = slots.ok().filter(|count| (1..=10_000).contains(count));
-            Command::Worker(WorkerWords {
-                slots: slots.ok_or_else(|| usage("--slots needs a number"))?,
-                drain: flags.iter().any(|flag| flag == "--drain"),
-                program: option("--pi"),
-                arguments,
-            })
-        }
+        "worker" => Command::Worker(WorkerWords {
+            slots: parse_count("--slots", option("--slots"))?,
+            labels: parse_labels(&all("--label"))?,
+            secrets: parse_secrets(&all("--secret"))?,
+            drain: has("--drain"),
+            program: option("--pi"),
+            arguments,
+        }),
         "up" => Command::Up(UpWords {
             listen: option("--listen").unwrap_or_else(|| "127.0.0.1:4222".to_owned()),
             directory: option("--dir").map(|path| absolute(&path)).transpose()?,
@@ -250,6 +321,10 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
             batch: next("").ok(),
         },
         "show" => Command::Show { run: next("RUN")? },
+        "attach" => Command::Attach {
+            run: next("RUN")?,
+            is_json: has("--json"),
+        },
         "steer" => {
             let target = next("RUN")?;
             let message = next("the message")?;
@@ -259,7 +334,14 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
         "pause" => send(next("RUN or BATCH")?, ControlMessage::Pause),
         "resume" => send(next("RUN or BATCH")?, ControlMessage::Resume),
         "retry" => Command::Retry {
+            target: next("RUN or BATCH")?,
+            only_failed: has("--failed"),
+        },
+        "delete" => Command::Delete {
             batch: next("BATCH")?,
+        },
+        "resubmit" => Command::Resubmit {
+            directory: absolute(&next("DIR")?)?,
         },
         "results" => {
             let out = option("--out").ok_or_else(|| usage("missing --out DIR"))?;
@@ -273,10 +355,53 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
         },
         other => return Err(usage(format!("unknown command `{other}`"))),
     };
+    let taken = TAKEN.iter().find(|(command, _)| *command == name);
+    let taken = taken.map_or(&[][..], |(_, options)| options);
+    if let Some(option) = used.iter().find(|option| !taken.contains(&option.as_str())) {
+        return Err(usage(match option.as_str() {
+            "--" => format!("{name} takes no arguments of pi"),
+            option => format!("{name} does not take {option}"),
+        }));
+    }
     match plain.next() {
         Some(word) => Err(usage(format!("unexpected argument `{word}`"))),
         None => Ok(command),
     }
+}
+
+/// Parses the number of agents at the same time.
+fn parse_count(option: &str, value: Option<String>) -> Result<Option<usize>, Failure> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let count = value.parse::<usize>().ok();
+    let count = count.filter(|count| (1..=MAX_SLOTS).contains(count));
+    count
+        .map(Some)
+        .ok_or_else(|| usage(format!("{option} needs a number")))
+}
+
+fn parse_labels(values: &[String]) -> Result<Vec<String>, Failure> {
+    let labels = values.iter().flat_map(|value| value.split(','));
+    let labels = labels.map(|label| {
+        let invalid = || usage(format!("invalid label `{label}`"));
+        is_label(label)
+            .then(|| label.to_owned())
+            .ok_or_else(invalid)
+    });
+    labels.collect()
+}
+
+/// Parses `NAME=SOURCE`; without a source, the environment variable with the name of the secret.
+fn parse_secrets(values: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let secrets = values.iter().map(|value| match value.split_once('=') {
+        Some((name, source)) if !name.is_empty() => Ok((name.to_owned(), source.to_owned())),
+        None if !value.is_empty() => {
+            Ok((value.clone(), format!("${}", value.to_ascii_uppercase())))
+        }
+        _ => Err(usage(format!("invalid secret `{value}`"))),
+    });
+    secrets.collect()
 }
 
 pub(super) fn usage(cause: impl Into<String>) -> Failure {
@@ -285,7 +410,10 @@ pub(super) fn usage(cause: impl Into<String>) -> Failure {
 
 impl RunWords {
     /// Returns the name of the batch and its tasks.
-    pub(super) fn load(&self) -> Result<(String, Vec<FleetTask>), Failure> {
+    pub(super) fn load(
+        &self,
+        settings: &FleetSettings,
+    ) -> Result<(String, Vec<FleetTask>), Failure> {
         let (stem, text) = match (&self.tasks, &self.prompt, &self.repos) {
             (Some(file), None, None) => {
                 let stem = Path::new(file).file_stem().unwrap_or_default();
@@ -297,14 +425,19 @@ impl RunWords {
             ),
             _ => return Err(usage("run needs a task file, or --prompt and --repos")),
         };
+        let file = self.tasks.as_ref().or(self.repos.as_ref());
+        let file = file.map_or("", String::as_str);
         let mut tasks = parse_tasks(&text)
-            .map_err(|error| Failure::new(format!("invalid task file: {error}")))?;
+            .map_err(|error| Failure::new(format!("invalid task file {file}: {error}")))?;
         if tasks.is_empty() {
-            return Err(Failure::new("the task file has no tasks"));
+            return Err(Failure::new(format!("{file} has no tasks")));
         }
         for task in &mut tasks {
             if task.model.is_none() {
                 task.model.clone_from(&self.model);
+            }
+            if task.workspace.is_none() && settings.workspace == DefaultWorkspace::Container {
+                task.workspace = Some(WorkspaceKind::Container { image: None });
             }
         }
         let name = match &self.batch {
@@ -367,7 +500,7 @@ mod tests {
         else {
             panic!("not a run");
         };
-        assert_eq!((run.workers, run.cost), (8, Some(2.5)));
+        assert_eq!((run.workers, run.cost), (Some(8), Some(2.5)));
         assert_eq!(run.tasks.as_deref(), Some("tasks.jsonl"));
         assert_eq!(run.arguments, ["--offline"]);
         assert_eq!(
@@ -378,6 +511,18 @@ mod tests {
                     message: "hurry".to_owned()
                 },
             }
+        );
+        let Ok(Command::Worker(worker)) =
+            words("worker --label linux,docker --label gpu --secret npm_token --secret a=!printf")
+        else {
+            panic!("not a worker");
+        };
+        assert_eq!(worker.labels, ["linux", "docker", "gpu"]);
+        assert_eq!(worker.slots, None);
+        let pair = |name: &str, source: &str| (name.to_owned(), source.to_owned());
+        assert_eq!(
+            worker.secrets,
+            [pair("npm_token", "$NPM_TOKEN"), pair("a", "!printf")]
         );
         assert_eq!(words("ls").unwrap(), Command::List { batch: None });
         assert_eq!(words("help").unwrap(), Command::Help);
@@ -399,7 +544,16 @@ mod tests {
             "steer b/a",
             "results b",
             "worker --slots 0",
+            "worker --label a.b",
+            "worker --secret =x",
+            "attach",
+            "resubmit",
             "up x",
+            "run t --slots 4",
+            "worker --workers 4",
+            "ls b --failed",
+            "submit t --quiet",
+            "ls -- --offline",
         ] {
             let failure = words(line).expect_err(line);
             assert_eq!(failure.hints, ["run pi fleet --help for usage"], "{line}");
@@ -416,12 +570,22 @@ mod tests {
             model: Some("mock/a".to_owned()),
             ..RunWords::default()
         };
-        let (name, tasks) = run.load().unwrap();
-        assert_eq!(run.load().unwrap().0, name);
+        let settings = FleetSettings::default();
+        let load = || run.load(&settings).unwrap();
+        let (name, tasks) = load();
+        assert_eq!(load().0, name);
         assert!(name.starts_with("mytasks-"), "{name}");
         assert_eq!(tasks[0].model.as_deref(), Some("mock/a"));
         std::fs::write(&path, "{\"id\":\"b\",\"prompt\":\"x\"}\n").unwrap();
-        assert!(run.load().unwrap().0 != name);
+        assert!(load().0 != name);
+        assert_eq!(load().1[0].workspace, None);
+        let in_containers = FleetSettings {
+            workspace: DefaultWorkspace::Container,
+            ..FleetSettings::default()
+        };
+        let (_, tasks) = run.load(&in_containers).unwrap();
+        let container = WorkspaceKind::Container { image: None };
+        assert_eq!(tasks[0].workspace, Some(container));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use pi_protocol::{BarrierLine, Command, DialogReply, ExtensionUiResponse};
+use pi_protocol::{BarrierLine, Command, DialogReply, ExtensionUiResponse, RateLimitLine};
 use pi_rpc_client::{
     RpcClient, RpcClientError, RpcClientOptions, RpcEvent, RpcSubscription, RpcSupervisor,
 };
@@ -13,11 +14,14 @@ use tokio::sync::mpsc;
 
 use super::ActiveRun;
 use crate::leftovers;
+use crate::live::LiveEvents;
+use crate::workspace::RunContainer;
 
 /// What a worker must respond to.
 #[derive(Debug)]
 pub(super) enum AgentEvent {
     Barrier(BarrierLine),
+    RateLimited(RateLimitLine),
     /// The run is over.
     Settled,
     /// A question that has no user.
@@ -33,7 +37,7 @@ pub(super) enum Question {
 }
 
 pub(super) struct Agent {
-    pub(super) client: RpcClient,
+    pub(super) client: Arc<RpcClient>,
     pub(super) events: mpsc::UnboundedReceiver<AgentEvent>,
     _subscription: RpcSubscription,
 }
@@ -43,10 +47,14 @@ impl Agent {
     pub(super) async fn start(
         run: &ActiveRun<'_>,
         session: Option<PathBuf>,
+        live: LiveEvents,
     ) -> Result<Self, RpcClientError> {
         let client = RpcClient::start(&options(run, session))?;
         let (sender, events) = mpsc::unbounded_channel();
+        let trace = Arc::clone(&run.trace);
         let subscription = client.subscribe(move |event| {
+            trace.observe(event.kind(), event.json());
+            live.publish(event.json());
             if let Some(event) = agent_event(event) {
                 // The worker may have stopped listening.
                 sender.send(event).ok();
@@ -61,7 +69,7 @@ impl Agent {
             source,
         })?;
         Ok(Self {
-            client,
+            client: Arc::new(client),
             events,
             _subscription: subscription,
         })
@@ -117,15 +125,23 @@ fn options(run: &ActiveRun<'_>, session: Option<PathBuf>) -> RpcClientOptions {
     }
     let more = &run.driver.options.arguments;
     arguments.extend(more.iter().map(OsString::from));
-    let environment = run.environment();
+    let (program, leading_arguments) = match &run.workspace.container {
+        Some(container) => container.start(RunContainer::pi()),
+        None => (run.driver.options.program.clone(), Vec::new()),
+    };
     RpcClientOptions {
+        leading_arguments: leading_arguments.into_iter().map(OsString::from).collect(),
         arguments,
         cwd: Some(run.workspace.path.clone()),
-        environment: environment
-            .into_iter()
+        environment: run
+            .workspace
+            .environment
+            .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect(),
-        ..RpcClientOptions::new(&run.driver.options.program)
+        // Ctrl-C stops the worker, which then stops its agents.
+        new_process_group: true,
+        ..RpcClientOptions::new(program)
     }
 }
 
@@ -135,6 +151,10 @@ fn agent_event(event: &RpcEvent) -> Option<AgentEvent> {
         "barrier" => {
             let barrier = serde_json::from_value(json.clone()).ok()?;
             Some(AgentEvent::Barrier(barrier))
+        }
+        "rate_limited" => {
+            let limit = serde_json::from_value(json.clone()).ok()?;
+            Some(AgentEvent::RateLimited(limit))
         }
         "agent_settled" => Some(AgentEvent::Settled),
         "approval_requested" => {

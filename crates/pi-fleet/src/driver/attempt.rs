@@ -1,17 +1,35 @@
 //! One start of an agent, from its first command to its end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pi_protocol::{BarrierLine, BarrierResponse, BarrierStop, SessionUsage, SupervisedPoint};
+use futures_util::FutureExt as _;
+use pi_protocol::{
+    BarrierLine, BarrierResponse, BarrierStop, RateLimitLine, SessionUsage, SupervisedCall,
+    SupervisedPoint,
+};
 use pi_rpc_client::RpcSupervisor;
 
-use super::agent::{Agent, AgentEvent};
-use super::{ActiveRun, DriveError};
+use super::agent::{Agent, AgentEvent, Question};
+use super::live;
+use super::{ActiveRun, DriveError, LONGEST_RATE_WAIT};
 use crate::engine::{AppendError, ControlMessage};
+use crate::leftovers;
+use crate::live::{LiveEvents, LiveHost};
 use crate::record::RunRecord;
+use crate::session_file;
 
 /// How often messages to the run and its time limit are checked.
-const POLL: Duration = Duration::from_millis(250);
+pub(super) const POLL: Duration = Duration::from_millis(250);
+
+/// How often a worker checks that the run is still its own. It may have been suspended, or cut off from the engine.
+pub(super) const OWNER_CHECK: Duration = Duration::from_secs(10);
+
+/// How long a fenced agent may take to exit.
+const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a paused run stays in the queue.
+const PAUSED_DELAY: Duration = Duration::from_millis(200);
 
 /// Tools that change no files: no snapshot is taken after their calls.
 const READ_ONLY_TOOLS: [&str; 4] = ["read", "grep", "find", "ls"];
@@ -26,8 +44,8 @@ pub(super) enum AttemptEnd {
     /// The limit that was reached.
     Limit(String),
     Canceled,
-    /// The run was paused, or the worker stops.
-    Released,
+    /// The run returns to the queue for this time.
+    Released(Duration),
     OutOfBudget,
     /// The agent refused to work.
     Failed(String),
@@ -40,6 +58,8 @@ enum Stopping {
     Budget,
     Canceled,
     Paused,
+    /// The model accepts no requests for this time.
+    RateLimited(Duration),
 }
 
 impl Stopping {
@@ -47,7 +67,7 @@ impl Stopping {
         match self {
             Self::Limit(_) | Self::Budget => BarrierStop::Limit,
             Self::Canceled => BarrierStop::Canceled,
-            Self::Paused => BarrierStop::Paused,
+            Self::Paused | Self::RateLimited(_) => BarrierStop::Paused,
         }
     }
 
@@ -56,7 +76,8 @@ impl Stopping {
             Self::Limit(limit) => AttemptEnd::Limit(limit),
             Self::Budget => AttemptEnd::OutOfBudget,
             Self::Canceled => AttemptEnd::Canceled,
-            Self::Paused => AttemptEnd::Released,
+            Self::Paused => AttemptEnd::Released(PAUSED_DELAY),
+            Self::RateLimited(wait) => AttemptEnd::Released(wait),
         }
     }
 }
@@ -68,6 +89,9 @@ pub(super) struct Attempt<'run, 'driver> {
     stopping: Option<Stopping>,
     /// Calls that may change files have run since the last snapshot.
     is_changed: bool,
+    live: LiveEvents,
+    /// Questions that attached clients may answer.
+    questions: Vec<Question>,
 }
 
 impl<'run, 'driver> Attempt<'run, 'driver> {
@@ -76,51 +100,81 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         run: &'run mut ActiveRun<'driver>,
         has_prompt: bool,
     ) -> Result<AttemptEnd, DriveError> {
-        let session = if has_prompt {
+        let prompt = run.log.state().prompt.clone();
+        let session = if has_prompt || prompt.is_some() {
             run.session_file()?
         } else {
+            session_file::remove(&run.session_directory(), &run.session_id())
+                .map_err(DriveError::Session)?;
             None
         };
-        let agent = match Agent::start(run, session).await {
+        // A run does not depend on its clients.
+        let host = run.driver.engine.live(run.delivery).await;
+        let host = host.unwrap_or_else(|_unreachable| LiveHost::unreachable());
+        let live = host.events();
+        let agent = match Agent::start(run, session, live.clone()).await {
             Ok(agent) => agent,
             Err(error) => return Ok(AttemptEnd::Failed(error.to_string())),
         };
+        let _clients = live::serve(host, Arc::clone(&agent.client));
         let begun = run.log.state().begun.clone();
         // What ran before this worker is in the session or undone; a batch that was complete is newer than its snapshot.
         let is_changed = !begun.is_empty();
-        let sent = if has_prompt {
-            RpcSupervisor::of(&agent.client).resume(begun).await
-        } else {
-            agent.client.prompt(&*run.task.prompt, Vec::new()).await
+        let sending = async {
+            if has_prompt {
+                return RpcSupervisor::of(&agent.client).resume(begun).await;
+            }
+            let prompt = prompt.map_or_else(|| run.task.prompt.clone(), |(prompt, _)| prompt);
+            agent.client.prompt(prompt, Vec::new()).await
         };
+        let stop = run.driver.stop.clone();
+        let sent = stop.run_until_cancelled(sending).await;
         let mut attempt = Self {
             run,
             agent,
             started: Instant::now(),
             stopping: None,
             is_changed,
+            live,
+            questions: Vec::new(),
         };
         let end = match sent {
-            Ok(_started) => attempt.serve().await?,
-            Err(pi_rpc_client::RpcClientError::Exited { .. }) => attempt.died().await,
-            Err(error) => AttemptEnd::Failed(error.to_string()),
+            None => Ok(AttemptEnd::Released(Duration::ZERO)),
+            Some(Ok(_started)) => attempt.serve().await,
+            Some(Err(pi_rpc_client::RpcClientError::Exited { .. })) => Ok(attempt.died().await),
+            Some(Err(error)) => Ok(AttemptEnd::Failed(error.to_string())),
         };
+        if end.is_err() {
+            // The run may belong to another worker: commands of this one must not go on.
+            leftovers::kill(&attempt.run.agent_file(), &attempt.run.marker).await;
+        }
         // The agent stores nothing once its input has ended.
         attempt.agent.stop().await.ok();
-        Ok(end)
+        attempt.run.trace.end_agent();
+        end
     }
 
     async fn serve(&mut self) -> Result<AttemptEnd, DriveError> {
         let mut poll = tokio::time::interval(POLL);
+        let mut owner_check = tokio::time::interval(OWNER_CHECK);
         loop {
             let event = tokio::select! {
                 biased;
-                () = self.run.driver.stop.cancelled() => return Ok(AttemptEnd::Released),
+                () = self.run.driver.stop.cancelled() => {
+                    return Ok(AttemptEnd::Released(Duration::ZERO));
+                }
                 event = self.agent.events.recv() => event,
                 _code = RpcSupervisor::of(&self.agent.client).wait() => None,
+                _tick = owner_check.tick() => {
+                    if let Err(AppendError::Fenced) = self.run.log.check_owner().await {
+                        return Err(AppendError::Fenced.into());
+                    }
+                    continue;
+                }
                 _tick = poll.tick() => {
                     self.check_time().await;
                     self.read_control().await?;
+                    self.refuse_unwatched().await;
                     continue;
                 }
             };
@@ -130,7 +184,15 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                     let stopping = self.stopping.take();
                     return Ok(stopping.map_or(AttemptEnd::Settled, Stopping::end));
                 }
-                Some(AgentEvent::Question(question)) => self.agent.refuse(question).await,
+                Some(AgentEvent::Question(question)) => {
+                    self.questions.push(question);
+                    self.refuse_unwatched().await;
+                    Ok(())
+                }
+                Some(AgentEvent::RateLimited(limit)) => {
+                    self.drain(&limit).await;
+                    continue;
+                }
                 Some(AgentEvent::Barrier(barrier)) => {
                     let response = self.decide(barrier).await?;
                     RpcSupervisor::of(&self.agent.client)
@@ -140,6 +202,16 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             };
             // A dead agent is noticed by its exit.
             responded.ok();
+        }
+    }
+
+    /// Answers questions that no client can answer. Those that clients have answered are over.
+    async fn refuse_unwatched(&mut self) {
+        if self.live.is_watched() {
+            return;
+        }
+        for question in std::mem::take(&mut self.questions) {
+            self.agent.refuse(question).await.ok();
         }
     }
 
@@ -165,7 +237,12 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
     /// Journals what has happened up to a barrier, then decides whether the run proceeds.
     async fn decide(&mut self, barrier: BarrierLine) -> Result<BarrierResponse, DriveError> {
         let stop = match self.pass(&barrier).await {
-            Ok(()) => None,
+            Ok(()) => {
+                if let SupervisedPoint::Request { model, .. } = &barrier.point {
+                    self.run.trace.begin_request(model.as_deref());
+                }
+                None
+            }
             Err(BarrierFailure::Stop(stop)) => Some(stop),
             Err(BarrierFailure::Error(error)) => return Err(error),
         };
@@ -178,34 +255,50 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
 
     async fn pass(&mut self, barrier: &BarrierLine) -> Result<(), BarrierFailure> {
         self.read_control().await?;
-        if let SupervisedPoint::Request { usage, .. } = &barrier.point {
-            self.check_limits(usage).await?;
+        if let SupervisedPoint::Request {
+            model,
+            estimate,
+            usage,
+        } = &barrier.point
+        {
+            self.check_limits(usage);
+            if let Some(model) = model {
+                self.wait_for_rate(model, estimate.input_tokens).await?;
+            }
+            self.reserve(usage).await?;
         }
         // The log never refers to a workspace that is not stored.
         if std::mem::take(&mut self.is_changed) {
             self.snapshot().await?;
         }
         let is_settled = matches!(barrier.point, SupervisedPoint::Settled);
-        if let Some(stopping) = self.stopping.as_ref().filter(|_| !is_settled) {
-            return Err(BarrierFailure::Stop(stopping.reason()));
-        }
+        let stop = self.stopping.as_ref().filter(|_| !is_settled);
+        let stop = stop.map(Stopping::reason);
         let (calls, usage) = match &barrier.point {
-            SupervisedPoint::Request { usage, .. } => (Vec::new(), Some(*usage)),
             SupervisedPoint::Tools { calls } => {
-                let changes = |name: &str| !READ_ONLY_TOOLS.contains(&name);
-                self.is_changed = calls.iter().any(|call| changes(&call.name));
-                (calls.iter().map(|call| call.id.clone()).collect(), None)
+                let mut begun = self.run.open_calls(barrier.length)?;
+                // What has happened is journaled, what follows does not happen.
+                if stop.is_none() {
+                    let changes = |name: &str| !READ_ONLY_TOOLS.contains(&name);
+                    self.is_changed = calls.iter().any(|call| changes(&call.name));
+                    let is_new = |call: &&SupervisedCall| !begun.contains(&call.id);
+                    let new: Vec<_> = calls.iter().filter(is_new).collect();
+                    begun.extend(new.into_iter().map(|call| call.id.clone()));
+                }
+                (begun, None)
             }
-            SupervisedPoint::Settled => (Vec::new(), None),
+            SupervisedPoint::Request { usage, .. } if stop.is_none() => (Vec::new(), Some(*usage)),
+            SupervisedPoint::Request { .. } | SupervisedPoint::Settled => (Vec::new(), None),
         };
         let record = RunRecord::Bytes {
             length: barrier.length,
             calls,
             usage,
+            counted: usage.map(|_| self.run.counted),
         };
         let payload = self.run.session_bytes(barrier.length)?;
         match self.run.record(record, payload).await {
-            Ok(()) => Ok(()),
+            Ok(()) => stop.map_or(Ok(()), |stop| Err(BarrierFailure::Stop(stop))),
             Err(AppendError::Fenced) => {
                 let fenced = BarrierResponse {
                     id: barrier.id.clone(),
@@ -216,7 +309,8 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                     .respond(&fenced)
                     .await
                     .ok();
-                RpcSupervisor::of(&self.agent.client).wait().await.ok();
+                let exiting = RpcSupervisor::of(&self.agent.client).wait();
+                tokio::time::timeout(FENCE_TIMEOUT, exiting).await.ok();
                 Err(BarrierFailure::Error(AppendError::Fenced.into()))
             }
             Err(error) => Err(BarrierFailure::Error(error.into())),
@@ -229,6 +323,9 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         };
         match self.run.record_snapshot(base, Some(&stored)).await? {
             Ok(()) => Ok(()),
+            Err(error) if error.is_disk_full() => {
+                Err(BarrierFailure::Error(DriveError::Workspace(error)))
+            }
             Err(error) => {
                 self.stopping = Some(Stopping::Limit(format!("workspace: {error}")));
                 Err(BarrierFailure::Stop(BarrierStop::Limit))
@@ -236,10 +333,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         }
     }
 
-    async fn check_limits(&mut self, usage: &SessionUsage) -> Result<(), DriveError> {
-        let driver = self.run.driver;
-        driver.budget.set(&self.run.task.id, usage.cost);
-        let is_reached = self.run.charge(usage.cost).await? || driver.budget.is_reached();
+    fn check_limits(&mut self, usage: &SessionUsage) {
         let limits = &self.run.task.limits;
         let reached = [
             (
@@ -254,10 +348,67 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         ];
         if let Some((name, _)) = reached.into_iter().find(|(_, is_reached)| *is_reached) {
             self.stop_with(Stopping::Limit(name.to_owned()));
-        } else if is_reached {
+        }
+    }
+
+    /// Counts what the run has cost, and reserves what the next request is expected to cost.
+    async fn reserve(&mut self, usage: &SessionUsage) -> Result<(), DriveError> {
+        let budget = &self.run.driver.budget;
+        let before = self.run.log.state().usage;
+        if usage.turns > before.turns {
+            budget.observe_request(usage.cost - before.cost);
+        }
+        if self.stopping.is_some() {
+            return Ok(());
+        }
+        let expected = budget.expected_request();
+        let is_within = budget.reserve(&self.run.task.id, usage.cost, expected);
+        let expected = if is_within { expected } else { 0.0 };
+        if !self.run.charge(usage.cost, expected).await? || !is_within {
+            self.run.driver.budget.set(&self.run.task.id, usage.cost);
             self.stop_with(Stopping::Budget);
         }
         Ok(())
+    }
+
+    /// Waits until the rate limits of a model allow a request.
+    async fn wait_for_rate(&mut self, model: &str, tokens: u64) -> Result<(), DriveError> {
+        while self.stopping.is_none() {
+            let driver = self.run.driver;
+            let request = || {
+                let engine = driver.engine.as_ref();
+                driver.limiter.request(engine, model, tokens).boxed()
+            };
+            let wait = driver.when_reachable(request).await?;
+            if wait.is_zero() {
+                return Ok(());
+            }
+            if wait > LONGEST_RATE_WAIT {
+                self.stop_with(Stopping::RateLimited(wait));
+                return Ok(());
+            }
+            let deadline = Instant::now() + wait;
+            while self.stopping.is_none() && Instant::now() < deadline {
+                let rest = deadline.saturating_duration_since(Instant::now());
+                let sleeping = tokio::time::sleep(rest.min(POLL));
+                if driver.stop.run_until_cancelled(sleeping).await.is_none() {
+                    self.stop_with(Stopping::Paused);
+                }
+                self.check_time().await;
+                self.read_control().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops requests of all workers to a model whose provider has refused one.
+    async fn drain(&self, limit: &RateLimitLine) {
+        let driver = self.run.driver;
+        let retry_after = limit.retry_after_ms.map(Duration::from_millis);
+        let engine = driver.engine.as_ref();
+        let drained = driver.limiter.drain(engine, &limit.model, retry_after);
+        // Without the engine, the next request waits for it.
+        drained.await.ok();
     }
 
     async fn check_time(&mut self) {
@@ -287,7 +438,11 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
     async fn read_control(&mut self) -> Result<(), DriveError> {
         let delivered = self.run.log.state().delivered;
         let engine = &self.run.driver.engine;
-        let messages = engine.control(self.run.delivery, delivered).await?;
+        let messages = match engine.control(self.run.delivery, delivered).await {
+            // Messages wait, too, while the engine is not reachable.
+            Err(error) if error.is_transient() => return Ok(()),
+            messages => messages?,
+        };
         for control in messages {
             let mut is_canceled = false;
             match control.message {

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use pi_protocol::matches_name_pattern;
+
+use super::supervise::Unready;
 use super::{ActiveRun, DriveError, RunEnd};
 use crate::record::RunRecord;
 use crate::run_result::{RunResult, RunStatus, VerifyResult};
@@ -22,38 +25,50 @@ impl ActiveRun<'_> {
             Some(_) => None,
             None => Some("the agent ended without a response".to_owned()),
         };
-        let status = if failed.is_some() {
-            RunStatus::Failed
-        } else {
-            RunStatus::Done
+        if failed.is_some() {
+            return self.finish(RunStatus::Failed, failed).await;
+        }
+        let Some(command) = &self.task.verify else {
+            return self.finish(RunStatus::Done, None).await;
         };
-        self.finish(status, failed).await
+        let started = Instant::now();
+        let ran = match self.supervise(self.workspace.shell(command)).await {
+            Ok(ran) => ran,
+            Err(Unready::Interrupted(interruption)) => return self.end_early(interruption).await,
+            Err(Unready::Workspace(error)) => Err(error),
+            Err(Unready::Drive(error)) => return Err(error),
+        };
+        let (exit, output) = match ran {
+            Ok(ran) => (ran.status.code().unwrap_or(-1), output_tail(&ran)),
+            Err(error) => (-1, error.to_string()),
+        };
+        let seconds = started.elapsed().as_secs();
+        let verify = Some(VerifyResult { exit, seconds });
+        if exit == 0 {
+            return self.store_result(RunStatus::Done, None, verify).await;
+        }
+        let error = Some(format!("verify exited with code {exit}: {output}"));
+        self.store_result(RunStatus::Failed, error, verify).await
     }
 
-    /// Stores the files and the result of a run.
+    /// Ends a run without a check.
     pub(super) async fn finish(
         &mut self,
         status: RunStatus,
         error: Option<String>,
     ) -> Result<Option<RunEnd>, DriveError> {
+        self.store_result(status, error, None).await
+    }
+
+    /// Stores the files and the result of a run.
+    async fn store_result(
+        &mut self,
+        status: RunStatus,
+        error: Option<String>,
+        verify: Option<VerifyResult>,
+    ) -> Result<Option<RunEnd>, DriveError> {
         let session = self.summary()?;
         let (mut status, mut error) = (status, error);
-        let verify = match &self.task.verify {
-            Some(command) if status == RunStatus::Done => {
-                let started = Instant::now();
-                let (exit, output) = match self.workspace.shell(command).await {
-                    Ok(ran) => (ran.status.code().unwrap_or(-1), output_tail(&ran)),
-                    Err(error) => (-1, error.to_string()),
-                };
-                if exit != 0 {
-                    status = RunStatus::Failed;
-                    error = Some(format!("verify exited with code {exit}: {output}"));
-                }
-                let seconds = started.elapsed().as_secs();
-                Some(VerifyResult { exit, seconds })
-            }
-            _ => None,
-        };
         let patch = match self.write_patch().await? {
             Ok(patch) => patch,
             Err(problem) => {
@@ -67,6 +82,7 @@ impl ActiveRun<'_> {
             }
         };
         let artifacts = self.copy_artifacts().map_err(DriveError::Results)?;
+        let error = error.map(|error| self.mask.apply_to_text(&error));
         let state = self.log.state();
         let result = RunResult {
             task: self.task.id.clone(),
@@ -81,16 +97,16 @@ impl ActiveRun<'_> {
             cut_requests: state.cut_requests,
             interrupted_calls: session.interrupted_calls,
             workers: state.workers.clone(),
-            session: self
-                .session_file()?
-                .as_deref()
-                .and_then(name_in("sessions")),
+            session: self.session_file()?.and_then(|file| {
+                let name = file.strip_prefix(&self.batch).ok()?;
+                Some(name.to_string_lossy().into_owned())
+            }),
             patch,
             artifacts,
             error,
         };
         self.driver.budget.set(&self.task.id, result.cost);
-        self.charge(result.cost).await?;
+        self.charge(result.cost, 0.0).await?;
         self.store_files(&result).await?;
         let record = RunRecord::End {
             result: Box::new(result.clone()),
@@ -124,7 +140,7 @@ impl ActiveRun<'_> {
         };
         let directory = self.batch.join("patches");
         let file = directory.join(format!("{}.patch", self.task.id));
-        write_private(&file, &patch).map_err(DriveError::Results)?;
+        write_private(&file, &self.mask.apply(patch)).map_err(DriveError::Results)?;
         Ok(Ok(name_in("patches")(&file)))
     }
 
@@ -132,8 +148,14 @@ impl ActiveRun<'_> {
     async fn store_files(&self, result: &RunResult) -> Result<(), DriveError> {
         for name in result.files() {
             let content = std::fs::read(self.batch.join(&name)).map_err(DriveError::Results)?;
+            let content = self.mask.apply(content);
+            if let Some(store) = &self.driver.options.resources.store {
+                store.put(&self.delivery.batch, &name, content).await?;
+                continue;
+            }
             let engine = &self.driver.engine;
-            engine.store_file(self.delivery, &name, &content).await?;
+            let store = || engine.store_file(self.delivery, &name, &content);
+            self.driver.when_reachable(store).await?;
         }
         Ok(())
     }
@@ -145,7 +167,7 @@ impl ActiveRun<'_> {
         for pattern in &self.task.artifacts {
             for name in matching_files(&self.workspace.path, pattern) {
                 let content = std::fs::read(self.workspace.path.join(&name))?;
-                write_private(&target.join(&name), &content)?;
+                write_private(&target.join(&name), &self.mask.apply(content))?;
                 copied.push(name);
             }
         }
@@ -190,24 +212,9 @@ fn matching_files(directory: &Path, pattern: &str) -> Vec<String> {
         let file = file.ok()?;
         let is_file = file.file_type().ok()?.is_file();
         let file_name = file.file_name().into_string().ok()?;
-        (is_file && matches(name, &file_name)).then(|| format!("{parent}{file_name}"))
+        (is_file && matches_name_pattern(name, &file_name)).then(|| format!("{parent}{file_name}"))
     });
     names.collect()
-}
-
-/// Whether a name matches a pattern in which `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((start, rest)) => name.strip_prefix(start).is_some_and(|name| {
-            let ends = name
-                .char_indices()
-                .map(|(index, _)| index)
-                .chain([name.len()]);
-            ends.filter_map(|index| name.get(index..))
-                .any(|tail| matches(rest, tail))
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! The engine for one machine: files in a directory, and locks that end with their process.
 
+mod day_ledger;
+mod live;
+
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,24 +14,29 @@ use futures_util::future::BoxFuture;
 use pi_fs::file_lock::{LockState, try_lock};
 
 use super::{
-    AppendError, ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunContent,
-    RunControl, RunLog, RunOverview, is_paused,
+    AppendError, Charge, ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun,
+    RunContent, RunControl, RunLog, RunOverview, is_paused,
 };
 use crate::journal::{self, Journal};
+use crate::limits::{BucketChange, BucketGrant, BucketId, BucketState, unix_ms};
+use crate::live::{LiveClient, LiveHost};
 use crate::record::{LogEntry, RunRecord};
 use crate::run_state::RunState;
-use crate::task::FleetTask;
+use crate::task::{FleetTask, UnreadableTask, parse_stored_tasks};
 
 /// A batch in a directory: `batch.jsonl` has the tasks, `runs/` the log, the lock and the control messages of each run.
 pub struct LocalEngine {
     directory: PathBuf,
     queue: Mutex<LocalQueue>,
+    /// Rate limits of this process.
+    buckets: Mutex<HashMap<BucketId, BucketState>>,
 }
 
 /// What this process knows about the queue.
 #[derive(Default)]
 struct LocalQueue {
     tasks: Vec<FleetTask>,
+    unreadable: Vec<UnreadableTask>,
     finished: HashSet<String>,
     released: HashMap<String, Instant>,
 }
@@ -41,11 +49,18 @@ impl LocalEngine {
         let engine = Self {
             directory: directory.to_owned(),
             queue: Mutex::default(),
+            buckets: Mutex::default(),
         };
         let path = engine.batch_file();
         let text = journal::read(&path).map_err(|error| file_error(&path, error))?;
-        engine.queue().tasks = parse_tasks(&path, &text)?;
+        engine.set_tasks(parse_stored_tasks(&text));
         Ok(engine)
+    }
+
+    fn set_tasks(&self, (tasks, unreadable): (Vec<FleetTask>, Vec<UnreadableTask>)) {
+        let mut queue = self.queue();
+        queue.tasks = tasks;
+        queue.unreadable = unreadable;
     }
 
     fn batch_file(&self) -> PathBuf {
@@ -62,19 +77,21 @@ impl LocalEngine {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn buckets(&self) -> MutexGuard<'_, HashMap<BucketId, BucketState>> {
+        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn store(&self, tasks: &[FleetTask]) -> Result<usize, EngineError> {
         let path = self.batch_file();
         let failed = |error| file_error(&path, error);
         // Another process may submit the same tasks.
-        let lock_path = self.directory.join("batch.lock");
-        let lock = pi_fs::private::open_or_create(&lock_path)
-            .map_err(|error| file_error(&lock_path, error))?;
-        lock.lock().map_err(|error| file_error(&lock_path, error))?;
+        let _lock = self.lock_batch()?;
         let (mut journal, text) = Journal::open(&path).map_err(failed)?;
-        let mut stored = parse_tasks(&path, &text)?;
+        let (mut stored, unreadable) = parse_stored_tasks(&text);
         let mut added = 0;
         for task in tasks {
-            if stored.iter().any(|one| one.id == task.id) {
+            let is_stored = stored.iter().any(|one| one.id == task.id);
+            if is_stored || unreadable.iter().any(|one| one.id == task.id) {
                 continue;
             }
             let line = serde_json::to_string(task).map_err(|error| failed(error.into()))?;
@@ -83,8 +100,17 @@ impl LocalEngine {
             added += 1;
         }
         journal.sync().map_err(failed)?;
-        self.queue().tasks = stored;
+        self.set_tasks((stored, unreadable));
         Ok(added)
+    }
+
+    /// Waits for the lock of what several processes write, which ends with the returned handle.
+    fn lock_batch(&self) -> Result<File, EngineError> {
+        let path = self.directory.join("batch.lock");
+        let failed = |error| file_error(&path, error);
+        let lock = pi_fs::private::open_or_create(&path).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        Ok(lock)
     }
 
     /// Takes the lock of a run; `None` if another process holds it.
@@ -100,6 +126,24 @@ impl LocalEngine {
                 return Err(file_error(&path, error));
             }
         })
+    }
+
+    /// Takes the locks of all runs, so that no process works on the batch while they are held.
+    pub(crate) fn lock_runs(&self) -> Result<Vec<File>, EngineError> {
+        let tasks = self.queue().tasks.clone();
+        let locks = tasks.iter().map(|task| {
+            let lock = self.try_lease(&task.id)?;
+            lock.ok_or_else(|| EngineError::InProgress(task.id.clone()))
+        });
+        locks.collect()
+    }
+
+    /// Returns the task of a run and its state; `None` if it cannot be read.
+    pub(crate) fn stored_run(&self, run: &str) -> Option<(FleetTask, RunState)> {
+        let state = self.read_state(run).ok()?;
+        let queue = self.queue();
+        let task = queue.tasks.iter().find(|task| task.id == run)?;
+        Some((task.clone(), state))
     }
 
     fn take_next(&self) -> Result<NextRun, EngineError> {
@@ -176,10 +220,10 @@ impl LocalEngine {
         self.check_run(run)?;
         let path = self.run_file(run, "control");
         let failed = |error| file_error(&path, error);
-        let mut line = serde_json::to_vec(message).map_err(|error| failed(error.into()))?;
-        line.push(b'\n');
-        let mut file = pi_fs::private::open_for_append(&path).map_err(failed)?;
-        file.write_all(&line).map_err(failed)
+        let line = serde_json::to_string(message).map_err(|error| failed(error.into()))?;
+        let _lock = self.lock_batch()?;
+        let (mut journal, _messages) = Journal::open(&path).map_err(failed)?;
+        journal.append(&line).map_err(failed)
     }
 
     fn check_run(&self, run: &str) -> Result<(), EngineError> {
@@ -188,7 +232,7 @@ impl LocalEngine {
         is_known.then_some(()).ok_or_else(unknown)
     }
 
-    fn open_again(&self, run: &str) -> Result<bool, EngineError> {
+    fn open_again(&self, run: &str, prompt: Option<String>) -> Result<bool, EngineError> {
         self.check_run(run)?;
         let Some(_lock) = self.try_lease(run)? else {
             return Err(EngineError::InProgress(run.to_owned()));
@@ -197,7 +241,9 @@ impl LocalEngine {
         if log.state.result.is_none() {
             return Ok(false);
         }
-        let entry = LogEntry::new(log.state.epoch, RunRecord::Reopen);
+        // What was sent to the finished run is over, such as its cancellation.
+        let delivered = self.read_control(run)?.len() as u64;
+        let entry = LogEntry::new(log.state.epoch, RunRecord::Reopen { prompt, delivered });
         log.write(&entry).map_err(|error| EngineError::Invalid {
             path: self.run_file(run, "log"),
             reason: error.to_string(),
@@ -207,10 +253,28 @@ impl LocalEngine {
     }
 
     fn list(&self) -> Result<Vec<RunOverview>, EngineError> {
-        let tasks = self.queue().tasks.clone();
-        let runs = tasks.into_iter().map(|task| {
-            let state = self.read_state(&task.id)?;
-            let is_paused = is_paused(&self.read_control(&task.id)?);
+        let (tasks, unreadable) = {
+            let queue = self.queue();
+            (queue.tasks.clone(), queue.unreadable.clone())
+        };
+        let readable = tasks.into_iter().map(|task| (task, None));
+        let unreadable = unreadable.into_iter().map(|unreadable| {
+            let task = FleetTask {
+                id: unreadable.id,
+                ..FleetTask::default()
+            };
+            (task, Some(unreadable.reason))
+        });
+        let runs = readable.chain(unreadable).map(|(task, mut problem)| {
+            let (state, is_paused) = match self.read_run(&task.id) {
+                Ok(found) => found,
+                // A newer version may have written its files.
+                Err(error @ EngineError::Invalid { .. }) => {
+                    problem.get_or_insert(error.to_string());
+                    (RunState::default(), false)
+                }
+                Err(error) => return Err(error),
+            };
             let is_open = state.epoch > 0 && state.result.is_none();
             let is_active = is_open && self.try_lease(&task.id)?.is_none();
             Ok(RunOverview {
@@ -218,9 +282,16 @@ impl LocalEngine {
                 state,
                 is_active,
                 is_paused,
+                problem,
             })
         });
         runs.collect()
+    }
+
+    /// Returns the state of a run, and whether it is paused.
+    fn read_run(&self, run: &str) -> Result<(RunState, bool), EngineError> {
+        let state = self.read_state(run)?;
+        Ok((state, is_paused(&self.read_control(run)?)))
     }
 }
 
@@ -276,21 +347,60 @@ impl FleetEngine for LocalEngine {
         ready(messages)
     }
 
-    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>> {
-        ready(self.open_again(run))
+    fn live<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, Result<LiveHost, EngineError>> {
+        let record = self.run_file(&delivery.task.id, "live");
+        ready(live::listen(&record).map_err(|error| file_error(&record, error)))
+    }
+
+    fn attach<'a>(
+        &'a self,
+        run: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LiveClient>, EngineError>> {
+        Box::pin(async move {
+            self.check_run(run)?;
+            let record = self.run_file(run, "live");
+            let attached = live::attach(&record).await;
+            attached.map_err(|error| file_error(&record, error))
+        })
+    }
+
+    fn reopen<'a>(
+        &'a self,
+        run: &'a str,
+        prompt: Option<String>,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        ready(self.open_again(run, prompt))
     }
 
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
         ready(self.list())
     }
 
-    /// The pool knows the costs of the batch and its limit.
+    /// The pool knows the costs of the batch and its limit; what a day costs is next to the batches.
     fn charge<'a>(
         &'a self,
         _delivery: &'a Delivery,
-        _dollars: f64,
+        charge: &'a Charge,
     ) -> BoxFuture<'a, Result<bool, EngineError>> {
-        ready(Ok(false))
+        let ledger = self.directory.parent().unwrap_or(&self.directory);
+        let path = ledger.with_file_name("day.json");
+        ready(day_ledger::charge(&path, charge).map_err(|error| file_error(&path, error)))
+    }
+
+    fn change_bucket<'a>(
+        &'a self,
+        bucket: &'a BucketId,
+        change: &'a BucketChange,
+    ) -> BoxFuture<'a, Result<BucketGrant, EngineError>> {
+        let mut buckets = self.buckets();
+        let state = buckets.entry(bucket.clone()).or_default();
+        ready(Ok(state.apply(change, unix_ms()).0))
+    }
+
+    fn drained(&self, bucket: &BucketId) -> Duration {
+        let buckets = self.buckets();
+        let state = buckets.get(bucket);
+        state.map_or(Duration::ZERO, |state| state.drained_for(unix_ms()))
     }
 
     /// The files of a batch are in its directory.
@@ -343,6 +453,14 @@ impl RunLog for LocalLog {
         RunContent::default()
     }
 
+    fn check_owner(&self) -> BoxFuture<'_, Result<(), AppendError>> {
+        ready(match self.journal.is_current() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(AppendError::Fenced),
+            Err(error) => Err(AppendError::Failed(error.to_string())),
+        })
+    }
+
     fn append(
         &mut self,
         entry: LogEntry,
@@ -355,13 +473,6 @@ impl RunLog for LocalLog {
 
 fn ready<'a, T: Send + 'a>(result: T) -> BoxFuture<'a, T> {
     Box::pin(std::future::ready(result))
-}
-
-fn parse_tasks(path: &Path, text: &str) -> Result<Vec<FleetTask>, EngineError> {
-    crate::task::parse_tasks(text).map_err(|error| EngineError::Invalid {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
 }
 
 fn parse_state(path: &Path, text: &str) -> Result<RunState, EngineError> {
@@ -382,5 +493,95 @@ fn file_error(path: &Path, source: io::Error) -> EngineError {
     EngineError::File {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    /// Returns the numbers of the messages for a run.
+    async fn messages(engine: &LocalEngine) -> Vec<u64> {
+        let NextRun::Run(delivery) = engine.next().await.unwrap() else {
+            panic!("there is no run");
+        };
+        let messages = engine.control(&delivery, 0).await.unwrap();
+        messages.iter().map(|message| message.number).collect()
+    }
+
+    #[tokio::test]
+    async fn a_message_that_was_cut_does_not_damage_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = LocalEngine::open(directory.path()).unwrap();
+        let tasks = crate::parse_tasks(r#"{"id":"a","prompt":"x"}"#).unwrap();
+        engine.submit(&tasks).await.unwrap();
+        let steer = || ControlMessage::Steer {
+            message: "faster".to_owned(),
+        };
+        engine.send("a", steer()).await.unwrap();
+        // The write of a killed process.
+        let file = engine.run_file("a", "control");
+        let mut text = std::fs::read(&file).unwrap();
+        text.extend_from_slice(b"{\"type\":\"st");
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(messages(&engine).await, [1]);
+        engine.send("a", steer()).await.unwrap();
+        assert_eq!(messages(&engine).await, [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn a_task_of_a_newer_version_does_not_hide_the_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let newer = "{\"id\":\"newer\",\"prompt\":\"x\",\"planet\":\"mars\"}\n";
+        let sound = "{\"id\":\"sound\",\"prompt\":\"x\"}\n";
+        std::fs::write(
+            directory.path().join("batch.jsonl"),
+            format!("{newer}cut\n{sound}"),
+        )
+        .unwrap();
+        let engine = LocalEngine::open(directory.path()).unwrap();
+        let tasks = [newer, sound].map(|line| line.replace(",\"planet\":\"mars\"", ""));
+        let tasks = crate::parse_tasks(&tasks.concat()).unwrap();
+        // It is stored.
+        assert_eq!(engine.submit(&tasks).await.unwrap(), 0);
+        let runs = engine.overview().await.unwrap();
+        let found: Vec<_> = runs
+            .iter()
+            .map(|run| (run.task.id.as_str(), run.problem.is_some()))
+            .collect();
+        assert_eq!(found, [("sound", false), ("newer", true), ("line 2", true)]);
+        let problem = runs[1].problem.as_deref().unwrap();
+        assert!(problem.contains("unknown field `planet`"), "{problem}");
+        assert!(
+            matches!(engine.next().await, Ok(NextRun::Run(delivery)) if delivery.task.id == "sound")
+        );
+    }
+
+    #[tokio::test]
+    async fn tasks_and_messages_of_concurrent_writers_are_all_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let tasks = crate::parse_tasks(r#"{"id":"a","prompt":"x"}"#).unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (directory, tasks) = (directory.path(), &tasks);
+                scope.spawn(move || {
+                    // Each has its own descriptors and locks, like a process.
+                    let engine = LocalEngine::open(directory).unwrap();
+                    engine.store(tasks).unwrap();
+                    let own = format!("{{\"id\":\"task-{writer}\",\"prompt\":\"x\"}}");
+                    engine.store(&crate::parse_tasks(&own).unwrap()).unwrap();
+                    for message in 0..10 {
+                        let message = format!("{writer} {message}");
+                        let message = ControlMessage::Steer { message };
+                        engine.append_control("a", &message).unwrap();
+                    }
+                });
+            }
+        });
+        let engine = LocalEngine::open(directory.path()).unwrap();
+        assert_eq!(engine.queue().tasks.len(), 5);
+        assert_eq!(engine.read_control("a").unwrap().len(), 40);
     }
 }

@@ -3,13 +3,21 @@
 //! The queue gives liveness only. After a restart, a server delivers runs again that healthy workers hold, so the owner of
 //! a run is queried before another worker takes it over; the log fences the one that is wrong.
 
+mod buckets;
+mod costs;
+mod delete;
 mod files;
+mod import;
+mod inspect;
 mod lease;
+mod link;
+mod live;
 mod log;
 mod names;
 mod server;
+mod tasks;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,17 +29,21 @@ use futures_util::stream;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunControl, RunLog,
+    Charge, ControlMessage, Delivery, EngineError, FleetEngine, Lease, NextRun, RunControl, RunLog,
     RunOverview, is_paused,
 };
+use crate::limits::{BucketChange, BucketGrant, BucketId};
+use crate::live::{LiveClient, LiveHost};
 use crate::record::{LogEntry, RunRecord};
 use crate::run_state::RunState;
-use crate::task::FleetTask;
+use crate::task::{FleetTask, is_id};
 use lease::{Held, LeaseGuard};
 use log::NatsLog;
 use names::{Names, RunAddress};
 use server::{OwnerQuery, QueueConsumer, Server, TIMEOUT, parse, server_error};
 
+pub(crate) use import::SavedRun;
+pub(crate) use inspect::DiskSync;
 pub(crate) use server::inbox_prefix;
 
 /// How long a run stays away after its owner answered.
@@ -39,6 +51,9 @@ const OWNED_DELAY: Duration = Duration::from_secs(5);
 
 /// How long a paused run stays away.
 const PAUSED_DELAY: Duration = Duration::from_secs(1);
+
+/// How long a run without a valid task stays away.
+const UNREADABLE_DELAY: Duration = Duration::from_mins(5);
 
 /// How often, and after which pause, an owner that does not respond is queried again: it may be connecting.
 const OWNER_QUERIES: u32 = 3;
@@ -53,9 +68,6 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How long limits are used without reading them again.
 const LIMITS_AGE: Duration = Duration::from_secs(2);
 
-/// Costs are counted in millionths of a dollar.
-const COST_UNITS: f64 = 1e6;
-
 /// How often a reopened run is queued again while its last worker leaves.
 const QUEUE_ATTEMPTS: u32 = 50;
 const QUEUE_PAUSE: Duration = Duration::from_millis(200);
@@ -63,7 +75,7 @@ const QUEUE_PAUSE: Duration = Duration::from_millis(200);
 /// How to reach a fleet.
 #[derive(Clone)]
 pub struct NatsOptions {
-    /// `nats://` or `tls://`, which may contain user and password.
+    /// `nats://` or `tls://`, which may contain user and password; the nodes of a cluster are separated by commas.
     pub url: String,
     /// User and password.
     pub credentials: Option<(String, String)>,
@@ -73,6 +85,8 @@ pub struct NatsOptions {
     pub lease: Duration,
     /// Number of servers that store each message.
     pub replicas: usize,
+    /// The labels of this worker: it also takes runs that need one of them.
+    pub labels: Vec<String>,
 }
 
 impl NatsOptions {
@@ -83,6 +97,7 @@ impl NatsOptions {
             fleet: "main".to_owned(),
             lease: Duration::from_secs(30),
             replicas: 1,
+            labels: Vec::new(),
         }
     }
 }
@@ -106,9 +121,12 @@ struct Fleet {
     server: Arc<Server>,
     /// Limits of batches, and when they were read.
     limits: Mutex<HashMap<String, (Instant, BatchLimits)>>,
+    /// Whether the queue has runs for this worker, and when that was read.
+    has_runs: Mutex<Option<(Instant, bool)>>,
     lease: Duration,
     /// The runs that this process holds.
     held: Mutex<HashMap<RunAddress, Arc<Held>>>,
+    drains: buckets::Drains,
 }
 
 impl NatsEngine {
@@ -122,7 +140,9 @@ impl NatsEngine {
             lease: lease.unwrap_or(options.lease),
             server,
             limits: Mutex::default(),
+            has_runs: Mutex::default(),
             held: Mutex::default(),
+            drains: buckets::Drains::default(),
         };
         Ok(Self {
             fleet: Arc::new(fleet),
@@ -156,7 +176,9 @@ impl NatsEngine {
         let stream = format!("{}_CHECK", self.server().names.runs_stream());
         let subject = format!("$JS.API.STREAM.DELETE.{stream}");
         let client = &self.server().client;
-        client.request(subject, bytes::Bytes::new()).await.is_ok()
+        let request = client.request(subject.clone(), bytes::Bytes::new());
+        let response = self.server().try_request(&subject, request).await;
+        response.is_some_and(|response| response.is_ok())
     }
 
     /// Returns the names of all batches in the order of their last submission.
@@ -212,40 +234,36 @@ impl NatsEngine {
 
     async fn store(&self, tasks: &[FleetTask]) -> Result<usize, EngineError> {
         let server = self.server();
-        let stream = server.names.state_stream();
+        for task in tasks {
+            tasks::check_length(task)?;
+        }
+        let labels: BTreeSet<&String> = tasks
+            .iter()
+            .filter_map(|task| task.queue.as_ref())
+            .collect();
+        for label in labels {
+            server.open_label(label, self.fleet.lease).await?;
+        }
         let mut added = 0;
         for task in tasks {
             let run = self.run(&task.id);
-            let subject = server.names.task(&run);
-            let line =
-                serde_json::to_vec(task).map_err(|error| server_error("store a task", &error))?;
-            let message = PublishMessage::build()
-                .payload(line.into())
-                .expected_last_subject_sequence(0);
-            match server.publish(subject.clone(), message).await {
-                Ok(_sequence) => added += 1,
-                Err(error) => {
-                    if server.last(&stream, &subject).await?.is_none() {
-                        return Err(error);
-                    }
-                }
-            }
+            added += usize::from(tasks::store(server, &run, task).await?);
             // A client may have died between both; a run that is queued is not queued twice.
             if self
                 .state(&run)
                 .await?
                 .is_none_or(|state| state.result.is_none())
             {
-                self.enqueue(&run, task.priority).await?;
+                self.enqueue(&run, task).await?;
             }
         }
         Ok(added)
     }
 
     /// Returns whether the run was added to the queue; `false` if it is there.
-    async fn enqueue(&self, run: &RunAddress, priority: i64) -> Result<bool, EngineError> {
+    async fn enqueue(&self, run: &RunAddress, task: &FleetTask) -> Result<bool, EngineError> {
         let server = self.server();
-        let subject = server.names.queue(names::Names::class(priority), run);
+        let subject = server.names.queue(task, run);
         let queued = server
             .publish(subject.clone(), PublishMessage::build())
             .await;
@@ -274,7 +292,20 @@ impl NatsEngine {
         let subject = server.names.task(run);
         let found = server.last(&server.names.state_stream(), &subject).await?;
         let found = found.ok_or_else(|| EngineError::UnknownRun(run.task.clone()))?;
-        parse(&run.task, &found.payload)
+        let task = tasks::read(server, run, &found.payload).await?;
+        // Clients that are not ours may store tasks, too, and names become paths.
+        let checked = task.check();
+        let checked = checked.and_then(|()| {
+            let is_named = task.id == run.task && is_id(&run.batch);
+            is_named
+                .then_some(())
+                .ok_or_else(|| format!("its task has the ID `{}`", task.id))
+        });
+        checked.map_err(|reason| EngineError::DamagedLog {
+            run: run.task.clone(),
+            reason,
+        })?;
+        Ok(task)
     }
 
     async fn take_next(&self) -> Result<NextRun, EngineError> {
@@ -290,13 +321,31 @@ impl NatsEngine {
         if stream.cached_info().state.messages == 0 {
             return Ok(NextRun::Done);
         }
-        // Most runs have the second class: wait for one of them.
-        if let Some(consumer) = self.server().consumers.get(1)
+        let server = self.server();
+        if let Some(consumer) = server.consumers.get(server.waiting)
             && let Some(message) = self.fetch(consumer, Some(WAIT)).await?
         {
             return self.consider(message).await;
         }
-        Ok(NextRun::Wait)
+        // The runs that are left may need labels of other workers.
+        Ok(if self.has_runs().await? {
+            NextRun::Wait
+        } else {
+            NextRun::Done
+        })
+    }
+
+    /// Whether this worker may get a run, as it was at most a few seconds ago.
+    async fn has_runs(&self) -> Result<bool, EngineError> {
+        let known = *self.fleet.has_runs();
+        if let Some((read, has_runs)) = known
+            && read.elapsed() < LIMITS_AGE
+        {
+            return Ok(has_runs);
+        }
+        let has_runs = self.server().has_runs().await?;
+        *self.fleet.has_runs() = Some((Instant::now(), has_runs));
+        Ok(has_runs)
     }
 
     /// Returns a run of the queue, at once or within a time.
@@ -306,26 +355,29 @@ impl NatsEngine {
         wait: Option<Duration>,
     ) -> Result<Option<jetstream::Message>, EngineError> {
         const ACTION: &str = "read the queue";
-        let mut batch = match wait {
-            None => consumer.fetch().max_messages(1).messages().await,
-            Some(wait) => {
-                let batch = consumer.batch().max_messages(1).expires(wait);
-                batch.messages().await
-            }
-        }
-        .map_err(|error| server_error(ACTION, &error))?;
         let limit = TIMEOUT + wait.unwrap_or_default();
-        let Ok(message) = tokio::time::timeout(limit, batch.next()).await else {
-            // It does not respond to what it refuses.
-            self.server().check_denied()?;
-            return Err(EngineError::Server {
+        let fetching = async {
+            let mut batch = match wait {
+                None => consumer.fetch().max_messages(1).messages().await,
+                Some(wait) => {
+                    let batch = consumer.batch().max_messages(1).expires(wait);
+                    batch.messages().await
+                }
+            }
+            .map_err(|error| server_error(ACTION, &error))?;
+            let message = batch.next().await.transpose();
+            message.map_err(|error| EngineError::Server {
+                action: ACTION,
+                reason: error.to_string(),
+            })
+        };
+        let fetching = tokio::time::timeout(limit, fetching);
+        let fetched = self.server().guard(ACTION, fetching).await?;
+        fetched.unwrap_or_else(|_elapsed| {
+            Err(EngineError::Server {
                 action: ACTION,
                 reason: "no response".to_owned(),
-            });
-        };
-        message.transpose().map_err(|error| EngineError::Server {
-            action: ACTION,
-            reason: error.to_string(),
+            })
         })
     }
 
@@ -356,7 +408,14 @@ impl NatsEngine {
                 return Ok(NextRun::Wait);
             }
         }
-        let task = self.task(&run).await?;
+        let task = match self.task(&run).await {
+            Err(error) if !error.is_transient() => {
+                // Nothing is known about it that a worker could do.
+                later(UNREADABLE_DELAY).await.ok();
+                return Ok(NextRun::Wait);
+            }
+            task => task?,
+        };
         let held = Held::new(Arc::clone(&self.fleet.server), run.clone(), acker);
         let messages = held.messages().await?;
         if is_paused(&messages) {
@@ -393,22 +452,27 @@ impl NatsEngine {
         self.fleet.held().get(&run).cloned()
     }
 
-    async fn reopen_run(&self, task: &str) -> Result<bool, EngineError> {
+    async fn reopen_run(&self, task: &str, prompt: Option<String>) -> Result<bool, EngineError> {
         let run = self.run(task);
-        let priority = self.task(&run).await?.priority;
-        if self.server().owner(&run).await == OwnerQuery::Owned {
+        let queued = self.task(&run).await?;
+        tasks::check_prompt(task, prompt.as_deref())?;
+        let server = self.server();
+        if server.owner(&run).await == OwnerQuery::Owned {
             return Err(EngineError::InProgress(task.to_owned()));
         }
         let mut log = NatsLog::open(Arc::clone(&self.fleet.server), run.clone()).await?;
         let is_finished = log.state().result.is_some();
         if is_finished {
-            let entry = LogEntry::new(log.state().epoch, RunRecord::Reopen);
+            // What was sent to the finished run is over, such as its cancellation.
+            let (stream, subject) = (server.names.messages_stream(), server.names.messages(&run));
+            let delivered = server.read_all(&stream, &subject).await?.len() as u64;
+            let entry = LogEntry::new(log.state().epoch, RunRecord::Reopen { prompt, delivered });
             let appended = log.append(entry, Vec::new()).await;
             appended.map_err(|error| server_error("open the run again", &error))?;
         }
         // Its last worker may not have removed it from the queue: what it removes after this would be lost.
         for _ in 0..QUEUE_ATTEMPTS {
-            if self.enqueue(&run, priority).await? || !is_finished {
+            if self.enqueue(&run, &queued).await? || !is_finished {
                 break;
             }
             tokio::time::sleep(QUEUE_PAUSE).await;
@@ -428,17 +492,27 @@ impl NatsEngine {
             server.names.messages_of(&self.batch),
         );
         let messages = server.read_all(&stream, &subject).await?;
+        // A newer version may have stored a part of a run.
+        let mut problems: HashMap<RunAddress, String> = HashMap::new();
         let mut known = HashMap::new();
         for stored in &states {
             if let Some(run) = RunAddress::of_subject(&stored.subject) {
-                let state: RunState = parse(&run.task, &stored.payload)?;
-                known.insert(run, state);
+                match parse::<RunState>(&run.task, &stored.payload) {
+                    Ok(state) => drop(known.insert(run, state)),
+                    Err(error) => drop(problems.insert(run, error.to_string())),
+                }
             }
         }
         let mut sent: HashMap<RunAddress, Vec<RunControl>> = HashMap::new();
         for stored in &messages {
             if let Some(run) = RunAddress::of_subject(&stored.subject) {
-                let message = parse(&run.task, &stored.payload)?;
+                let message = match parse(&run.task, &stored.payload) {
+                    Ok(message) => message,
+                    Err(error) => {
+                        problems.insert(run, error.to_string());
+                        continue;
+                    }
+                };
                 let messages = sent.entry(run).or_default();
                 let number = messages.len() as u64 + 1;
                 messages.push(RunControl { number, message });
@@ -446,13 +520,25 @@ impl NatsEngine {
         }
         let mut runs = Vec::new();
         for stored in &tasks {
-            let task: FleetTask = parse(&stored.subject, &stored.payload)?;
-            let run = self.run(&task.id);
+            let Some(run) = RunAddress::of_subject(&stored.subject) else {
+                continue;
+            };
+            let mut problem = problems.remove(&run);
+            let task = match tasks::read(server, &run, &stored.payload).await {
+                Err(error) if error.is_of_run() => {
+                    problem = Some(error.to_string());
+                    FleetTask {
+                        id: run.task.clone(),
+                        ..FleetTask::default()
+                    }
+                }
+                task => task?,
+            };
             let state = known.remove(&run).unwrap_or_default();
             let is_paused = sent.get(&run).is_some_and(|messages| is_paused(messages));
-            runs.push((run, task, state, is_paused));
+            runs.push((run, task, state, is_paused, problem));
         }
-        let runs = stream::iter(runs).map(|(run, task, state, is_paused)| async move {
+        let runs = stream::iter(runs).map(|(run, task, state, is_paused, problem)| async move {
             let is_open = state.epoch > 0 && state.result.is_none();
             let is_active = is_open && server.owner(&run).await == OwnerQuery::Owned;
             RunOverview {
@@ -460,6 +546,7 @@ impl NatsEngine {
                 state,
                 is_active,
                 is_paused,
+                problem,
             }
         });
         Ok(runs.buffered(CONCURRENT_QUERIES).collect().await)
@@ -479,6 +566,10 @@ impl NatsEngine {
 impl Fleet {
     fn limits(&self) -> MutexGuard<'_, HashMap<String, (Instant, BatchLimits)>> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_runs(&self) -> MutexGuard<'_, Option<(Instant, bool)>> {
+        self.has_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<RunAddress, Arc<Held>>> {
@@ -551,8 +642,26 @@ impl FleetEngine for NatsEngine {
         })
     }
 
-    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>> {
-        Box::pin(self.reopen_run(run))
+    fn live<'a>(&'a self, delivery: &'a Delivery) -> BoxFuture<'a, Result<LiveHost, EngineError>> {
+        Box::pin(async move {
+            let run = RunAddress::new(&delivery.batch, &delivery.task.id);
+            live::listen(Arc::clone(&self.fleet.server), &run).await
+        })
+    }
+
+    fn attach<'a>(
+        &'a self,
+        run: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LiveClient>, EngineError>> {
+        Box::pin(live::attach(Arc::clone(&self.fleet.server), self.run(run)))
+    }
+
+    fn reopen<'a>(
+        &'a self,
+        run: &'a str,
+        prompt: Option<String>,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        Box::pin(self.reopen_run(run, prompt))
     }
 
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
@@ -562,22 +671,24 @@ impl FleetEngine for NatsEngine {
     fn charge<'a>(
         &'a self,
         delivery: &'a Delivery,
-        dollars: f64,
+        charge: &'a Charge,
     ) -> BoxFuture<'a, Result<bool, EngineError>> {
         Box::pin(async move {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "not negative; saturates"
-            )]
-            let amount = (dollars.max(0.0) * COST_UNITS).round() as u64;
-            let subject = self.server().names.cost(&delivery.batch);
-            let total = self.server().count(subject, amount).await?;
-            let limits = self.limits(&delivery.batch).await?;
-            #[expect(clippy::cast_precision_loss, reason = "exact below 9 billion dollars")]
-            let total = total as f64 / COST_UNITS;
-            Ok(limits.cost.is_some_and(|limit| total >= limit))
+            let per_batch = self.limits(&delivery.batch).await?.cost;
+            costs::charge(self.server(), &delivery.batch, charge, per_batch).await
         })
+    }
+
+    fn change_bucket<'a>(
+        &'a self,
+        bucket: &'a BucketId,
+        change: &'a BucketChange,
+    ) -> BoxFuture<'a, Result<BucketGrant, EngineError>> {
+        Box::pin(buckets::change(&self.fleet, bucket, change))
+    }
+
+    fn drained(&self, bucket: &BucketId) -> Duration {
+        self.fleet.drains.of(bucket)
     }
 
     fn store_file<'a>(

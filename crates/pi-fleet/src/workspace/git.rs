@@ -6,12 +6,15 @@ use std::process::Stdio;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-use super::{WorkspaceError, output_tail};
+use super::{ProcessGroup, WorkspaceError, output_tail};
+use crate::leftovers::RUN_VARIABLE;
 
 pub(super) struct Git {
     directory: PathBuf,
     index: Option<PathBuf>,
     input: Vec<u8>,
+    /// Identifies the process if this one is killed.
+    marker: String,
 }
 
 impl Git {
@@ -20,7 +23,14 @@ impl Git {
             directory: directory.to_owned(),
             index: None,
             input: Vec::new(),
+            marker: String::new(),
         }
+    }
+
+    /// Sets what [`crate::leftovers`] finds the command by.
+    pub(super) fn marked(mut self, marker: &str) -> Self {
+        marker.clone_into(&mut self.marker);
+        self
     }
 
     /// Writes bytes to the standard input of the command.
@@ -64,6 +74,9 @@ impl Git {
             .args(arguments)
             .current_dir(&self.directory)
             .env("GIT_TERMINAL_PROMPT", "0")
+            // Errors in the language of the user could not be recognized.
+            .env("LC_ALL", "C")
+            .env(RUN_VARIABLE, &self.marker)
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE")
@@ -78,7 +91,7 @@ impl Git {
             program: "git".to_owned(),
             source,
         };
-        let mut process = command.spawn().map_err(failed)?;
+        let (mut process, group) = ProcessGroup::spawn(&mut command).map_err(failed)?;
         let input = process.stdin.take();
         let writing = async {
             if let Some(mut input) = input {
@@ -88,6 +101,7 @@ impl Git {
         };
         let ((), output) = tokio::join!(writing, process.wait_with_output());
         let output = output.map_err(failed)?;
+        group.keep();
         if output.status.success() {
             return Ok(output.stdout);
         }

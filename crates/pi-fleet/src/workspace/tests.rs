@@ -22,7 +22,7 @@ fn task(fields: &str) -> FleetTask {
 fn workspace(directory: &Path, task: &FleetTask) -> RunWorkspace {
     std::fs::create_dir_all(directory.join("runs")).unwrap();
     let mirrors = Mirrors::new(directory.join("mirrors"));
-    RunWorkspace::new(directory, "b", task, mirrors, "m".to_owned())
+    RunWorkspace::new(directory, "b", task, mirrors, Vec::new())
 }
 
 #[tokio::test]
@@ -160,5 +160,69 @@ async fn a_snapshot_is_restored_on_another_machine() {
             second.patch(&base, &known).await.unwrap(),
             first.patch(&base, &known).await.unwrap()
         );
+    }
+}
+
+#[tokio::test]
+async fn a_workspace_whose_setup_was_interrupted_is_created_again() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let broken = task(r#","setup":"echo one > file; exit 1""#);
+    let workspace = workspace(directory.path(), &broken);
+    workspace.create(&broken, None).await.unwrap_err();
+    assert!(workspace.path.exists() && !workspace.exists());
+    let sound = task(r#","setup":"test ! -e file""#);
+    workspace.create(&sound, None).await.unwrap();
+    assert!(workspace.exists());
+    workspace.remove().await.unwrap();
+    assert!(!workspace.exists());
+}
+
+#[tokio::test]
+async fn locks_of_killed_commands_are_removed() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let repository = directory.path().join("repository");
+    std::fs::create_dir(&repository).unwrap();
+    let git = Git::at(&repository);
+    git.run(&["init", "--quiet", "-b", "main"]).await.unwrap();
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+    let commit = ["commit", "--quiet", "--allow-empty", "-m", "one"];
+    git.run(&[&identity[..], &commit[..]].concat())
+        .await
+        .unwrap();
+    for fields in [
+        String::new(),
+        format!(r#","repo":"{}""#, repository.display()),
+    ] {
+        let task = task(&fields);
+        let batch = directory
+            .path()
+            .join(if fields.is_empty() { "b" } else { "c" });
+        let workspace = workspace(&batch, &task);
+        workspace.create(&task, None).await.unwrap();
+        std::fs::write(workspace.path.join("file"), "one").unwrap();
+        workspace.snapshot().await.unwrap();
+        let (git_directory, references) = match workspace.mirror() {
+            Some((mirror, worktree)) => (worktree, mirror),
+            None => (workspace.path.join(".git"), workspace.path.join(".git")),
+        };
+        for locked in [
+            workspace.index.with_extension("index.lock"),
+            git_directory.join("index.lock"),
+            references.join(format!("{}.lock", workspace.reference)),
+        ] {
+            std::fs::write(&locked, "").unwrap();
+        }
+        std::fs::write(workspace.path.join("file"), "two").unwrap();
+        workspace.snapshot().await.unwrap_err();
+        workspace.remove_stale_locks();
+        workspace.snapshot().await.unwrap();
+        // The agent may use Git, too.
+        Git::at(&workspace.path).run(&["add", "."]).await.unwrap();
     }
 }

@@ -1,32 +1,36 @@
 //! Kills of an agent at each of its barriers, before and after the append.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_fleet::{
-    AppendError, Budget, ControlMessage, Delivery, DriverOptions, EngineError, FleetEngine,
-    FleetTask, LocalEngine, LogEntry, NextRun, RunContent, RunControl, RunLog, RunOverview,
-    RunRecord, RunState, WhenEmpty, WorkerPool, parse_tasks,
+    AppendError, BucketChange, BucketGrant, BucketId, Budget, Charge, ControlMessage, Delivery,
+    DriverOptions, EngineError, FleetEngine, FleetLimits, FleetTask, LocalEngine, LogEntry,
+    NextRun, RunContent, RunControl, RunLog, RunOverview, RunRecord, RunState, WhenEmpty,
+    WorkerPool, WorkerResources, parse_tasks,
 };
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::fixture::Fixture;
+use crate::nats_server::NatsServer;
 
 /// An engine that kills the agent when a certain barrier is journaled.
 struct KillingEngine {
-    engine: LocalEngine,
+    engine: Arc<dyn FleetEngine>,
     kill: Arc<BarrierKill>,
 }
 
 struct BarrierKill {
-    /// Counts barriers; the one with this number is fatal.
-    at: usize,
+    /// Counts barriers; those with these numbers are fatal.
+    at: Vec<usize>,
     is_before: bool,
+    /// Whether the worker dies with its agent.
+    stops_worker: bool,
     seen: AtomicUsize,
     agent: PathBuf,
     /// Stops the worker.
@@ -68,6 +72,10 @@ impl RunLog for KillingLog {
         self.log.take_content()
     }
 
+    fn check_owner(&self) -> BoxFuture<'_, Result<(), AppendError>> {
+        self.log.check_owner()
+    }
+
     fn append(
         &mut self,
         entry: LogEntry,
@@ -76,12 +84,11 @@ impl RunLog for KillingLog {
         Box::pin(async move {
             let is_barrier = matches!(entry.record, RunRecord::Bytes { .. });
             let number = self.kill.seen.load(Ordering::Relaxed);
-            let is_fatal = is_barrier && number == self.kill.at;
+            let is_fatal = is_barrier && self.kill.at.contains(&number);
             if is_barrier {
                 self.kill.seen.fetch_add(1, Ordering::Relaxed);
             }
             if is_fatal && self.kill.is_before {
-                // The worker dies with its agent.
                 self.kill.perform().await;
                 self.kill.stop.cancel();
                 return Err(AppendError::Failed("killed".to_owned()));
@@ -89,6 +96,9 @@ impl RunLog for KillingLog {
             self.log.append(entry, payload).await?;
             if is_fatal && !self.kill.is_before {
                 self.kill.perform().await;
+                if self.kill.stops_worker {
+                    self.kill.stop.cancel();
+                }
             }
             Ok(())
         })
@@ -143,8 +153,12 @@ impl FleetEngine for KillingEngine {
         self.engine.control(delivery, delivered)
     }
 
-    fn reopen<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, EngineError>> {
-        self.engine.reopen(run)
+    fn reopen<'a>(
+        &'a self,
+        run: &'a str,
+        prompt: Option<String>,
+    ) -> BoxFuture<'a, Result<bool, EngineError>> {
+        self.engine.reopen(run, prompt)
     }
 
     fn overview(&self) -> BoxFuture<'_, Result<Vec<RunOverview>, EngineError>> {
@@ -154,9 +168,21 @@ impl FleetEngine for KillingEngine {
     fn charge<'a>(
         &'a self,
         delivery: &'a Delivery,
-        dollars: f64,
+        charge: &'a Charge,
     ) -> BoxFuture<'a, Result<bool, EngineError>> {
-        self.engine.charge(delivery, dollars)
+        self.engine.charge(delivery, charge)
+    }
+
+    fn change_bucket<'a>(
+        &'a self,
+        bucket: &'a BucketId,
+        change: &'a BucketChange,
+    ) -> BoxFuture<'a, Result<BucketGrant, EngineError>> {
+        self.engine.change_bucket(bucket, change)
+    }
+
+    fn drained(&self, bucket: &BucketId) -> Duration {
+        self.engine.drained(bucket)
     }
 
     fn store_file<'a>(
@@ -176,62 +202,147 @@ impl FleetEngine for KillingEngine {
 /// The barriers of an undisturbed run: four requests, three batches of calls, and the end.
 const BARRIERS: usize = 8;
 
+/// Drives a run until it is killed at a barrier, then until its end.
+async fn drive(
+    fixture: &Fixture,
+    engine: Arc<dyn FleetEngine>,
+    batches: PathBuf,
+    kill: &Arc<BarrierKill>,
+    stop: CancellationToken,
+) {
+    let kill = Arc::clone(kill);
+    let pool = WorkerPool {
+        engine: Arc::new(KillingEngine { engine, kill }),
+        options: DriverOptions {
+            batches,
+            mirrors: fixture.home.path().join("mirrors"),
+            // The pool starts pi with the environment of this process.
+            program: wrapper_script(fixture),
+            arguments: Vec::new(),
+            pi_version: "1".to_owned(),
+            worker: "w".to_owned(),
+            resources: WorkerResources::default(),
+        },
+        slots: 1,
+        when_empty: WhenEmpty::Stop,
+        budget: Arc::new(Budget::new(None)),
+        limits: FleetLimits::default(),
+        stop,
+        on_result: Arc::new(|_| {}),
+        on_problem: Arc::new(|_, _| {}),
+    };
+    pool.run().await.unwrap();
+}
+
+impl BarrierKill {
+    fn new(at: usize, is_before: bool, batch: &Path, name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            at: vec![at],
+            is_before,
+            stops_worker: is_before,
+            seen: AtomicUsize::new(0),
+            agent: batch.join("runs").join(format!("{name}.agent")),
+            stop: CancellationToken::new(),
+        })
+    }
+}
+
+async fn check(fixture: &Fixture, kill: &BarrierKill, name: &str, expected: (u64, u64)) {
+    let seen = kill.seen.load(Ordering::Relaxed);
+    let last = kill.at.iter().max().unwrap();
+    assert!(seen > *last, "{name}: no such barrier");
+    let names = [name.to_owned()];
+    let found = fixture.check_results(&names).await;
+    let result = &fixture.results().await[name];
+    assert_eq!(result["attempts"], kill.at.len() + 1, "{name}: {result}");
+    assert_eq!(found, expected, "{name}: {result}");
+}
+
+fn tasks(fixture: &Fixture, name: &str) -> Vec<FleetTask> {
+    let file = fixture.tasks(&[name.to_owned()], &json!({}));
+    parse_tasks(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
 #[tokio::test]
 async fn an_agent_may_be_killed_at_every_barrier() {
     let Some(fixture) = Fixture::new().await else {
         return;
     };
-    // The pool starts pi with the environment of this process.
-    let wrapper = wrapper_script(&fixture);
     for at in 0..BARRIERS {
         for is_before in [true, false] {
             let name = format!("{}-{at}", if is_before { "before" } else { "after" });
-            let file = fixture.tasks(std::slice::from_ref(&name), &json!({}));
-            let tasks = parse_tasks(&std::fs::read_to_string(file).unwrap()).unwrap();
+            let tasks = tasks(&fixture, &name);
             let batch = fixture.batch();
-            let kill = Arc::new(BarrierKill {
-                at,
-                is_before,
-                seen: AtomicUsize::new(0),
-                agent: batch.join("runs").join(format!("{name}.agent")),
-                stop: CancellationToken::new(),
-            });
+            let kill = BarrierKill::new(at, is_before, &batch, &name);
             for stop in [kill.stop.clone(), CancellationToken::new()] {
                 let engine = LocalEngine::open(&batch).unwrap();
                 engine.submit(&tasks).await.unwrap();
-                let kill = Arc::clone(&kill);
-                let pool = WorkerPool {
-                    engine: Arc::new(KillingEngine { engine, kill }),
-                    options: DriverOptions {
-                        batches: batch.parent().unwrap().to_owned(),
-                        mirrors: fixture.home.path().join("mirrors"),
-                        program: wrapper.clone(),
-                        arguments: Vec::new(),
-                        worker: "w".to_owned(),
-                    },
-                    slots: 1,
-                    when_empty: WhenEmpty::Stop,
-                    budget: Arc::new(Budget::new(None)),
-                    stop,
-                    on_result: Arc::new(|_| {}),
-                    on_problem: Arc::new(|_, _| {}),
-                };
-                pool.run().await.unwrap();
+                let batches = batch.parent().unwrap().to_owned();
+                drive(&fixture, Arc::new(engine), batches, &kill, stop).await;
             }
-            assert!(
-                kill.seen.load(Ordering::Relaxed) > at,
-                "{name}: no such barrier"
-            );
-            let (cut, interrupted) = fixture.check_results(std::slice::from_ref(&name)).await;
-            let result = &fixture.results().await[&name];
-            assert_eq!(result["attempts"], 2, "{name}: {result}");
             // A request or call that was journaled may have started; others have not.
             let is_request = at % 2 == 0 && at < BARRIERS - 1;
             let is_tools = at % 2 == 1 && at < BARRIERS - 1;
-            assert_eq!(cut, u64::from(is_request && !is_before), "{name}: {result}");
+            let cut = u64::from(is_request && !is_before);
             // `write` and `read` are safe to repeat.
-            let begun = is_tools && !is_before && at > 1;
-            assert_eq!(interrupted, u64::from(begun), "{name}: {result}");
+            let interrupted = u64::from(is_tools && !is_before && at > 1);
+            check(&fixture, &kill, &name, (cut, interrupted)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_interrupted_does_not_run_after_another_kill() {
+    let Some(fixture) = Fixture::new().await else {
+        return;
+    };
+    let name = "twice";
+    let tasks = tasks(&fixture, name);
+    let batch = fixture.batch();
+    let mut kill = BarrierKill::new(5, false, &batch, name);
+    // `read` and a command, and then the barrier at which `read` runs again.
+    Arc::get_mut(&mut kill).unwrap().at = vec![5, 6];
+    let engine = LocalEngine::open(&batch).unwrap();
+    engine.submit(&tasks).await.unwrap();
+    let batches = batch.parent().unwrap().to_owned();
+    let stop = CancellationToken::new();
+    drive(&fixture, Arc::new(engine), batches, &kill, stop).await;
+    check(&fixture, &kill, name, (0, 1)).await;
+}
+
+#[tokio::test]
+async fn a_machine_may_be_lost_at_every_barrier() {
+    let Some(mut fixture) = Fixture::new().await else {
+        return;
+    };
+    let Some(server) = NatsServer::start().await else {
+        return;
+    };
+    fixture.engine = Some(server.url());
+    for at in 0..BARRIERS {
+        for is_before in [true, false] {
+            let name = format!("{}-{at}", if is_before { "before" } else { "after" });
+            let tasks = tasks(&fixture, &name);
+            let machines = ["one", "two"].map(|name| fixture.home.path().join(name));
+            let mut kill = BarrierKill::new(at, is_before, &machines[0].join("b"), &name);
+            Arc::get_mut(&mut kill).unwrap().stops_worker = true;
+            let stops = [kill.stop.clone(), CancellationToken::new()];
+            for (machine, stop) in machines.into_iter().zip(stops) {
+                let engine = server.engine("main", "b").await;
+                engine.add(None).await.unwrap();
+                engine.submit(&tasks).await.unwrap();
+                drive(&fixture, Arc::new(engine), machine, &kill, stop).await;
+            }
+            // What was not journaled is only on the lost machine: responses are requested again, and results of calls that
+            // have begun are not known.
+            let is_last = at == BARRIERS - 1;
+            let is_request = at % 2 == 0 && !is_last;
+            let cut = if is_before { !is_request } else { is_request };
+            let interrupted = match (is_before, at) {
+                (true, 4 | 6) | (false, 3 | 5) => 1,
+                _ => 0,
+            };
+            check(&fixture, &kill, &name, (u64::from(cut), interrupted)).await;
         }
     }
 }

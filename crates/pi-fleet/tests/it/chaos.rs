@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::fixture::{Fixture, describe};
+use crate::undisturbed::Undisturbed;
 
 pub(crate) fn setting(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
@@ -31,6 +32,7 @@ async fn killed_batches_end_like_undisturbed_ones() {
     let count = setting("PI_FLEET_CHAOS_TASKS", 6);
     let mut fleet_kills = setting("PI_FLEET_CHAOS_FLEET_KILLS", 3);
     let mut agent_kills = setting("PI_FLEET_CHAOS_AGENT_KILLS", 6);
+    let planned = (fleet_kills, agent_kills);
     let workers = setting("PI_FLEET_CHAOS_WORKERS", 3).to_string();
     let mut random = setting("PI_FLEET_CHAOS_SEED", 1);
     let names: Vec<String> = (0..count).map(|number| format!("task-{number}")).collect();
@@ -77,9 +79,40 @@ async fn killed_batches_end_like_undisturbed_ones() {
     };
     assert!(status.success());
     let (cut, interrupted) = fixture.check_results(&names).await;
+    if let Some(undisturbed) = Undisturbed::run().await {
+        undisturbed.check(&fixture, &names).await;
+    }
     eprintln!(
-        "{count} tasks, {starts} starts, {cut} requests cut, {interrupted} calls interrupted"
+        "{count} tasks, {} kills of the command, {} of agents, {starts} starts; {cut} requests cut, {interrupted} calls \
+         interrupted",
+        planned.0 - fleet_kills,
+        planned.1 - agent_kills,
     );
+}
+
+/// An agent that is killed while it creates its session leaves a file without a prompt, or even a header.
+#[tokio::test]
+async fn what_an_agent_left_before_its_prompt_is_replaced() {
+    let Some(fixture) = Fixture::new().await else {
+        return;
+    };
+    let header = |id: &str| {
+        let header = json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/"});
+        format!("{header}\n")
+    };
+    for (task, left) in [
+        ("empty", String::new()),
+        ("torn", header("torn").chars().take(20).collect()),
+        ("header", header("header")),
+    ] {
+        let file = format!("agent/fleet/batches/b/sessions/2026-01-01T00-00-00-000Z_{task}.jsonl");
+        fixture.home.write(&file, left);
+    }
+    let names = ["empty", "torn", "header"].map(str::to_owned);
+    let tasks = fixture.tasks(&names, &json!({}));
+    let output = fixture.run(&tasks, &[]).output().await.unwrap();
+    assert!(output.status.success(), "{}", describe(&output));
+    fixture.check_results(&names).await;
 }
 
 /// Kills the agent of some run; returns whether there was one.

@@ -30,6 +30,7 @@ fn claim(worker: &str) -> RunRecord {
         attempt: 1,
         cut: false,
         version: "1".to_owned(),
+        pi: "1".to_owned(),
     }
 }
 
@@ -95,7 +96,7 @@ async fn fence(engine: &dyn FleetEngine) {
     assert_eq!(owner.state().epoch, 1);
     append(&mut *owner, 2, &claim("owner")).await.unwrap();
     for _ in 0..2 {
-        let late = append(&mut *zombie, 1, &RunRecord::Reopen).await;
+        let late = append(&mut *zombie, 1, &RunRecord::Control { delivered: 9 }).await;
         assert!(matches!(late, Err(AppendError::Fenced)), "{late:?}");
     }
     append(&mut *owner, 2, &RunRecord::Control { delivered: 7 })
@@ -113,7 +114,10 @@ async fn finish(engine: &dyn FleetEngine) {
         .await
         .unwrap();
     let delivery = next_run(engine).await;
-    assert!(engine.reopen("a").await.is_err(), "the run is in progress");
+    assert!(
+        engine.reopen("a", None).await.is_err(),
+        "the run is in progress"
+    );
     let mut log = engine.open(&delivery).await.unwrap();
     append(&mut *log, 1, &claim("w")).await.unwrap();
     let result = serde_json::json!({
@@ -126,8 +130,8 @@ async fn finish(engine: &dyn FleetEngine) {
     drop(log);
     engine.finish(delivery).await.unwrap();
     assert!(matches!(engine.next().await.unwrap(), NextRun::Done));
-    assert!(engine.reopen("a").await.unwrap());
-    assert!(!engine.reopen("a").await.unwrap());
+    assert!(engine.reopen("a", None).await.unwrap());
+    assert!(!engine.reopen("a", None).await.unwrap());
     let overview = engine.overview().await.unwrap();
     assert_eq!((overview[0].state.round, overview[0].state.epoch), (1, 1));
     assert_eq!(next_run(engine).await.task.id, "a");

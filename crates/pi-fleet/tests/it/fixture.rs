@@ -26,6 +26,12 @@ pub(crate) fn pi_binary() -> Option<PathBuf> {
     Some(path)
 }
 
+/// Returns the pi-fleet binary of this build, or the one in `PI_FLEET_TEST_BINARY`.
+pub(crate) fn fleet_binary() -> PathBuf {
+    let chosen = std::env::var_os("PI_FLEET_TEST_BINARY");
+    chosen.map_or_else(|| env!("CARGO_BIN_EXE_pi-fleet").into(), PathBuf::from)
+}
+
 pub(crate) struct Fixture {
     /// The engine of a fleet of many machines.
     pub(crate) engine: Option<String>,
@@ -39,13 +45,16 @@ impl Fixture {
     pub(crate) async fn new() -> Option<Self> {
         let pi = pi_binary()?;
         let home = TempHome::new();
-        let model = ModelServer::start(home.path().join("markers")).await;
-        let models = json!({"providers": {"mock": {
-            "baseUrl": model.url(), "api": "openai-completions", "apiKey": "k",
-            "models": [{
-                "id": "alpha", "name": "alpha", "input": ["text"], "contextWindow": 200_000, "maxTokens": 8192,
+        let server = ModelServer::start(home.path().join("markers")).await;
+        let model = |id: &str| {
+            json!({
+                "id": id, "name": id, "input": ["text"], "contextWindow": 200_000, "maxTokens": 8192,
                 "cost": {"input": 10, "output": 20, "cacheRead": 0, "cacheWrite": 0},
-            }],
+            })
+        };
+        let models = json!({"providers": {"mock": {
+            "baseUrl": server.url(), "api": "openai-completions", "apiKey": "k",
+            "models": [model("alpha"), model("beta")],
         }}});
         home.write("agent/models.json", models.to_string());
         home.write("repository/.gitignore", "*.log\n");
@@ -72,7 +81,7 @@ impl Fixture {
         Some(Self {
             engine: None,
             home,
-            model,
+            model: server,
             pi,
         })
     }
@@ -98,10 +107,11 @@ impl Fixture {
 
     /// Prepares `pi-fleet` with these words.
     pub(crate) fn fleet(&self, words: &[&str]) -> Command {
-        self.prepare(Path::new(env!("CARGO_BIN_EXE_pi-fleet")), words)
+        self.program(&fleet_binary(), words)
     }
 
-    fn prepare(&self, program: &Path, words: &[&str]) -> Command {
+    /// Prepares a program in the home.
+    pub(crate) fn program(&self, program: &Path, words: &[&str]) -> Command {
         let mut command = Command::new(program);
         command
             .args(words)
@@ -187,6 +197,11 @@ impl Fixture {
             interrupted += number("interruptedCalls");
             let patch = self.home.read(&format!("out/patches/{name}.patch"));
             assert_eq!(patch, expected_patch(name), "{result}");
+            // The format of SWE-bench.
+            let predictions = self.home.read("out/preds.json");
+            let predictions: Vec<Value> = serde_json::from_str(&predictions).unwrap();
+            let predicted = predictions.iter().find(|one| one["instance_id"] == **name);
+            assert_eq!(predicted.unwrap()["model_patch"], patch, "{result}");
             let session = result["session"].as_str().unwrap();
             self.check_session(&self.home.path().join("out").join(session))
                 .await;
@@ -203,7 +218,7 @@ impl Fixture {
     }
 
     async fn check_session(&self, session: &Path) {
-        let checked = self.prepare(&self.pi, &["fsck", session.to_str().unwrap()]);
+        let checked = self.program(&self.pi, &["fsck", session.to_str().unwrap()]);
         let output = { checked }.output().await.unwrap();
         assert!(output.status.success(), "{}", describe(&output));
     }

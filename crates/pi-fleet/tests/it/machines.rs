@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use pi_fleet::{Delivery, FleetEngine as _, Lease, NatsEngine, parse_tasks};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::io::AsyncBufReadExt as _;
@@ -11,12 +12,13 @@ use tokio::process::{Child, Command};
 use crate::chaos::{kill_agent, setting, splitmix64};
 use crate::fixture::{Fixture, describe};
 use crate::nats_server::{self, NatsServer};
+use crate::undisturbed::Undisturbed;
 
 /// How long a batch may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const PATIENCE_MINUTES: u64 = 10;
 
 /// A fixture with a server.
-async fn fleet() -> Option<(Fixture, NatsServer)> {
+pub(crate) async fn fleet() -> Option<(Fixture, NatsServer)> {
     let mut fixture = Fixture::new().await?;
     let server = NatsServer::start().await?;
     // Creates the fleet with short leases.
@@ -25,19 +27,24 @@ async fn fleet() -> Option<(Fixture, NatsServer)> {
     Some((fixture, server))
 }
 
-async fn text(fixture: &Fixture, words: &[&str]) -> String {
+pub(crate) async fn text(fixture: &Fixture, words: &[&str]) -> String {
     let output = fixture.fleet(words).output().await.unwrap();
     assert!(output.status.success(), "{words:?}: {}", describe(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-async fn submit(fixture: &Fixture, names: &[String], fields: &serde_json::Value, more: &[&str]) {
+pub(crate) async fn submit(
+    fixture: &Fixture,
+    names: &[String],
+    fields: &serde_json::Value,
+    more: &[&str],
+) {
     let tasks = fixture.tasks(names, fields);
     let words = ["submit", tasks.to_str().unwrap(), "--batch", "b"];
     assert_eq!(text(fixture, &[&words, more].concat()).await, "b\n");
 }
 
-fn worker(fixture: &Fixture, machine: &str, more: &[&str]) -> Child {
+pub(crate) fn worker(fixture: &Fixture, machine: &str, more: &[&str]) -> Child {
     let words = ["worker", "--pi", fixture.pi.to_str().unwrap()];
     let mut worker = fixture.fleet_on(machine, &[&words, more].concat());
     // Nothing reads a pipe.
@@ -50,9 +57,19 @@ fn worker(fixture: &Fixture, machine: &str, more: &[&str]) -> Child {
     worker.spawn().unwrap()
 }
 
+/// Waits for a condition, but not forever.
+pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(PATIENCE_MINUTES);
+    while !condition().await {
+        assert!(Instant::now() < deadline, "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// Waits until a batch of this many runs is finished.
-async fn wait(fixture: &Fixture, count: usize) {
-    let deadline = Instant::now() + PATIENCE;
+pub(crate) async fn wait(fixture: &Fixture, count: usize) {
+    let deadline =
+        Instant::now() + Duration::from_mins(setting("PI_FLEET_CHAOS_MINUTES", PATIENCE_MINUTES));
     loop {
         let output = fixture.fleet(&["ls", "b"]).output().await.unwrap();
         let table = String::from_utf8(output.stdout).unwrap();
@@ -60,8 +77,13 @@ async fn wait(fixture: &Fixture, count: usize) {
             return;
         }
         if Instant::now() > deadline {
-            let log = |name: &str| fixture.home.read(&format!("{name}.txt"));
-            panic!("{table}\n{}\n{}", log("one"), log("two"));
+            let files = std::fs::read_dir(fixture.home.path()).unwrap();
+            let files = files.map(|file| file.unwrap().path());
+            let logs = files.filter(|path| path.extension().is_some_and(|ending| ending == "txt"));
+            let logs: String = logs
+                .filter_map(|path| std::fs::read_to_string(path).ok())
+                .collect();
+            panic!("{table}\n{logs}");
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -162,11 +184,21 @@ async fn users_of_a_server_have_only_the_rights_they_need() {
         .await
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", describe(&output));
+    let text = describe(&output);
     assert!(
-        describe(&output).contains("refused"),
-        "{}",
-        describe(&output)
+        text.contains("refused") && text.contains("workers need `worker`"),
+        "{text}"
     );
+    // Another fleet does not exist, and only the administrator may create it.
+    let words = ["ls", "--fleet", "other"];
+    let output = as_user(fixture.fleet(&words), "worker")
+        .output()
+        .await
+        .unwrap();
+    let text = describe(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("refused"), "{text}");
+    let words = ["worker", "--slots", "1", "--drain", "--pi", pi];
     let output = as_user(fixture.fleet_on("one", &words), "worker")
         .output()
         .await
@@ -181,7 +213,10 @@ async fn users_of_a_server_have_only_the_rights_they_need() {
         "{}",
         describe(&output)
     );
-    server.kill().await.unwrap();
+    // A kill would leave the program that it has started.
+    let process = rustix::process::Pid::from_raw(server.id().unwrap().cast_signed()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(server.wait().await.unwrap().code(), Some(130));
 }
 
 #[tokio::test]
@@ -214,9 +249,9 @@ async fn killed_machines_and_servers_lose_nothing() {
     let mut fleet_kills = setting("PI_FLEET_CHAOS_FLEET_KILLS", 3);
     let mut agent_kills = setting("PI_FLEET_CHAOS_AGENT_KILLS", 3);
     let mut server_kills = setting("PI_FLEET_CHAOS_SERVER_KILLS", 1);
-    let slots = (setting("PI_FLEET_CHAOS_WORKERS", 4) / 2)
-        .max(1)
-        .to_string();
+    let planned = [fleet_kills, agent_kills, server_kills];
+    let workers = setting("PI_FLEET_CHAOS_WORKERS", 2).max(1);
+    let slots = setting("PI_FLEET_CHAOS_SLOTS", 2).to_string();
     let mut random = setting("PI_FLEET_CHAOS_SEED", 1);
     let names: Vec<String> = (0..count).map(|number| format!("task-{number}")).collect();
     submit(
@@ -226,40 +261,80 @@ async fn killed_machines_and_servers_lose_nothing() {
         &[],
     )
     .await;
-    let machines = ["one", "two"];
-    let start = |machine: &str| worker(&fixture, machine, &["--slots", &slots]);
-    let mut workers = machines.map(start);
+    let machines: Vec<String> = (0..workers).map(|number| format!("m{number}")).collect();
+    let start = |machine: &String| worker(&fixture, machine, &["--slots", &slots]);
+    let mut processes: Vec<Child> = machines.iter().map(start).collect();
+    let engine = server.engine("main", "b").await;
     while fleet_kills + agent_kills + server_kills > 0 {
-        let pause = 200 + splitmix64(&mut random) % 800;
-        tokio::time::sleep(Duration::from_millis(pause)).await;
-        let index = usize::from(splitmix64(&mut random).is_multiple_of(2));
-        match splitmix64(&mut random) % 3 {
-            0 if fleet_kills > 0 => {
+        let pause = Duration::from_millis(100 + splitmix64(&mut random) % 400);
+        tokio::time::sleep(pause).await;
+        let index = usize::try_from(splitmix64(&mut random) % workers).unwrap();
+        match splitmix64(&mut random) % 8 {
+            0..3 if fleet_kills > 0 => {
                 fleet_kills -= 1;
-                workers[index].kill().await.unwrap();
-                workers[index] = start(machines[index]);
+                processes[index].kill().await.unwrap();
+                processes[index] = start(&machines[index]);
             }
-            1 if server_kills > 0 => {
+            3 if server_kills > 0 => {
                 server_kills -= 1;
                 server.kill();
-                tokio::time::sleep(Duration::from_millis(pause)).await;
+                tokio::time::sleep(pause).await;
                 server.restart().await;
             }
             _ if agent_kills > 0 => {
-                let batch = fixture.home.path().join(machines[index]);
+                let batch = fixture.home.path().join(&machines[index]);
                 let batch = batch.join("fleet/batches/b");
                 let is_killed = kill_agent(&batch, splitmix64(&mut random));
                 agent_kills -= u64::from(is_killed);
             }
             _ => {}
         }
-        let table = fixture.fleet(&["ls", "b"]).output().await.unwrap();
-        let table = String::from_utf8(table.stdout).unwrap();
-        if table.contains(&format!("{count}/{count} finished")) {
+        let runs = engine.overview().await;
+        if runs.is_ok_and(|runs| runs.iter().all(|run| run.state.result.is_some())) {
             break;
         }
     }
     wait(&fixture, names.len()).await;
     let (cut, interrupted) = fixture.check_results(&names).await;
-    eprintln!("{count} tasks, {cut} requests cut, {interrupted} calls interrupted");
+    if let Some(undisturbed) = Undisturbed::run().await {
+        undisturbed.check(&fixture, &names).await;
+    }
+    for name in &names {
+        check_log(&fixture, &engine, name).await;
+    }
+    let kills = planned[0] - fleet_kills;
+    eprintln!(
+        "{count} tasks, {workers} workers; {kills} kills of workers, {} of agents, {} of the server; {cut} requests cut, \
+         {interrupted} calls interrupted",
+        planned[1] - agent_kills,
+        planned[2] - server_kills,
+    );
+}
+
+/// Checks that the log of a run equals its session, and that no worker has written after the next one. Returns the number
+/// of workers.
+pub(crate) async fn check_log(fixture: &Fixture, engine: &NatsEngine, name: &str) -> usize {
+    let delivery = unqueued("b", name);
+    let mut log = engine.open(&delivery).await.unwrap();
+    let result = log.state().result.clone().unwrap();
+    let session = fixture
+        .home
+        .path()
+        .join("out")
+        .join(result.session.unwrap());
+    assert!(log.take_content().session == std::fs::read(session).unwrap());
+    // Each start has one claim, and nothing follows that of the next one.
+    let state = log.state();
+    assert_eq!(state.epoch, u64::from(state.attempts));
+    state.workers.len()
+}
+
+/// Returns what opens the log of a run without a lease.
+pub(crate) fn unqueued(batch: &str, task: &str) -> Delivery {
+    let tasks = parse_tasks(&json!({"id": task, "prompt": "x"}).to_string()).unwrap();
+    Delivery {
+        batch: batch.to_owned(),
+        task: tasks.into_iter().next().unwrap(),
+        lease: Lease(Box::new(())),
+    }
 }

@@ -58,10 +58,16 @@ impl NatsServer {
     /// Starts a server; `None` if the program cannot be installed.
     pub(crate) async fn start() -> Option<Self> {
         let program = tokio::task::spawn_blocking(program).await.unwrap()?;
+        let mut server = Self::prepare(program, "");
+        server.restart().await;
+        Some(server)
+    }
+
+    fn prepare(program: PathBuf, more: &str) -> Self {
         let port = free_port();
         let directory = tempfile::tempdir().unwrap();
         let config = format!(
-            "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n",
+            "listen: 127.0.0.1:{port}\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n{more}",
             directory.path().join("data").display()
         );
         #[expect(
@@ -69,14 +75,12 @@ impl NatsServer {
             reason = "test files need no atomic writes"
         )]
         std::fs::write(directory.path().join("server.conf"), config).unwrap();
-        let mut server = Self {
+        Self {
             program,
             directory,
             port,
             process: None,
-        };
-        server.restart().await;
-        Some(server)
+        }
     }
 
     /// Kills the server, as a crash does.
@@ -87,8 +91,12 @@ impl NatsServer {
         }
     }
 
-    /// Starts the server again, and waits until it accepts connections.
-    pub(crate) async fn restart(&mut self) {
+    /// Removes what a killed server has stored.
+    pub(crate) fn lose_disk(&self) {
+        std::fs::remove_dir_all(self.directory.path().join("data")).unwrap();
+    }
+
+    fn spawn(&mut self) {
         self.kill();
         let log = std::fs::File::create(self.directory.path().join("server.log")).unwrap();
         let process = Command::new(&self.program)
@@ -99,10 +107,21 @@ impl NatsServer {
             .spawn()
             .unwrap();
         self.process = Some(process);
-        let address = ("127.0.0.1", self.port);
-        while tokio::net::TcpStream::connect(address).await.is_err() {
+    }
+
+    /// Starts the server again, and waits until it accepts connections.
+    pub(crate) async fn restart(&mut self) {
+        self.spawn();
+        while tokio::net::TcpStream::connect(self.address())
+            .await
+            .is_err()
+        {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    pub(crate) fn address(&self) -> (&'static str, u16) {
+        ("127.0.0.1", self.port)
     }
 
     pub(crate) fn url(&self) -> String {
@@ -122,5 +141,65 @@ impl NatsServer {
 impl Drop for NatsServer {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// Three servers that store every message together.
+pub(crate) struct NatsCluster {
+    nodes: Vec<NatsServer>,
+}
+
+impl NatsCluster {
+    pub(crate) async fn start() -> Option<Self> {
+        let program = tokio::task::spawn_blocking(program).await.unwrap()?;
+        let routes = [free_port(), free_port(), free_port()];
+        let list: Vec<String> = routes
+            .iter()
+            .map(|port| format!("nats://127.0.0.1:{port}"))
+            .collect();
+        let node = |port: &u16| {
+            let more = format!(
+                "server_name: n{port}\ncluster {{ name: test, listen: 127.0.0.1:{port}, routes: [{}] }}\n",
+                list.join(", ")
+            );
+            NatsServer::prepare(program.clone(), &more)
+        };
+        let mut cluster = Self {
+            nodes: routes.iter().map(node).collect(),
+        };
+        for node in &mut cluster.nodes {
+            node.spawn();
+        }
+        Some(cluster)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        let urls: Vec<String> = self.nodes.iter().map(NatsServer::url).collect();
+        urls.join(",")
+    }
+
+    /// Connects as soon as the nodes have elected leaders.
+    pub(crate) async fn engine(&self, fleet: &str, batch: &str) -> NatsEngine {
+        let options = NatsOptions {
+            fleet: fleet.to_owned(),
+            lease: LEASE,
+            replicas: self.nodes.len(),
+            ..NatsOptions::new(self.url())
+        };
+        let mut last = None;
+        for _ in 0..300 {
+            match NatsEngine::connect(&options, batch).await {
+                Ok(engine) => return engine,
+                Err(error) => last = Some(error),
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        panic!("{last:?}");
+    }
+
+    /// Kills a node, and starts it again.
+    pub(crate) fn crash(&mut self, node: usize) {
+        let count = self.nodes.len();
+        self.nodes[node % count].spawn();
     }
 }

@@ -8,3 +8,5 @@
 
 mod markdown_lines;
 mod replay;
+#[cfg(unix)]
+mod shell_scripts;

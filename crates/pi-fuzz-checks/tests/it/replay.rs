@@ -161,16 +161,25 @@ macro_rules! replays {
 }
 
 replays![
+    acp_messages,
+    chat_messages,
     event_stream,
+    file_history,
+    fleet_tasks,
     front_matter,
     globs,
+    http_requests,
     input,
     markdown,
+    mcp_messages,
     models_file,
+    mom_events,
+    overlay_changes,
     partial_json,
     rpc_lines,
     session_file,
     settings_file,
+    shell_rules,
     sse,
     text,
 ];

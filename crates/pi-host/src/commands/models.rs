@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult, data, done};
-use crate::model_json::for_clients;
 use crate::session::{AgentSession, CycleDirection, Persist};
 
 pub(super) async fn execute(session: &AgentSession, command: Command) -> CommandResult {
@@ -19,7 +18,7 @@ pub(super) async fn execute(session: &AgentSession, command: Command) -> Command
                 Rejected::new(RejectionCode::NotFound, message)
             })?;
             let chosen = selection.set_model(model.clone(), Persist::Session).await;
-            data(chosen.map(|()| for_clients(&model).into_owned()))
+            data(chosen.map(|()| model.without_password().into_owned()))
         }
         Command::CycleModel => {
             let cycled = selection.cycle_model(CycleDirection::Forward, Persist::Session);
@@ -27,7 +26,10 @@ pub(super) async fn execute(session: &AgentSession, command: Command) -> Command
         }
         Command::GetAvailableModels => {
             let available = session.models().available();
-            let shown: Vec<_> = available.iter().map(|model| for_clients(model)).collect();
+            let shown: Vec<_> = available
+                .iter()
+                .map(|model| model.without_password())
+                .collect();
             AcceptedCommand::with_data(&json!({ "models": shown }))
         }
         Command::SetThinkingLevel { level } => {

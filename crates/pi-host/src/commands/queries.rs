@@ -1,10 +1,11 @@
 //! Commands that read the session.
 
+use pi_export::{session_entries_json, session_tree_json};
 use pi_protocol::Command;
 use serde_json::json;
 
 use super::rejection::RejectionReason;
-use super::{AcceptedCommand, CommandResult, data, session_json};
+use super::{AcceptedCommand, CommandResult, data};
 use crate::runtime::SessionRuntime;
 use crate::session::AgentSession;
 
@@ -31,13 +32,13 @@ pub(super) fn execute(
         }
         Command::GetEntries { since } => {
             let since = since.as_deref();
-            let entries = history.with_session(|tree| session_json::entries(tree, since));
+            let entries = history.with_session(|tree| session_entries_json(tree, since));
             entries
                 .map(AcceptedCommand::with_text)
                 .map_err(RejectionReason::reject)
         }
         Command::GetTree => {
-            let tree = history.with_session(session_json::tree);
+            let tree = history.with_session(session_tree_json);
             tree.map(AcceptedCommand::with_text)
                 .map_err(RejectionReason::reject)
         }

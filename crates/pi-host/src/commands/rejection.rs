@@ -4,11 +4,10 @@ use std::error::Error;
 
 use pi_config::SettingsError;
 use pi_core::AnswerError;
-use pi_protocol::{Rejected, RejectionCode};
+use pi_export::ListingError;
+use pi_protocol::{Rejected, RejectionCode, describe_error};
 use pi_session::SessionError;
 
-use super::session_json::ListingError;
-use crate::error_text::describe_error;
 use crate::exporter::ExporterError;
 use crate::runtime::ReplaceError;
 use crate::session::{

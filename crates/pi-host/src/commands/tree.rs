@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use pi_protocol::{Command, EntryId, Rejected, RejectionCode, SessionScope};
+use pi_protocol::{Command, EntryId, Rejected, RejectionCode, SessionScope, describe_error};
 use serde_json::json;
 
 use super::rejection::RejectionReason;
 use super::{AcceptedCommand, CommandResult, done};
-use crate::error_text::describe_error;
 use crate::runtime::{SessionRuntime, session_search};
 use crate::session::{AgentSession, NavigateOptions};
 use crate::session_catalog::SessionCatalog;

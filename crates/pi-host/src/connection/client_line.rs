@@ -55,6 +55,7 @@ const COMMANDS: &[&str] = &[
     "undo_compaction",
     "get_cache_report",
     "get_context_report",
+    "get_extension_costs",
     "navigate_tree",
     "set_label",
     "get_tools",

@@ -5,6 +5,7 @@
 
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use pi_core::InputSource;
+use pi_export::EntryRange;
 use pi_lines::{COMMAND_LINE_LIMIT, LineFrame, LineReader, LineSink, LineWriter, OutputClosed};
 use pi_protocol::{
     Answer, ClientHello, ClientRight, Command, Cursor, Rejected, RejectionCode, RequestId,
@@ -19,7 +20,6 @@ use super::client_line::{ClientLine, RpcRequest};
 use super::client_ui::ClientUi;
 use super::response_line::{failure_line, outcome_line};
 use super::session_feed::{FeedLine, FeedOptions, SessionFeed, request_line};
-use crate::commands::session_json::EntryRange;
 use crate::commands::{CommandOrigin, HeldRun};
 use crate::host::SessionHandle;
 

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use pi_core::{Observed, Observer, join_waiting};
+use pi_export::EntryRange;
 use pi_extensions::ScreenFeed;
 use pi_protocol::{
     AgentEvent, Cursor, EntryId, Request, RequestKind, ScreenSize, SessionEvent, UpdateFormat,
@@ -17,7 +18,6 @@ use tokio::time::Instant;
 use super::client_ui::ClientUi;
 use super::event_lines::EventLines;
 use super::snapshot_line::snapshot_line;
-use crate::commands::session_json::EntryRange;
 use crate::host::SessionHandle;
 use crate::runtime::extension_ui;
 use crate::session::AgentSession;

@@ -1,10 +1,10 @@
 //! The `snapshot` line: the state of a session for a client that has missed events.
 
+use pi_export::{EntryRange, entry_range_fields};
 use pi_protocol::{AgentMessage, Cursor, Snapshot};
 use serde::Serialize;
 
 use super::index_line::IndexLine;
-use crate::commands::session_json::{self, EntryRange};
 use crate::session::{AgentSession, snapshot_with_message};
 
 /// The state, without the entries.
@@ -49,7 +49,7 @@ pub(super) fn snapshot_line(
     let mut line = pi_protocol::json::to_string(&head).unwrap_or_default();
     let fields = entries.map(|range| {
         let history = session.history();
-        history.with_session(|session| session_json::range_fields(session, range))
+        history.with_session(|session| entry_range_fields(session, range))
     });
     match fields {
         Some(Ok(fields)) => {

@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::registered;
 use crate::commands::prompt_ack;
 use crate::participants::CustomMessageDraft;
-use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
+use crate::session::{AgentSession, BashRequest, NavigateOptions, NavigateStep, Persist};
 
 impl SessionHistory for AgentSession {
     fn cwd(&self) -> &Path {
@@ -88,6 +88,7 @@ impl SessionHistory for AgentSession {
     fn navigate(&self, navigation: TreeNavigation) -> ControlFuture<'_, bool> {
         Box::pin(async move {
             let options = NavigateOptions {
+                step: NavigateStep::Whole,
                 summarize: navigation.summarize,
                 instructions: navigation.instructions,
                 replace_instructions: navigation.replace_instructions,

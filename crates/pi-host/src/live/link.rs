@@ -74,6 +74,10 @@ impl CommandSender {
     fn close(&self) {
         self.waiting().take();
     }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.0.lines.is_closed() || self.waiting().is_none()
+    }
 }
 
 #[derive(Deserialize)]

@@ -11,6 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::peer::check_peer;
 use super::{LiveDirectory, LiveSocketError, Sessions};
 use crate::connection::{ConnectionOptions, LineWriter, serve_connection};
 use crate::host::SessionHandle;
@@ -78,25 +79,22 @@ async fn listen_for(
             accepted = listening.listener.accept(), if clients.len() < MAX_CLIENTS => accepted,
         };
         match accepted {
-            Ok((stream, _)) if is_own_user(&stream) => {
+            Ok((stream, _)) => {
+                if let Err(refused) = check_peer(&stream) {
+                    tracing::warn!("refused a connection: {refused}");
+                    continue;
+                }
                 let Some(runtime) = runtime.upgrade() else {
                     return;
                 };
                 clients.spawn(serve_client(runtime, stream, observers.clone()));
             }
-            Ok(_) => tracing::warn!("refused a connection of another user"),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
-}
-
-/// Whether the client belongs to the user of this process.
-pub fn is_own_user(stream: &UnixStream) -> bool {
-    let user = pi_fs::private::effective_user();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
 }
 
 /// A socket that is removed when dropped.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use pi_protocol::{ActivityKind, ClientHello, ClientRight, SessionActivity};
+use pi_protocol::{
+    ActivityKind, ClientHello, ClientRight, Command, ExtensionCost, SessionActivity,
+};
 use pi_session::listing::{self, SearchScope};
 use pi_session::sessions_root;
 use tokio::time::Instant;
@@ -135,6 +137,26 @@ impl LiveDirectory {
                 None
             }
         }
+    }
+
+    /// Returns what the extensions of a session cost.
+    pub async fn extension_costs(&self, id: &str) -> Result<Vec<ExtensionCost>, RemoteError> {
+        let hello = ClientHello {
+            right: Some(ClientRight::View),
+            listing: true,
+            ..ClientHello::default()
+        };
+        let (mut link, _) = connect(self, id, hello).await?;
+        let commands = link.commands.clone();
+        let request = commands.request(&Command::GetExtensionCosts);
+        let reading = async { while link.next().await.is_some() {} };
+        let data = tokio::select! {
+            biased;
+            data = request => data?,
+            () = reading => return Err(RemoteError::Ended),
+        };
+        let extensions = data.get("extensions").cloned().unwrap_or_default();
+        pi_protocol::json::from_value(&extensions).map_err(RemoteError::protocol)
     }
 
     /// Returns when the socket of a session was created; `None` if there is none.

@@ -169,6 +169,17 @@ impl RemoteSession {
         self.shared.status.subscribe()
     }
 
+    /// Waits until commands reach the process that runs the session, if the connection was lost. Returns `false` if no
+    /// process runs it any more.
+    pub async fn wait_for_connection(&self) -> bool {
+        let mut status = self.status();
+        let connected = status.wait_for(|status| match status {
+            LinkStatus::Connected(_) => !self.shared.commands().is_closed(),
+            LinkStatus::Replaced | LinkStatus::Succeeded | LinkStatus::Ended => true,
+        });
+        matches!(connected.await.as_deref(), Ok(LinkStatus::Connected(_)))
+    }
+
     /// Returns the session that replaced this one, once, after [`LinkStatus::Succeeded`].
     pub fn take_successor(&self) -> Option<Self> {
         let mut successor = self.shared.successor.lock();

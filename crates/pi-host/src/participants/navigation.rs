@@ -12,6 +12,16 @@ use super::{Participants, ready};
 
 /// Cancels or changes moves in the session tree.
 pub trait NavigationHook: Send + Sync {
+    /// Called first, before the user is asked about a summary; returns whether the session may move.
+    fn choose_move<'a>(
+        &'a self,
+        target_id: &'a EntryId,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, bool> {
+        let _ = (target_id, cancel);
+        ready(true)
+    }
+
     /// Called before the session moves to another entry of its tree.
     fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
         let _ = proposal;
@@ -70,6 +80,20 @@ pub struct TreeMoved<'a> {
 }
 
 impl Participants {
+    /// The first hook that does not want the move ends the chain.
+    pub(crate) async fn choose_move(
+        &self,
+        target_id: &EntryId,
+        cancel: &CancellationToken,
+    ) -> bool {
+        for hook in &self.navigation {
+            if !hook.choose_move(target_id, cancel).await {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The first hook that cancels the move ends the chain; otherwise the last change of each value
     /// applies.
     pub(crate) async fn before_tree(&self, proposal: TreeProposal<'_>) -> TreeVerdict {

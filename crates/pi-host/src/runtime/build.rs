@@ -54,6 +54,9 @@ pub(super) async fn build(
 ) -> Result<CurrentSession, StartError> {
     diagnostics.extend(workspace.diagnostics.iter().cloned());
     diagnostics.extend(workspace.resources.extension_errors.iter().cloned());
+    if let Some(invalid) = workspace.settings.invalid_restriction() {
+        return Err(invalid.into());
+    }
     // Before anything is started that it confines.
     workspace.sandbox()?;
     let environment = extension_adapter::environment(&workspace);

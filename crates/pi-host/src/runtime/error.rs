@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pi_config::InvalidRestriction;
 use pi_permissions::InvalidRule;
 use pi_protocol::ConfigDiagnostic;
 use pi_sandbox::SandboxError;
@@ -39,6 +40,8 @@ pub enum StartError {
         diagnostics: Vec<ConfigDiagnostic>,
     },
     #[error(transparent)]
+    Restriction(#[from] InvalidRestriction),
+    #[error(transparent)]
     PermissionRule(#[from] InvalidRule),
     #[error(transparent)]
     Sandbox(#[from] Arc<SandboxError>),
@@ -74,6 +77,7 @@ impl StartError {
             Self::Choice(_)
             | Self::MissingCwd { .. }
             | Self::BlankName
+            | Self::Restriction(_)
             | Self::PermissionRule(_)
             | Self::Sandbox(_)
             | Self::Session(_)
@@ -102,6 +106,9 @@ impl StartError {
                 source: ModelChoiceError::Query(_),
                 ..
             } => vec!["define custom models in models.json".to_owned()],
+            Self::Restriction(_) => {
+                vec!["correct the file; see pi docs sandbox and pi docs security".to_owned()]
+            }
             Self::Sandbox(_) => vec!["see pi docs sandbox".to_owned()],
             Self::PermissionRule(_) => {
                 vec!["correct it in settings.json; see pi docs security for the rules".to_owned()]

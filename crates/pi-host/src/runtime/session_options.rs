@@ -9,11 +9,11 @@ use pi_core::{Environment, ToolSource};
 use pi_extensions::ExtensionOptions;
 use pi_protocol::McpServerSpec;
 use pi_protocol::settings::SandboxMode;
+use pi_tools::OpenBuffers;
 
 use crate::connection::ClientUi;
 use crate::extension_adapter::ExtensionTrustResolver;
 use crate::model_choice::ModelFlags;
-use crate::open_buffers::OpenBuffers;
 use crate::participants::Participants;
 use crate::session::Barrier;
 use crate::session_choice::SessionChoice;

@@ -15,7 +15,7 @@ use pi_core::{
 use pi_extensions::is_on_extension_thread;
 use pi_protocol::{
     AgentMessage, Answer, CompactionDecision, RecoveryFailure, Request, SessionEvent,
-    SharedMessage, ThinkingLevel, ToolCall,
+    SharedMessage, ThinkingLevel, ToolCall, describe_error,
 };
 use pi_providers::StreamOptions;
 use pi_session::{Session, SessionError};
@@ -31,7 +31,6 @@ use super::publish::within_publication;
 use super::state::RunOverrides;
 use super::transcript::Transcript;
 use super::{AgentSession, barrier, pending, preferences};
-use crate::error_text::describe_error;
 
 impl Backend for AgentSession {
     type Error = PromptError;

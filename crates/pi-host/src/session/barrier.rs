@@ -63,7 +63,18 @@ fn arrive(
             let estimate = RequestEstimate {
                 input_tokens: context.and_then(|usage| usage.tokens).unwrap_or_default(),
             };
-            SupervisedPoint::Request { estimate, usage }
+            let route = session
+                .0
+                .state()
+                .route
+                .as_ref()
+                .map(|one| Arc::clone(&one.model));
+            let model = route.or_else(|| session.selection().model());
+            SupervisedPoint::Request {
+                model: model.map(|model| format!("{}/{}", model.provider, model.id)),
+                estimate,
+                usage,
+            }
         }
         BarrierPoint::Tools(calls) => SupervisedPoint::Tools {
             calls: calls

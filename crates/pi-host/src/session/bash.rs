@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use pi_core::{HookError, Input, ProcessError, Rejection, Reply};
-use pi_protocol::{BashExecutionMessage, SessionEvent};
+use pi_protocol::{BashExecutionMessage, SessionEvent, describe_error};
 use pi_session::SessionError;
 use pi_tools::{ShellResult, UserShell};
 use serde_json::Value;
@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::config_watch::ConfigReporter;
 use super::prompt::PromptError;
 use super::{AgentSession, lock, pending};
-use crate::error_text::describe_error;
 use crate::participants::{UserBashVerdict, UserCommand};
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -15,19 +15,28 @@ use pi_core::{CompactionJob, ContextCheck, Input, Rejection, Reply};
 use pi_protocol::{
     AgentMessage, AssistantMessage, CompactionDecision, CompactionOutcome, CompactionReason,
     ConfigScope, EntryBody, EntryId, Model, RecoveryFailure, RecoveryState, SessionEvent,
-    SummarySource,
+    SummarySource, describe_error,
 };
 use pi_providers::RouteError;
 use pi_session::SessionError;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
+use super::state::CompactionFailures;
+use super::summarize::PlanSummarizer;
 use super::transcript::Transcript;
 use super::{AgentSession, preferences};
-use crate::error_text::describe_error;
 use crate::participants::{
     CompactionCompleted, CompactionFailed, CompactionProposal, CompactionVerdict,
 };
+
+/// Failures in a row after which the context is no longer compacted automatically, and a context that is too large is
+/// summarized without a model.
+const MAX_FAILURES: u32 = 3;
+
+/// What to do after [`MAX_FAILURES`].
+const STOPPED_HINT: &str = "; auto-compaction stopped after 3 failures: run /compact to try again, choose another model \
+                            with /model, or start a new session with /new";
 
 /// Why a session was not compacted; nothing has changed.
 #[derive(Debug, Error)]
@@ -172,6 +181,55 @@ impl Compaction<'_> {
 
     /// Decides whether the context must be compacted.
     pub(super) fn decide(self, check: ContextCheck) -> CompactionDecision {
+        let decision = self.find_need(check);
+        let is_threshold = matches!(
+            decision,
+            CompactionDecision::Compact {
+                reason: CompactionReason::Threshold,
+                ..
+            }
+        );
+        let has_stopped = || {
+            let model = self.session.selection().model();
+            model.is_some_and(|model| self.failures_with(&model) >= MAX_FAILURES)
+        };
+        if is_threshold && has_stopped() {
+            return CompactionDecision::Skip;
+        }
+        decision
+    }
+
+    /// Returns how often automatic compaction has failed in a row with a model.
+    fn failures_with(self, model: &Model) -> u32 {
+        let state = self.session.0.state();
+        let failures = state.compaction_failures.as_ref();
+        failures
+            .filter(|failures| failures.model == model.id)
+            .map_or(0, |failures| failures.count)
+    }
+
+    /// Counts a failure of automatic compaction; returns what to do if it is not tried again.
+    fn count_failure(self, reason: CompactionReason) -> &'static str {
+        let Some(model) = self.session.selection().model() else {
+            return "";
+        };
+        if reason == CompactionReason::Manual {
+            return "";
+        }
+        let count = self.failures_with(&model) + 1;
+        self.session.0.state().compaction_failures = Some(CompactionFailures {
+            model: model.id.clone(),
+            count,
+        });
+        if count >= MAX_FAILURES {
+            STOPPED_HINT
+        } else {
+            ""
+        }
+    }
+
+    /// Decides whether the context must be compacted, whatever happened before.
+    fn find_need(self, check: ContextCheck) -> CompactionDecision {
         match check {
             ContextCheck::BetweenTurns | ContextCheck::Routed if self.is_tight(&check) => {
                 CompactionDecision::Compact {
@@ -349,14 +407,26 @@ impl Compaction<'_> {
             now_ms: self.session.0.env.now_ms(),
         };
         let requests = plan.requests(&summarizer, job.instructions);
-        let source = SummarySource::Compaction {
-            reason: job.job.reason,
+        let writer = PlanSummarizer {
+            session: self.session,
+            plan,
+            model,
+            summarizer,
+            focus: job.instructions,
+            source: SummarySource::Compaction {
+                reason: job.job.reason,
+            },
+            cancel,
         };
-        let summaries = self
-            .session
-            .summary_requests()
-            .summarize(model, &requests, source, cancel)
-            .await;
+        let is_last_resort = job.job.reason == CompactionReason::Overflow
+            && self.failures_with(model) + 1 >= MAX_FAILURES;
+        let summaries = match writer.summarize(&requests).await {
+            Err(error) if is_last_resort && error != SummaryError::Aborted => {
+                tracing::warn!(%error, "summarized the conversation without a model");
+                Ok(plan.outlines(&requests))
+            }
+            summaries => summaries,
+        };
         match summaries {
             Ok(summaries) => Ok(plan.finish(&summaries)?),
             Err(SummaryError::Aborted) => Err(CompactError::Cancelled),
@@ -403,6 +473,7 @@ impl Compaction<'_> {
     pub(super) async fn publish_end(self, job: CompactionJob, compaction: &FinishedCompaction) {
         let error_message = match &compaction.result {
             Ok(outcome) => {
+                self.session.0.state().compaction_failures = None;
                 return self
                     .session
                     .0
@@ -417,11 +488,11 @@ impl Compaction<'_> {
             }
             Err(CompactError::Cancelled) => None,
             Err(_) if compaction.was_canceled => None,
-            Err(error) => Some(format!(
-                "{}: {}",
-                failure_prefix(job.reason),
-                describe_error(error)
-            )),
+            Err(error) => {
+                let hint = self.count_failure(job.reason);
+                let prefix = failure_prefix(job.reason);
+                Some(format!("{prefix}: {}{hint}", describe_error(error)))
+            }
         };
         self.publish_failure(job.reason, error_message, compaction.author)
             .await;

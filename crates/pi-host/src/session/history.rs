@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pi_export::{EntryRange, ListingError, entry_range_json};
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, ContextUsage, CustomEntry, Entry, EntryBody, EntryId,
     EntryKind, MessageRole, SessionEvent, SessionStats, SessionTree, SharedMessage, StopReason,
@@ -15,7 +16,6 @@ use serde_json::Value;
 use super::queue::concatenated;
 use super::transcript::Transcript;
 use super::{AgentSession, SessionOutline, lock};
-use crate::commands::session_json::{self, EntryRange, ListingError};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
@@ -334,7 +334,7 @@ impl History<'_> {
 
     /// Serializes some of the entries: `entries`, `leafId`, and `hasMore` if there are older ones.
     pub fn entries_json(self, range: &EntryRange) -> Result<String, ListingError> {
-        self.with_session(|session| session_json::range(session, range))
+        self.with_session(|session| entry_range_json(session, range))
     }
 
     /// Returns the entry of a message that a run has added recently.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pi_config::SettingsError;
 use pi_protocol::{
     ConfigScope, Model, ModelChangeEntry, ScopedModel, SessionEvent, ThinkingLevel,
-    ThinkingLevelChangeEntry,
+    ThinkingLevelChangeEntry, describe_error,
 };
 use pi_session::SessionError;
 use serde::{Serialize, Serializer};
@@ -16,8 +16,6 @@ use thiserror::Error;
 
 use super::AgentSession;
 use super::prompt::PromptError;
-use crate::error_text::describe_error;
-use crate::model_json::for_clients;
 use crate::participants::{ModelSelected, ModelSource};
 
 /// Where a selection is saved.
@@ -48,7 +46,7 @@ pub struct ModelCycle {
 }
 
 fn model_for_clients<S: Serializer>(model: &Arc<Model>, serializer: S) -> Result<S::Ok, S::Error> {
-    for_clients(model).serialize(serializer)
+    model.without_password().serialize(serializer)
 }
 
 /// Why a model or thinking level was not selected.

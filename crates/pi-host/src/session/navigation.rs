@@ -18,8 +18,20 @@ use super::AgentSession;
 use super::transcript::Transcript;
 use crate::participants::{TreeMoved, TreeProposal};
 
+/// How much of a move happens at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NavigateStep {
+    #[default]
+    Whole,
+    /// Until the user must choose whether to summarize the branch that is left; [`Self::Rest`] follows.
+    UntilSummary,
+    /// What follows [`Self::UntilSummary`].
+    Rest,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {
+    pub step: NavigateStep,
     /// Whether to summarize the branch that is left.
     pub summarize: bool,
     /// Instructions for the summary.
@@ -35,6 +47,8 @@ pub struct NavigateOutcome {
     /// Canceled by a hook or the user.
     pub cancelled: bool,
     pub aborted: bool,
+    /// The session has not moved yet: the user must choose whether to summarize the branch that is left.
+    pub needs_summary_choice: bool,
     /// Text to restore in the editor.
     pub editor_text: Option<String>,
     /// The summary of the branch that was left.
@@ -139,6 +153,18 @@ impl<'session> TreeNavigation<'session> {
                     AbandonedBranch::collect(session.entries(), old_leaf.as_ref(), target)?,
                 )
             };
+            let participants = &self.session.0.participants;
+            if options.step != NavigateStep::Rest
+                && !participants.choose_move(target, &moving.cancel).await
+            {
+                return Ok(cancelled(false));
+            }
+            if options.step == NavigateStep::UntilSummary && !left.entries.is_empty() {
+                return Ok(NavigateOutcome {
+                    needs_summary_choice: true,
+                    ..NavigateOutcome::default()
+                });
+            }
             let mut plan = PlannedMove {
                 options,
                 summary: None,

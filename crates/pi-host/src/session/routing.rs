@@ -7,7 +7,7 @@ use pi_core::HookError;
 use pi_protocol::{
     AgentMessage, AssistantMessage, CustomEntry, EntryBody, EntryKind, Message, Model,
     ModelChangeEntry, RouteReason, RoutedModel, SharedMessage, ThinkingLevel,
-    VIRTUAL_MODEL_STATE_ENTRY, VirtualModelState,
+    VIRTUAL_MODEL_STATE_ENTRY, VirtualModelState, describe_error,
 };
 use pi_providers::{
     ResolvedRoute, RouteError, RouteQuery, last_successful_response, physical_model, route_request,
@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::model::ModelSelection;
 use super::transcript::Transcript;
-use crate::error_text::describe_error;
 
 impl ModelSelection<'_> {
     /// Returns the model of the last response, if the selected model is virtual.

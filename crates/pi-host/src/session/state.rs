@@ -26,11 +26,21 @@ pub(super) struct SessionState {
     pub route: Option<ResolvedRoute>,
     /// The response of the request that the next one repeats.
     pub failed: Option<Arc<AssistantMessage>>,
+    /// Failures of automatic compaction since the last success.
+    pub compaction_failures: Option<CompactionFailures>,
     /// The user's instructions for the compaction in progress.
     pub instructions: Option<String>,
     pub bash: Vec<(u64, CancellationToken)>,
     pub next_bash: u64,
     pub configuration: ConfigWatch,
+}
+
+/// Failures of automatic compaction in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CompactionFailures {
+    /// The ID of the model that should have written the summary.
+    pub model: String,
+    pub count: u32,
 }
 
 /// What hooks set for the current run only.
@@ -51,6 +61,7 @@ impl SessionState {
             plan: None,
             route: None,
             failed: None,
+            compaction_failures: None,
             instructions: None,
             bash: Vec::new(),
             next_bash: 0,

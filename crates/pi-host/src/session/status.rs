@@ -10,7 +10,6 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::{AgentSession, lock};
-use crate::model_json::for_clients;
 
 /// The status of a session, in the format of RPC's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -45,7 +44,7 @@ fn model_or_unknown<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match model {
-        Some(model) => for_clients(model).serialize(serializer),
+        Some(model) => model.without_password().serialize(serializer),
         None => Model::unknown().serialize(serializer),
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_context::{Summary, SummaryError, SummaryRequest};
+use pi_context::{
+    ChunkedSummary, CompactionPlan, Summarizer, Summary, SummaryError, SummaryRequest,
+};
 use pi_http::HeaderOverrides;
 use pi_protocol::retry::is_retryable;
 use pi_protocol::{AssistantMessage, Model, SessionEvent, StopReason, SummarySource};
@@ -49,13 +51,25 @@ impl SummaryRequests<'_> {
     ) -> Result<Vec<Summary>, SummaryError> {
         let mut summaries = Vec::new();
         for request in requests {
-            let response = self.request_summary(model, request, source, cancel).await;
-            if cancel.is_cancelled() {
-                return Err(SummaryError::Aborted);
-            }
-            summaries.push(request.read(&response)?);
+            let summary = self.summarize_one(model, request, source, cancel).await;
+            summaries.push(summary?);
         }
         Ok(summaries)
+    }
+
+    /// Requests one summary.
+    async fn summarize_one(
+        self,
+        model: &Arc<Model>,
+        request: &SummaryRequest,
+        source: SummarySource,
+        cancel: &CancellationToken,
+    ) -> Result<Summary, SummaryError> {
+        let response = self.request_summary(model, request, source, cancel).await;
+        if cancel.is_cancelled() {
+            return Err(SummaryError::Aborted);
+        }
+        request.read(&response)
     }
 
     async fn request_summary(
@@ -133,6 +147,64 @@ impl SummaryRequests<'_> {
             .models
             .stream(model, messages, options)
             .result()
+            .await
+    }
+}
+
+/// Requests after which a conversation is summarized without a model.
+const MAX_CHUNKS: usize = 64;
+
+/// Writes the summaries of a compaction: each with one request if that fits, otherwise part by part. If not even small
+/// parts fit, without a model.
+pub(super) struct PlanSummarizer<'a> {
+    pub(super) session: &'a AgentSession,
+    pub(super) plan: &'a CompactionPlan,
+    pub(super) model: &'a Arc<Model>,
+    pub(super) summarizer: Summarizer<'a>,
+    pub(super) focus: Option<&'a str>,
+    pub(super) source: SummarySource,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl PlanSummarizer<'_> {
+    pub(super) async fn summarize(
+        &self,
+        requests: &[SummaryRequest],
+    ) -> Result<Vec<Summary>, SummaryError> {
+        let mut summaries = Vec::new();
+        for request in requests {
+            summaries.push(self.summarize_part(request).await?);
+        }
+        Ok(summaries)
+    }
+
+    async fn summarize_part(&self, request: &SummaryRequest) -> Result<Summary, SummaryError> {
+        if request.fits(self.model.context_window) {
+            match self.send(request).await {
+                Err(error) if error.is_overflow() => {}
+                result => return result,
+            }
+        }
+        let mut chunks = ChunkedSummary::new(self.plan, request, self.model.context_window);
+        for _ in 0..MAX_CHUNKS {
+            let Some(next) = chunks.next_request(&self.summarizer, self.focus) else {
+                return Ok(chunks.finish());
+            };
+            match self.send(&next).await {
+                Ok(summary) => chunks.accept(summary),
+                Err(error) if error.is_overflow() && chunks.shrink() => {}
+                Err(error) if error.is_overflow() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        tracing::warn!("the conversation does not fit into requests for summaries");
+        Ok(chunks.finish_without_model())
+    }
+
+    async fn send(&self, request: &SummaryRequest) -> Result<Summary, SummaryError> {
+        let requests = self.session.summary_requests();
+        requests
+            .summarize_one(self.model, request, self.source, self.cancel)
             .await
     }
 }

@@ -74,9 +74,9 @@ impl Transcript {
         self.session.pending().has_journal()
     }
 
-    /// Drops the pending records of a session that is closed in order.
-    pub(crate) fn discard_pending(&mut self) {
-        self.session.pending().discard();
+    /// Drops the pending records of a session that is closed in order, and releases its file.
+    pub(crate) fn close(&mut self) {
+        self.session.pending().close();
     }
 
     /// Appends an entry; on error, neither the file nor the views have changed.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failing setup must fail the test")]
 
 mod commands;
+mod extension_costs;
 mod extensions;
 mod host;
 mod hostile_repository;

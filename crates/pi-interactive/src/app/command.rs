@@ -1,5 +1,6 @@
 //! What controllers ask the application to do.
 
+use pi_protocol::EntryId;
 use pi_views::dialogs::dialog::{DialogKey, DialogUpdate};
 
 use crate::ExitReason;
@@ -8,6 +9,7 @@ use crate::app::message::AppMsg;
 use crate::app::tasks::AppTask;
 use crate::controllers::dialogs::DialogRequest;
 use crate::session::command::{SessionChange, SessionCommand};
+use crate::terminal::file_link::FileLink;
 use crate::transcript::{Notice, NoticeLevel, TranscriptMsg};
 
 /// An effect that a controller requests. The application performs them in order.
@@ -43,6 +45,8 @@ pub(crate) enum AppCommand {
     LoadPromptHistory,
     /// Opens a text in the external editor; the terminal has been released.
     EditExternally(String),
+    /// Opens a file of the session's directory in the external editor.
+    EditFile(FileLink),
     /// Copies the selection, or else the last response.
     CopyAnswer,
     /// Performs an application action by its ID.
@@ -59,6 +63,8 @@ pub(crate) enum AppCommand {
     WriteDebugRecord,
     /// Rebuilds the transcript of the current session.
     RebuildTranscript,
+    /// Scrolls to an entry of the current session.
+    ShowEntry(EntryId),
     Quit(ExitReason),
 }
 

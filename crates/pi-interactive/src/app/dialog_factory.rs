@@ -10,7 +10,7 @@ use pi_protocol::settings::SettingChange;
 use pi_protocol::{EntryId, ProjectAccess};
 use pi_views::dialogs::intent::Intent;
 use pi_views::dialogs::{
-    DialogContents, EnabledModel, ModelDialogOptions, SearchEntry, SearchListOptions,
+    DialogContents, EnabledModel, ModelDialogOptions, NoteColumn, SearchEntry, SearchListOptions,
     SettingsDialogOptions, SummaryQuestion, TreeDialogOptions,
 };
 use pi_views::theme::ui_theme::UiTheme;
@@ -52,7 +52,22 @@ impl DialogFactory<'_> {
             }
             DialogRequest::ScopedModels => self.scoped_models_dialog(),
             DialogRequest::Fork(points) => DialogContents::Fork(points),
-            DialogRequest::Tree { selected } => return self.tree_dialog(selected),
+            DialogRequest::Tree { selected } => {
+                let summary = if self
+                    .session
+                    .snapshot()
+                    .settings
+                    .branch_summary_skip_prompt()
+                {
+                    SummaryQuestion::Skip
+                } else {
+                    SummaryQuestion::Ask
+                };
+                return self.tree_dialog(selected, summary);
+            }
+            DialogRequest::BranchSummary { target } => {
+                return self.tree_dialog(Some(target), SummaryQuestion::Now);
+            }
             DialogRequest::Trust => return self.trust_dialog(),
             DialogRequest::AskTrust {
                 cwd,
@@ -72,9 +87,10 @@ impl DialogFactory<'_> {
                 }
             }
             DialogRequest::Logout(stored) => DialogContents::Logout(stored),
-            DialogRequest::Resume => DialogContents::Resume {
+            DialogRequest::Resume { search } => DialogContents::Resume {
                 current: self.session.snapshot().file,
                 now_ms: self.session.workspace().env.now_ms(),
+                search,
             },
             DialogRequest::Changelog => return self.changelog_dialog(),
             DialogRequest::Hotkeys => DialogContents::Hotkeys,
@@ -160,6 +176,7 @@ impl DialogFactory<'_> {
             title: "Commands",
             verb: "run",
             empty: "",
+            notes: NoteColumn::AfterLabels,
             entries,
         })
     }
@@ -211,7 +228,7 @@ impl DialogFactory<'_> {
         DialogContents::ScopedModels { available, enabled }
     }
 
-    fn tree_dialog(&self, selected: Option<EntryId>) -> BuiltDialog {
+    fn tree_dialog(&self, selected: Option<EntryId>, summary: SummaryQuestion) -> BuiltDialog {
         let tree = self.session.tree();
         if tree.nodes.is_empty() {
             return Err(notice(NoticeLevel::Status, "The session is empty"));
@@ -223,11 +240,7 @@ impl DialogFactory<'_> {
             leaf: snapshot.leaf,
             selected,
             filter: snapshot.settings.tree_filter_mode(),
-            summary: if snapshot.settings.branch_summary_skip_prompt() {
-                SummaryQuestion::Skip
-            } else {
-                SummaryQuestion::Ask
-            },
+            summary,
             read: Box::new(move |id| history.entry(id)),
             now_ms: self.session.workspace().env.now_ms(),
             zone: TimeZone::system(),

@@ -12,6 +12,7 @@ use pi_host::ComponentId;
 use pi_protocol::settings::{RunNotification, Settings};
 use pi_tui::{ColorToken, Keybindings, ListenerId, ProgramStatus, Runner, RunnerError, ScreenMode};
 use pi_views::dialogs::dialog::Dialog;
+use pi_views::keys::UpwardScroll;
 use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::UiTheme;
 
@@ -25,10 +26,10 @@ use crate::extensions::bridge::{ComponentTask, ExtensionUiBridge};
 use crate::prompt::double_press::DoublePress;
 use crate::screen::AppScreen;
 use crate::screen::title::WindowTitle;
-use crate::screen::working::WorkingIndicator;
 use crate::session::history::SessionHistory;
 use crate::terminal::setup::{apply_to_screen, screen_mode};
-use crate::transcript::{Transcript, TranscriptMsg};
+use crate::transcript::{Transcript, TranscriptGap, TranscriptMsg};
+use pi_views::working_indicator::WorkingIndicator;
 
 /// Number of screens above the viewport for which older entries are loaded.
 const LOADED_AHEAD: usize = 2;
@@ -41,7 +42,7 @@ pub(crate) struct Display {
     pub(crate) screen: AppScreen,
     pub(crate) ui: UiTheme,
     pub(crate) bridge: ExtensionUiBridge,
-    transcript: Transcript,
+    pub(crate) transcript: Transcript,
     env: Env,
     settings: Arc<Settings>,
     title: WindowTitle,
@@ -54,6 +55,8 @@ pub(crate) struct Display {
     raw_listener: Option<ListenerId>,
     /// Removes an unresponsive component when the clear key is pressed twice.
     stuck_key: DoublePress,
+    /// Lines of the transcript above the viewport after the last input.
+    lines_above: Option<usize>,
 }
 
 impl Display {
@@ -78,6 +81,7 @@ impl Display {
             editor_text: String::new(),
             raw_listener: None,
             stuck_key: DoublePress::default(),
+            lines_above: None,
         }
     }
 
@@ -172,13 +176,41 @@ impl Display {
         self.screen.runner().tui_mut().clear_terminal();
     }
 
-    /// Loads older entries before the user scrolls to the first one shown.
-    pub(crate) fn load_older(&mut self, history: impl FnOnce() -> Arc<dyn SessionHistory>) {
+    /// Loads entries before the user scrolls to where they are missing, and the first ones when the user goes to the
+    /// start. At the line with their number each batch appears below it, so only an upward movement loads the next one:
+    /// other input must not move the text.
+    pub(crate) fn load_entries(
+        &mut self,
+        scroll: Option<UpwardScroll>,
+        history: impl FnOnce() -> Arc<dyn SessionHistory>,
+    ) {
         let tui = self.screen.peek();
-        let near = LOADED_AHEAD * tui.size().rows;
-        if self.transcript.has_older() && tui.lines_above().is_some_and(|lines| lines < near) {
-            self.transcript
-                .show_older(self.screen.document(), history().as_ref());
+        let rows = tui.size().rows;
+        let near = LOADED_AHEAD * rows;
+        let top = tui.lines_above();
+        let last_top = std::mem::replace(&mut self.lines_above, top);
+        let Some(gap) = self.transcript.gap(tui.transcript()) else {
+            return;
+        };
+        let Some(top) = top else { return };
+        let has_moved_up = last_top.is_some_and(|last| top < last);
+        let has_moved_down = last_top.is_some_and(|last| top > last);
+        let document = self.screen.document();
+        match gap {
+            TranscriptGap::AtStart if top == 0 && scroll == Some(UpwardScroll::ToStart) => {
+                self.transcript.show_start(document, history().as_ref());
+            }
+            TranscriptGap::AtLine(line) if top < line => {
+                if has_moved_down && line - top < near + rows {
+                    self.transcript.show_newer(document, history().as_ref());
+                }
+            }
+            TranscriptGap::AtStart | TranscriptGap::AtLine(_) => {
+                let distance = top - gap.line();
+                if distance < near && (scroll.is_some() || has_moved_up) {
+                    self.transcript.show_older(document, history().as_ref());
+                }
+            }
         }
     }
 
@@ -267,8 +299,9 @@ impl Display {
     /// Sets whether the run waits for an answer of the user; the clocks of its calls stand still meanwhile.
     pub(crate) fn set_blocked(&mut self, blocked: bool) {
         if self.screen.is_blocked() != blocked {
+            let now = Instant::now();
             self.screen
-                .with_working(|working| working.set_blocked(blocked));
+                .with_working(|working| working.set_blocked(blocked, now));
         }
     }
 

@@ -11,7 +11,7 @@ use pi_views::theme::selector::ThemeSelector;
 use pi_views::theme::ui_theme::RenderContext;
 
 use crate::extensions::bridge::DrawOutcome;
-use crate::screen::working::{Activity, WorkingOverrides};
+use pi_views::working_indicator::{Activity, WorkingOverrides};
 
 /// A change to the screen or the terminal.
 #[derive(Debug)]

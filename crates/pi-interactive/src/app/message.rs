@@ -9,7 +9,6 @@ use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
 use crate::controllers::review::ReviewMsg;
-use crate::controllers::search::SearchMsg;
 use crate::controllers::share::ShareMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::status::StatusMsg;
@@ -34,7 +33,6 @@ pub(crate) enum AppMsg {
     Share(ShareMsg),
     Report(ReportMsg),
     Review(ReviewMsg),
-    Search(SearchMsg),
     Llama(LlamaMsg),
 }
 
@@ -63,6 +61,5 @@ from_message! {
     Share(ShareMsg),
     Report(ReportMsg),
     Review(ReviewMsg),
-    Search(SearchMsg),
     Llama(LlamaMsg),
 }

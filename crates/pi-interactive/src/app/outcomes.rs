@@ -7,7 +7,6 @@ use crate::controllers::llama::LlamaMsg;
 use crate::controllers::models::ModelMsg;
 use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
-use crate::controllers::search::SearchMsg;
 use crate::controllers::share::ShareMsg;
 use crate::controllers::sign_in::SignInMsg;
 use crate::controllers::status::StatusMsg;
@@ -58,9 +57,11 @@ impl From<SessionOutcome> for AppMsg {
             SessionOutcome::ModelsRefreshed {
                 provider,
                 available,
+                failed,
             } => ModelMsg::Refreshed {
                 provider,
                 available,
+                failed,
             }
             .into(),
             SessionOutcome::NameSet { name, result } => SwitchMsg::NameSet { name, result }.into(),
@@ -88,7 +89,9 @@ impl From<SessionOutcome> for AppMsg {
             }
             .into(),
             SessionOutcome::SessionDescribed(result) => ReportMsg::SessionDescribed(result).into(),
-            SessionOutcome::SessionsFound(found) => SearchMsg::Found(found).into(),
+            SessionOutcome::SessionsFound { query, result } => {
+                SwitchMsg::HitsFound { query, result }.into()
+            }
             SessionOutcome::CompactionPreviewed {
                 instructions,
                 result,

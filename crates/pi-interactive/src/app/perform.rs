@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pi_host::{BugReport, PreparedShare};
 use pi_views::dialogs::dialog::DialogKey;
 use pi_views::text::paths::with_tilde;
+use pi_views::theme::ui_theme::RenderContext;
 use serde_json::json;
 
 use super::App;
@@ -23,7 +24,9 @@ use crate::prompt::history_file::{self, PastPrompt};
 use crate::screen::footer::FooterData;
 use crate::screen::git_branch::current_branch;
 use crate::session::command::SessionCommand;
+use crate::terminal::editor_command::EditorCommand;
 use crate::terminal::environment::external_editor as external_editor_command;
+use crate::terminal::file_link::FileLink;
 use crate::terminal::{crash, external_editor};
 use crate::transcript::TranscriptMsg;
 
@@ -68,6 +71,15 @@ impl App {
                 self.tasks.spawn(load_prompt_history(directory, cwd));
             }
             AppCommand::EditExternally(text) => self.edit_externally(text),
+            AppCommand::EditFile(link) => {
+                let workspace = self.session.workspace();
+                let settings = workspace.settings.settings();
+                let editor = external_editor_command(&settings, &workspace.env);
+                match editor_of_file(&link, &editor, &self.display.ui.context()) {
+                    Ok(command) => self.route(TerminalMsg::OpenEditor(command)),
+                    Err(text) => self.perform(AppCommand::error(text)),
+                }
+            }
             AppCommand::CopyAnswer => {
                 let selected = self.display.screen.peek().selected_text();
                 self.route(TerminalMsg::CopyAnswer { selected });
@@ -82,7 +94,15 @@ impl App {
                 let screen = describe_screen(&self.display.screen);
                 self.submit(SessionCommand::WriteDebugRecord { screen });
             }
-            AppCommand::RebuildTranscript => self.rebuild_transcript(),
+            AppCommand::RebuildTranscript => self.rebuild_transcript(None),
+            AppCommand::ShowEntry(entry) => {
+                if self.session.history().branch().contains(&entry) {
+                    self.rebuild_transcript(Some(entry));
+                } else {
+                    let selected = Some(entry);
+                    self.route(DialogMsg::Open(DialogRequest::Tree { selected }));
+                }
+            }
             AppCommand::Quit(reason) => self.quit(reason),
         }
     }
@@ -254,6 +274,19 @@ impl App {
         };
         self.submit(SessionCommand::WriteReport(Box::new(report)));
     }
+}
+
+/// Returns what opens a file in an editor; the file may have been removed since it was shown.
+fn editor_of_file(
+    link: &FileLink,
+    editor: &str,
+    context: &RenderContext,
+) -> Result<EditorCommand, String> {
+    let file = link
+        .find(&context.cwd, context.home.as_deref())
+        .ok_or_else(|| format!("No such file in this directory: {}", link.path))?;
+    EditorCommand::new(editor, &file, link.position)
+        .ok_or_else(|| "No editor configured. Set externalEditor, VISUAL or EDITOR.".to_owned())
 }
 
 fn load_prompt_history(directory: PathBuf, cwd: PathBuf) -> AppTask {

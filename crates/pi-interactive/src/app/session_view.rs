@@ -1,11 +1,12 @@
 //! Shows a session: the first one, and each one that replaces it.
 
 use pi_protocol::settings::SettingChange;
-use pi_protocol::{AgentMessage, CommandSource, EntryBody, EntryKind, MessageRole};
+use pi_protocol::{AgentMessage, CommandSource, EntryBody, EntryId, EntryKind, MessageRole};
 use pi_tui::{TerminalCapabilities, TerminalEnvironment, probe_tmux_hyperlinks};
 
 use super::App;
 use super::command::AppCommand;
+use super::display::Display;
 use super::tasks::AppTask;
 use crate::StartupNotices;
 use crate::controllers::appearance::AppearanceMsg;
@@ -16,13 +17,14 @@ use crate::controllers::prompt::PromptMsg;
 use crate::controllers::report::ReportMsg;
 use crate::controllers::status::StatusMsg;
 use crate::controllers::switching::SwitchMsg;
-use crate::screen::working::WorkingIndicator;
+use crate::controllers::terminal::TerminalMsg;
 use crate::session::command::{SessionChange, SessionCommand};
 use crate::session::history::SessionHistory;
 use crate::slash;
 use crate::startup;
 use crate::terminal::{crash, setup};
 use crate::transcript::{Notice, NoticeLevel, TranscriptMsg, TranscriptSource};
+use pi_views::working_indicator::WorkingIndicator;
 
 /// Number of prompts added to the history when a session is opened.
 const REMEMBERED_PROMPTS: usize = 100;
@@ -35,6 +37,8 @@ impl App {
         self.explain_upgrade();
         self.connect_extensions();
         self.show_session();
+        let draft = std::mem::take(&mut self.options.draft);
+        self.route(PromptMsg::RestoreText(draft));
         self.start_background_work();
     }
 
@@ -101,7 +105,7 @@ impl App {
 
     fn show_session(&mut self) {
         let prompts = recent_prompts(self.session.history().as_ref());
-        self.show_transcript();
+        self.show_transcript(None);
         self.route(PromptMsg::SessionShown(prompts));
         self.route(StatusMsg::SessionShown);
         if let Some(holder) = self.session.held_elsewhere() {
@@ -109,8 +113,10 @@ impl App {
         }
     }
 
-    fn show_transcript(&mut self) {
+    /// Shows the conversation; its first part down to `first` is loaded on demand.
+    fn show_transcript(&mut self, first: Option<EntryId>) {
         let source = TranscriptSource {
+            first,
             history: self.session.history(),
             is_idle: self.session.snapshot().activity.idle,
             models: self.session.workspace().models.clone(),
@@ -119,12 +125,24 @@ impl App {
         self.route(TranscriptMsg::Show(source));
     }
 
-    /// Rebuilds the transcript after navigating in the tree.
-    pub(super) fn rebuild_transcript(&mut self) {
+    /// Rebuilds the transcript, and scrolls to an entry of the branch if there is one to show.
+    pub(super) fn rebuild_transcript(&mut self, shown: Option<EntryId>) {
+        let scrolls = shown.is_some();
         self.display.clear();
         self.show_startup();
-        self.show_transcript();
+        self.show_transcript(shown);
         self.route(StatusMsg::Refresh);
+        if scrolls {
+            self.route(TerminalMsg::EnterScrollback);
+            let Display {
+                transcript, screen, ..
+            } = &mut self.display;
+            if let Some(first) = transcript.first() {
+                // With more above it, it does not move when older entries are loaded.
+                transcript.show_older(screen.document(), self.session.history().as_ref());
+                screen.runner().tui_mut().scroll_to_block(first);
+            }
+        }
     }
 
     fn start_background_work(&mut self) {
@@ -144,7 +162,8 @@ impl App {
             self.tasks.spawn(startup_notices(notices));
         }
         if self.options.pick_session {
-            self.route(DialogMsg::Open(DialogRequest::Resume));
+            let request = DialogRequest::Resume { search: None };
+            self.route(DialogMsg::Open(request));
         } else if self.options.first_start {
             self.route(DialogMsg::Open(DialogRequest::FirstStart));
         }
@@ -170,8 +189,10 @@ impl App {
     /// Collects what the controller must know about newly loaded extensions.
     pub(super) fn connected_extensions(&self) -> ConnectedExtensions {
         let commands = self.session.commands().into_iter();
+        // An attached session without a terminal has commands that only point to those of this application.
         let hidden = commands.filter(|command| {
             command.source == CommandSource::Extension
+                && command.source_info.source != "builtin"
                 && slash::COMMANDS.iter().any(|own| own.name == command.name)
         });
         ConnectedExtensions {

@@ -340,6 +340,10 @@ impl TranscriptBlock for AssistantMessageBlock {
         self.transform.as_ref().map(TextTransform::id)
     }
 
+    fn links_files(&self) -> bool {
+        true
+    }
+
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
         if !is_click(event) {
             return MouseOutcome::default();

@@ -8,9 +8,9 @@ use pi_views::keys;
 use pi_views::theme::ui_theme::RenderContext;
 
 use crate::blocks::block::TranscriptBlock;
-use crate::screen::working::{FRAMES, INTERVAL};
 use crate::transcript::BashOutcome;
 use pi_views::canvas::{BlockCanvas, clean, is_click, without_tabs};
+use pi_views::working_indicator::{FRAMES, INTERVAL};
 
 /// Rows of output in the collapsed form.
 const COLLAPSED_LINES: usize = 20;
@@ -207,6 +207,10 @@ impl TranscriptBlock for BashExecutionBlock {
             self.now = Some(now);
             self.generation += 1;
         }
+    }
+
+    fn links_files(&self) -> bool {
+        true
     }
 
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {

@@ -9,6 +9,8 @@ use pi_host::ComponentId;
 use pi_tui::{Component, InputContext, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 
+use super::file_links::link_files;
+
 /// A transcript block.
 ///
 /// Created from a message or an event and updated through its own methods; every update changes its
@@ -39,6 +41,11 @@ pub(crate) trait TranscriptBlock: Send + 'static {
     /// Returns the component ID under which an extension draws the block, if one does.
     fn row(&self) -> Option<ComponentId> {
         None
+    }
+
+    /// Whether the finished block links to the files that it names.
+    fn links_files(&self) -> bool {
+        false
     }
 
     /// Handles a mouse event inside the block, in full-screen mode.
@@ -103,7 +110,10 @@ impl<B: TranscriptBlock> Component for BlockView<B> {
         {
             return lines.clone();
         }
-        let lines = self.block.lines(width, &ctx);
+        let mut lines = self.block.lines(width, &ctx);
+        if self.block.links_files() && self.block.is_finished() {
+            lines = link_files(lines, &ctx);
+        }
         #[cfg(test)]
         {
             self.layouts += 1;

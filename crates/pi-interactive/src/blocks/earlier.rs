@@ -1,4 +1,4 @@
-//! The line above a partially loaded conversation.
+//! The line where entries of a partially loaded conversation are missing.
 
 use pi_tui::{ColorToken, Lines, action};
 use pi_views::text::thousands::group_thousands;
@@ -11,6 +11,8 @@ use pi_views::canvas::BlockCanvas;
 #[derive(Debug)]
 pub(crate) struct EarlierBlock {
     entries: usize,
+    /// Whether there are entries above the line.
+    follows_start: bool,
     generation: u64,
 }
 
@@ -18,12 +20,14 @@ impl EarlierBlock {
     pub(crate) fn new(entries: usize) -> Self {
         Self {
             entries,
+            follows_start: false,
             generation: 0,
         }
     }
 
-    pub(crate) fn set_entries(&mut self, entries: usize) {
+    pub(crate) fn set_entries(&mut self, entries: usize, follows_start: bool) {
         self.entries = entries;
+        self.follows_start = follows_start;
         self.generation += 1;
     }
 }
@@ -31,12 +35,14 @@ impl EarlierBlock {
 impl TranscriptBlock for EarlierBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let count = group_thousands(self.entries as u64);
-        let key = ctx.key(action::EDITOR_PAGE_UP);
+        let text = if self.follows_start {
+            format!("… {count} more entries, loaded while scrolling")
+        } else {
+            let key = ctx.key(action::EDITOR_PAGE_UP);
+            format!("… {count} earlier entries ({key} at an empty prompt)")
+        };
         let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
-        canvas.text(
-            ColorToken::Dim,
-            &format!("… {count} earlier entries ({key} at an empty prompt)"),
-        );
+        canvas.text(ColorToken::Dim, &text);
         canvas.plain().into()
     }
 

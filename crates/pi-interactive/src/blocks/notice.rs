@@ -30,12 +30,16 @@ impl NoticeBlock {
 impl TranscriptBlock for NoticeBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let Notice { level, text } = &self.notice;
+        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         let (token, prefix) = match level {
+            NoticeLevel::Report => {
+                canvas.report(text);
+                return canvas.plain().into();
+            }
             NoticeLevel::Status | NoticeLevel::Info => (ColorToken::Dim, ""),
             NoticeLevel::Warning => (ColorToken::Warning, "Warning: "),
             NoticeLevel::Error => (ColorToken::Error, "Error: "),
         };
-        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx);
         canvas.notice(token, &format!("{prefix}{text}"));
         canvas.plain().into()
     }

@@ -2,6 +2,7 @@
 
 mod tool_rows;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -14,16 +15,17 @@ use pi_protocol::{
     MessageContent, StopReason, ThinkingContent,
 };
 use pi_tui::{
-    ColorToken, ImageProtocol, MouseButton, MouseEvent, MouseEventKind, TerminalCapabilities,
-    strip_ansi, visible_width,
+    ColorMode, ColorScheme, ColorToken, Component as _, ImageProtocol, MouseButton, MouseEvent,
+    MouseEventKind, TerminalCapabilities, TerminalColors, Theme, strip_ansi, visible_width,
 };
 use pi_views::theme::image_converter::ImageConversion;
-use pi_views::theme::ui_theme::RenderContext;
+use pi_views::theme::selector::built_in;
+use pi_views::theme::ui_theme::{RenderContext, UiTheme};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::blocks::block::TranscriptBlock;
+use crate::blocks::block::{BlockView, TranscriptBlock};
 use crate::blocks::user::FOLDED_ROWS as FOLDED_USER_ROWS;
 use crate::transcript::{BashOutcome, Notice, NoticeLevel};
 
@@ -91,6 +93,36 @@ fn a_long_prompt_is_folded_until_it_is_clicked() {
     let mut short = UserBlock::of_text("short").unwrap();
     shown(&mut short);
     assert!(!short.mouse(&click(3)).handled);
+}
+
+#[test]
+fn a_prompt_differs_from_a_response_without_colors() {
+    let mut block = UserBlock::of_text("fix the parser\n\n- and its tests").unwrap();
+    let plain = |theme: Theme| RenderContext {
+        theme: Arc::new(theme),
+        ..RenderContext::for_tests()
+    };
+    let colors = TerminalColors::default();
+    for theme in [
+        built_in("dark", ColorMode::Plain).unwrap(),
+        Theme::system(&colors, ColorScheme::Dark, ColorMode::Basic),
+    ] {
+        let ctx = plain(theme);
+        let rows = shown_with(&mut block, 40, &ctx);
+        let expected = ["", "▌ fix the parser", "▌", "▌ - and its tests"];
+        assert_eq!(rows, expected);
+        for width in 1..10 {
+            shown_with(&mut block, width, &ctx);
+        }
+        let unpadded = RenderContext {
+            output_padding: 0,
+            ..ctx
+        };
+        let rows = shown_with(&mut block, 40, &unpadded);
+        assert_eq!(rows[1], "▌fix the parser");
+    }
+    let rows = shown_with(&mut block, 40, &RenderContext::for_tests());
+    assert!(!rows.concat().contains('▌'), "{rows:?}");
 }
 
 fn click(row: usize) -> MouseEvent {
@@ -539,6 +571,78 @@ fn other_image_formats_are_drawn_after_conversion() {
 }
 
 #[test]
+fn images_are_drawn_with_blocks_if_there_are_enough_colors() {
+    let content = vec![InputBlock::Image(ImageContent::new(DOT, "image/png"))];
+    let mut call = call("read", &json!({"path": "dot.png"}));
+    call.end(&content, None, false, None);
+    let mut user = UserBlock::new(&MessageContent::Blocks(content)).unwrap();
+    let colored = RenderContext {
+        capabilities: TerminalCapabilities {
+            block_images: true,
+            ..TerminalCapabilities::default()
+        },
+        ..RenderContext::for_tests()
+    };
+    let is_drawn = |block: &mut dyn TranscriptBlock, ctx: &RenderContext| {
+        let lines = block.lines(60, ctx);
+        lines.iter().any(|line| line.contains('▀'))
+    };
+    assert!(!is_drawn(&mut call, &colored) && !is_drawn(&mut user, &colored));
+    let queued = colored.image_converter.next_batch().now_or_never().unwrap();
+    assert_eq!(queued.len(), 2);
+    queued.into_iter().for_each(ImageConversion::run);
+    assert!(is_drawn(&mut call, &colored) && is_drawn(&mut user, &colored));
+    // The description stands for a picture that cannot be drawn.
+    let is_described = |call: &mut ToolCallBlock, ctx: &RenderContext| {
+        call.set_expanded(true);
+        let lines = call.lines(60, ctx);
+        lines.iter().any(|line| line.contains("[Image: "))
+    };
+    assert!(!is_described(&mut call, &colored));
+    let theme = pi_views::theme::selector::built_in("dark", pi_tui::ColorMode::Plain);
+    let plain = RenderContext {
+        theme: Arc::new(theme.unwrap()),
+        ..colored.clone()
+    };
+    assert!(!is_drawn(&mut call, &plain));
+    assert!(is_described(&mut call, &plain));
+    let hidden = RenderContext {
+        show_images: false,
+        ..colored
+    };
+    assert!(!is_drawn(&mut call, &hidden));
+}
+
+#[test]
+fn files_of_the_directory_are_links_in_finished_blocks() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::File::create(root.path().join("a.rs")).unwrap();
+    let ui = UiTheme::for_tests();
+    ui.update(|ctx| ctx.cwd = root.path().to_owned());
+    let message = AssistantMessage {
+        content: vec![AssistantBlock::text("See `a.rs:7` and b.rs:7.")],
+        stop_reason: StopReason::Stop,
+        ..AssistantMessage::default()
+    };
+    let mut view = BlockView::new(AssistantMessageBlock::arriving(), ui);
+    view.block_mut().grow(&message);
+    let count = |view: &mut BlockView<AssistantMessageBlock>| {
+        let lines = view.render(60);
+        let text: String = lines.iter().map(pi_tui::Line::as_str).collect();
+        text.matches("\x1b]8;;pi-file:").count()
+    };
+    assert_eq!(count(&mut view), 0);
+    view.block_mut().finish(&message);
+    assert_eq!(count(&mut view), 1);
+    let lines = view.render(60);
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("pi-file:7:0:a.rs\x1b"))
+    );
+}
+
+#[test]
 fn cost_notices_are_shown_only_if_enabled() {
     let mut block = CostBlock::new(CostNotice {
         token: ColorToken::Warning,
@@ -678,6 +782,14 @@ fn notices_and_custom_messages() {
     assert_eq!(
         shown_with(&mut facts, 24, &RenderContext::for_tests()),
         ["", " Facts", "   file  /a/long/path", "   and more words"]
+    );
+    let mut report = NoticeBlock::new(Notice {
+        level: NoticeLevel::Report,
+        text: "Context: 7\x1b[2J\n[██▚·]\n  █ Prompts".to_owned(),
+    });
+    assert_eq!(
+        shown(&mut report),
+        ["", " Context: 7", " [██▚·]", "   █ Prompts"]
     );
     let mut custom = CustomBlock::new(
         "other\nkind",

@@ -334,6 +334,10 @@ impl TranscriptBlock for ToolCallBlock {
         self.renderer.as_ref().map(CallRenderer::id)
     }
 
+    fn links_files(&self) -> bool {
+        true
+    }
+
     fn mouse(&mut self, event: &MouseEvent) -> MouseOutcome {
         if !is_click(event) || self.output.is_none() {
             return MouseOutcome::default();

@@ -3,23 +3,25 @@
 use pi_host::ComponentId;
 use pi_markdown::MarkdownOptions;
 use pi_protocol::{InputBlock, MessageContent};
-use pi_tui::{ColorToken, Lines, MouseEvent, MouseOutcome};
+use pi_tui::{ColorToken, Line, Lines, MouseEvent, MouseOutcome};
 use pi_views::theme::ui_theme::RenderContext;
 
 use super::extension_renderer::TextTransform;
 use crate::blocks::block::TranscriptBlock;
 use pi_views::canvas::{BlockCanvas, is_click, mark_zone};
-use pi_views::image_preview::describe;
+use pi_views::image_preview::ImagePreview;
 
 /// A prompt with more rows than this is folded, to this many.
 const MAX_ROWS: usize = 30;
 pub(super) const FOLDED_ROWS: usize = 15;
 
+/// Columns of the preview of an attached image.
+const THUMBNAIL_COLUMNS: usize = 42;
+
 #[derive(Debug)]
 pub(crate) struct UserBlock {
     text: String,
-    /// A line for each attached image.
-    images: Vec<String>,
+    images: Vec<ImagePreview>,
     transform: Option<TextTransform>,
     expanded: bool,
     is_long: bool,
@@ -56,7 +58,7 @@ impl UserBlock {
         Self::with(text.to_owned(), Vec::new())
     }
 
-    fn with(text: String, images: Vec<String>) -> Option<Self> {
+    fn with(text: String, images: Vec<ImagePreview>) -> Option<Self> {
         let is_empty = text.trim().is_empty() && images.is_empty();
         (!is_empty).then_some(Self {
             text,
@@ -69,16 +71,19 @@ impl UserBlock {
     }
 }
 
-fn image(block: &InputBlock) -> Option<String> {
+fn image(block: &InputBlock) -> Option<ImagePreview> {
     match block {
-        InputBlock::Image(image) => Some(describe(image)),
+        InputBlock::Image(image) => Some(ImagePreview::new(image.clone())),
         InputBlock::Text(_) | InputBlock::Unknown(_) => None,
     }
 }
 
 impl TranscriptBlock for UserBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
-        let mut canvas = BlockCanvas::new(width, ctx.output_padding, ctx).expanded(self.expanded);
+        let has_background = ctx.has_background(ColorToken::UserMessageBg);
+        let bar_columns = usize::from(!has_background);
+        let mut canvas =
+            BlockCanvas::new(width, ctx.output_padding + bar_columns, ctx).expanded(self.expanded);
         let options = MarkdownOptions {
             keep_list_markers: true,
             keep_escapes: true,
@@ -96,9 +101,19 @@ impl TranscriptBlock for UserBlock {
         canvas.markdown(accept_texts.unwrap_or(&self.text), style, options);
         self.is_long = canvas.fold(MAX_ROWS, FOLDED_ROWS);
         for image in &self.images {
-            canvas.untrusted(ColorToken::Muted, image);
+            canvas.untrusted(ColorToken::Muted, &image.description());
         }
-        let mut lines = canvas.panel(ColorToken::UserMessageBg);
+        let mut lines = if has_background {
+            canvas.panel(ColorToken::UserMessageBg)
+        } else {
+            canvas.barred(ColorToken::Accent)
+        };
+        for image in &mut self.images {
+            if let Some(rows) = image.lines(width.min(THUMBNAIL_COLUMNS), ctx) {
+                lines.push(Line::default());
+                lines.extend(rows);
+            }
+        }
         mark_zone(&mut lines);
         lines.into()
     }

@@ -17,7 +17,6 @@ use tokio::sync::oneshot;
 use super::approvals::ApprovalMsg;
 use super::llama::LlamaMsg;
 use super::report::ReportMsg;
-use super::search::SearchMsg;
 use super::share::ShareMsg;
 use super::switching::SwitchMsg;
 use crate::app::command::AppCommand;
@@ -39,6 +38,10 @@ pub(crate) enum DialogRequest {
     Tree {
         selected: Option<EntryId>,
     },
+    /// Asks about a summary of the branch that is left for an entry of the tree.
+    BranchSummary {
+        target: EntryId,
+    },
     /// Changes the saved trust of the project.
     Trust,
     /// Asks whether to trust a project that is being opened.
@@ -51,7 +54,10 @@ pub(crate) enum DialogRequest {
         provider: String,
     },
     Logout(Vec<LoginOption>),
-    Resume,
+    /// The sessions to resume, or those with this text.
+    Resume {
+        search: Option<String>,
+    },
     Changelog,
     Hotkeys,
     SearchList(SearchListOptions),
@@ -101,7 +107,6 @@ pub(crate) enum Asker {
     Takeover,
     HeldElsewhere,
     Compaction,
-    Search,
 }
 
 impl Asker {
@@ -113,7 +118,6 @@ impl Asker {
             Self::Approval => AppCommand::send(ApprovalMsg::Answered(answer)),
             Self::Takeover => AppCommand::send(SwitchMsg::TakeoverAnswered(answer)),
             Self::HeldElsewhere => AppCommand::send(SwitchMsg::HeldAnswered(answer)),
-            Self::Search => AppCommand::send(SearchMsg::Answered(answer)),
             Self::Compaction => AppCommand::send(SwitchMsg::CompactionAnswered(answer)),
         }
     }

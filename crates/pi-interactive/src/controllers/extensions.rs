@@ -19,8 +19,8 @@ use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::display_command::{ContextChange, DisplayCommand, ExtensionDisplay, WorkingChange};
 use crate::extensions::bridge::ExtensionEvent;
-use crate::screen::working::INTERVAL;
 use crate::transcript::{NoticeLevel, TranscriptMsg};
+use pi_views::working_indicator::INTERVAL;
 
 /// Maximum number of stack-trace lines shown.
 const STACK_LINES: usize = 6;
@@ -386,7 +386,9 @@ fn read_indicator(indicator: &Value) -> (Vec<String>, Duration) {
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect(),
-        None => crate::screen::working::FRAMES.map(str::to_owned).to_vec(),
+        None => pi_views::working_indicator::FRAMES
+            .map(str::to_owned)
+            .to_vec(),
     };
     let interval = indicator.get("intervalMs").and_then(Value::as_u64);
     // At most one change per frame.

@@ -51,6 +51,8 @@ pub(crate) enum ModelMsg {
     Refreshed {
         provider: Option<String>,
         available: Vec<Arc<Model>>,
+        /// The providers that failed.
+        failed: Vec<String>,
     },
 }
 
@@ -125,10 +127,22 @@ impl ModelController {
             ModelMsg::Refreshed {
                 provider: None,
                 available,
-            } => vec![AppCommand::UpdateDialog(DialogUpdate::Models(available))],
+                failed,
+            } => {
+                let mut commands = vec![AppCommand::UpdateDialog(DialogUpdate::Models(available))];
+                if !failed.is_empty() {
+                    let text = format!(
+                        "Could not refresh the models of {}; showing cached ones.",
+                        failed.join(", ")
+                    );
+                    commands.push(AppCommand::UpdateDialog(DialogUpdate::Failed(text)));
+                }
+                commands
+            }
             ModelMsg::Refreshed {
                 provider: Some(provider),
                 available,
+                ..
             } => vec![AppCommand::send(SignInMsg::ModelsRefreshed {
                 provider,
                 available,

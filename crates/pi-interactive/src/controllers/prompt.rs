@@ -9,7 +9,7 @@ use pi_protocol::settings::DoubleEscapeAction;
 use pi_protocol::{Delivery, ThinkingLevel};
 use pi_tui::ColorToken;
 use pi_views::dialogs::intent::Intent;
-use pi_views::dialogs::{SearchEntry, SearchListOptions};
+use pi_views::dialogs::{NoteColumn, SearchEntry, SearchListOptions};
 use pi_views::text::paths::with_tilde;
 
 use self::shell::{ShellLine, ShellPrompt};
@@ -411,6 +411,7 @@ fn show_history(prompts: Vec<PastPrompt>, ctx: &AppContext<'_>) -> AppCommand {
         title: "Prompt history",
         verb: "edit",
         empty: "No earlier prompts.",
+        notes: NoteColumn::RightEdge,
         entries: prompts.into_iter().map(entry).collect(),
     };
     AppCommand::send(DialogMsg::Open(DialogRequest::SearchList(options)))

@@ -52,7 +52,7 @@ impl ReportController {
             ReportMsg::Answered(answer) => vec![self.answered(answer)],
             ReportMsg::Written(Ok(written)) => vec![reported(&written)],
             ReportMsg::SessionDescribed(Ok(report)) => {
-                vec![AppCommand::notify(NoticeLevel::Info, report)]
+                vec![AppCommand::notify(NoticeLevel::Report, report)]
             }
             ReportMsg::DebugRecordWritten(Ok(file)) => vec![AppCommand::status(format!(
                 "Debug dump written to {}",

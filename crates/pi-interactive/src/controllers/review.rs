@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use pi_protocol::{AgentMessage, AssistantMessage, EntryBody, EntryKind, MessageRole};
+use pi_views::dialogs::ReviewFile;
 use pi_views::dialogs::dialog::DialogUpdate;
-use pi_views::dialogs::{ReviewFile, ReviewHunk};
 use pi_views::diff_view::DiffHunk;
-use serde_json::Value;
+use pi_views::file_change::FileCall;
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
@@ -76,7 +76,7 @@ pub(crate) fn changed_files(history: &dyn SessionHistory) -> Vec<ReviewFile> {
     let branch = history.branch();
     let is_prompt = |id| history.kind(id) == Some(EntryKind::Message(MessageRole::User));
     let last_prompt = branch.iter().rposition(is_prompt);
-    let mut calls: HashMap<String, ChangingCall> = HashMap::new();
+    let mut calls: HashMap<String, FileCall> = HashMap::new();
     let mut files: Vec<ReviewFile> = Vec::new();
     for (index, id) in branch.iter().enumerate() {
         let is_relevant = matches!(
@@ -112,43 +112,10 @@ pub(crate) fn changed_files(history: &dyn SessionHistory) -> Vec<ReviewFile> {
     files
 }
 
-struct ChangingCall {
-    path: String,
-    /// What `write` was called with.
-    contents: Option<String>,
-}
-
-impl ChangingCall {
-    fn hunks(&self, details: Option<&Value>, is_recent: bool) -> Vec<ReviewHunk> {
-        let diff = details.and_then(|details| details.get("diff"));
-        let diff = diff.and_then(Value::as_str);
-        let hunks = match (diff, &self.contents) {
-            (Some(diff), _) => DiffHunk::split(diff),
-            (None, Some(contents)) => DiffHunk::written(contents).into_iter().collect(),
-            (None, None) => Vec::new(),
-        };
-        let hunks = hunks.into_iter();
-        hunks
-            .map(|hunk| ReviewHunk {
-                hunk,
-                is_recent,
-                is_whole_file: diff.is_none(),
-                is_reverted: false,
-            })
-            .collect()
-    }
-}
-
-fn changing_calls(answer: &AssistantMessage) -> impl Iterator<Item = (String, ChangingCall)> {
+fn changing_calls(answer: &AssistantMessage) -> impl Iterator<Item = (String, FileCall)> {
     answer.tool_calls().filter_map(|call| {
-        let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
-        let contents = match call.name.as_str() {
-            "edit" => None,
-            "write" => text("content").map(str::to_owned),
-            _ => return None,
-        };
-        let path = text("path").or_else(|| text("file_path"))?.to_owned();
-        Some((call.id.clone(), ChangingCall { path, contents }))
+        let changing = FileCall::new(&call.name, &call.arguments)?;
+        Some((call.id.clone(), changing))
     })
 }
 
@@ -156,7 +123,7 @@ fn changing_calls(answer: &AssistantMessage) -> impl Iterator<Item = (String, Ch
 mod tests {
     use pi_protocol::{AssistantBlock, ToolCall};
     use pretty_assertions::assert_eq;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -194,7 +161,7 @@ mod tests {
             ],
             ..AssistantMessage::default()
         };
-        let calls: HashMap<String, ChangingCall> = changing_calls(&answer).collect();
+        let calls: HashMap<String, FileCall> = changing_calls(&answer).collect();
         assert_eq!(calls.len(), 2);
         let diff = json!({"diff": "-1 a\n+1 b"});
         let edited = calls["edit"].hunks(Some(&diff), true);

@@ -13,10 +13,10 @@ use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::display_command::DisplayCommand;
 use crate::screen::title;
-use crate::screen::working::Activity;
 use crate::session::command::SessionCommand;
 use crate::session::snapshot::ProviderInfo;
 use crate::transcript::{NoticeLevel, TranscriptMsg};
+use pi_views::working_indicator::Activity;
 
 /// The end of longer runs is reported to a user who may look elsewhere.
 const LONG_RUN: Duration = Duration::from_secs(30);

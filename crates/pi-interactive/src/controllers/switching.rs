@@ -6,8 +6,10 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, ReplaceOutcome};
-use pi_protocol::{ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope};
+use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, NavigateStep, ReplaceOutcome};
+use pi_protocol::{
+    ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope, SessionSearchResults,
+};
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::{QuestionAnswer, Summarize};
 use pi_views::dialogs::{ForkPoint, QuestionOptions};
@@ -21,12 +23,12 @@ use crate::ExitReason;
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
 use crate::app::tasks::AppHandle;
-use crate::screen::working::Activity;
 use crate::session::command::{Replacement, SessionChange, SessionCommand};
 use crate::session::outcome::CompactFailure;
 use crate::session::port::SessionHolder;
 use crate::startup;
 use crate::transcript::NoticeLevel;
+use pi_views::working_indicator::Activity;
 
 #[derive(Debug)]
 pub(crate) enum SwitchMsg {
@@ -47,6 +49,20 @@ pub(crate) enum SwitchMsg {
     SetLabel {
         entry: EntryId,
         label: Option<String>,
+    },
+    /// Searches the text of sessions.
+    Search {
+        query: String,
+        scope: SessionScope,
+    },
+    HitsFound {
+        query: String,
+        result: Result<SessionSearchResults, String>,
+    },
+    /// Shows an entry of a session that a search found.
+    OpenHit {
+        path: PathBuf,
+        entry: EntryId,
     },
     List(SessionScope),
     StopListing,
@@ -137,6 +153,20 @@ impl SwitchController {
             SwitchMsg::SetLabel { entry, label } => {
                 vec![AppCommand::Change(SessionChange::SetLabel { entry, label })]
             }
+            SwitchMsg::Search { query, scope } => {
+                vec![AppCommand::Session(SessionCommand::SearchSessions {
+                    query,
+                    scope,
+                })]
+            }
+            SwitchMsg::HitsFound { query, result } => {
+                let update = DialogUpdate::SessionHits { query, result };
+                vec![AppCommand::UpdateDialog(update)]
+            }
+            SwitchMsg::OpenHit { path, entry } if ctx.session.file.as_ref() == Some(&path) => {
+                vec![AppCommand::ShowEntry(entry)]
+            }
+            SwitchMsg::OpenHit { path, entry } => replace(Replacement::ResumeAt(path, entry), ctx),
             SwitchMsg::List(scope) => vec![self.list(scope)],
             SwitchMsg::StopListing => {
                 self.listing = None;
@@ -203,7 +233,7 @@ impl SwitchController {
             } => {
                 self.previewed = instructions;
                 vec![
-                    AppCommand::notify(NoticeLevel::Info, text),
+                    AppCommand::notify(NoticeLevel::Report, text),
                     ask(
                         "Compact the conversation?",
                         PREVIEW_CHOICES.map(str::to_owned).to_vec(),
@@ -344,10 +374,13 @@ fn replaced(request: &Replacement, outcome: ReplaceOutcome) -> Vec<AppCommand> {
             Replacement::New => "New session started",
             Replacement::Clone => "Switched to a copy; the original session is unchanged",
             Replacement::Reload => "Reloaded keys, settings, resources and context files",
-            Replacement::Resume(_) => "Session resumed",
+            Replacement::Resume(_) | Replacement::ResumeAt(..) => "Session resumed",
             Replacement::Fork(_) => "Forked before the selected message",
             Replacement::Import(_) => "Session imported",
         }));
+        if let Replacement::ResumeAt(_, entry) = request {
+            commands.push(AppCommand::ShowEntry(entry.clone()));
+        }
     }
     commands
 }
@@ -356,12 +389,17 @@ fn navigate(target: EntryId, summarize: Summarize, ctx: &AppContext<'_>) -> Vec<
     if ctx.session.leaf.as_ref() == Some(&target) {
         return vec![AppCommand::status("Already at this entry")];
     }
+    let (step, summarize, instructions) = match summarize {
+        Summarize::Skip => (NavigateStep::Whole, false, None),
+        Summarize::Ask => (NavigateStep::UntilSummary, false, None),
+        Summarize::No => (NavigateStep::Rest, false, None),
+        Summarize::Plain => (NavigateStep::Rest, true, None),
+        Summarize::With(instructions) => (NavigateStep::Rest, true, Some(instructions)),
+    };
     let options = NavigateOptions {
-        summarize: summarize != Summarize::No,
-        instructions: match summarize {
-            Summarize::With(instructions) => Some(instructions),
-            Summarize::No | Summarize::Plain => None,
-        },
+        step,
+        summarize,
+        instructions,
         ..NavigateOptions::default()
     };
     let mut commands = vec![AppCommand::send(ExtensionMsg::NavigationStarted)];
@@ -378,13 +416,21 @@ fn navigate(target: EntryId, summarize: Summarize, ctx: &AppContext<'_>) -> Vec<
 fn navigated(target: EntryId, result: Result<NavigateOutcome, String>) -> Vec<AppCommand> {
     let mut commands = vec![AppCommand::send(StatusMsg::Show(Activity::Idle))];
     match result {
+        Ok(moved) if moved.needs_summary_choice => {
+            let request = DialogRequest::BranchSummary { target };
+            commands.push(AppCommand::send(DialogMsg::Open(request)));
+        }
         Ok(moved) if moved.aborted => {
             commands.push(AppCommand::status("Branch not summarized"));
             let selected = Some(target);
             let request = DialogRequest::Tree { selected };
             commands.push(AppCommand::send(DialogMsg::Open(request)));
         }
-        Ok(moved) if moved.cancelled => commands.push(AppCommand::status("Canceled")),
+        // No status, which could replace the report of the files that were restored instead.
+        Ok(moved) if moved.cancelled => {
+            let text = "Conversation unchanged";
+            commands.push(AppCommand::notify(NoticeLevel::Info, text));
+        }
         Ok(moved) => {
             commands.push(AppCommand::RebuildTranscript);
             let text = moved.editor_text.map(PromptMsg::RestoreText);

@@ -18,6 +18,9 @@ use crate::app::display_command::DisplayCommand;
 use crate::app::tasks::AppTask;
 use crate::session::command::SessionCommand;
 use crate::terminal::clipboard::{self, ClipboardContents};
+use crate::terminal::editor_command::{EditorCommand, EditorSurface};
+use crate::terminal::external_editor;
+use crate::terminal::file_link::FileLink;
 use crate::transcript::NoticeLevel;
 
 /// Where edited text goes.
@@ -25,6 +28,8 @@ use crate::transcript::NoticeLevel;
 pub(crate) enum EditTarget {
     Prompt,
     Dialog,
+    /// The file itself.
+    File,
 }
 
 #[derive(Debug)]
@@ -42,6 +47,10 @@ pub(crate) enum TerminalMsg {
         text: String,
         target: EditTarget,
     },
+    /// Opens a file in an editor: in the terminal, or in a separate window.
+    OpenEditor(EditorCommand),
+    /// An editor with a window was started.
+    EditorStarted(Result<(), String>),
     Released(Result<(), String>),
     /// The text, or `None` if it was not changed.
     EditorClosed(Result<Option<String>, String>),
@@ -70,12 +79,18 @@ pub(crate) enum TerminalMsg {
     Opened,
 }
 
+#[derive(Debug)]
+enum EditorWork {
+    Text(String),
+    File(EditorCommand),
+}
+
 /// An external editor that has the terminal, or is about to.
 #[derive(Debug)]
 struct ActiveEditor {
     target: EditTarget,
-    /// The text to edit, until the terminal is released; then what came back.
-    text: Option<String>,
+    /// What to edit, until the terminal is released; then what came back.
+    work: Option<EditorWork>,
     result: Option<Result<Option<String>, String>>,
 }
 
@@ -120,13 +135,22 @@ impl TerminalController {
                 Vec::new()
             }
             TerminalMsg::Edit { text, target } => {
-                self.editor = Some(ActiveEditor {
-                    target,
-                    text: Some(text),
-                    result: None,
-                });
-                vec![AppCommand::Display(DisplayCommand::ReleaseTerminal)]
+                vec![self.start_editor(target, EditorWork::Text(text))]
             }
+            TerminalMsg::OpenEditor(command) => match command.surface {
+                EditorSurface::Terminal => {
+                    vec![self.start_editor(EditTarget::File, EditorWork::File(command))]
+                }
+                EditorSurface::Window => vec![AppCommand::Run(AppTask::new(
+                    "start the editor",
+                    async move {
+                        let started = external_editor::start(&command);
+                        TerminalMsg::EditorStarted(
+                            started.map_err(|error| pi_host::describe_error(&error)),
+                        )
+                    },
+                ))],
+            },
             TerminalMsg::Released(result) => self.released(result),
             TerminalMsg::EditorClosed(result) => {
                 if let Some(editor) = &mut self.editor {
@@ -149,7 +173,9 @@ impl TerminalController {
                 })]
             }
             TerminalMsg::LastResponse(Ok(None)) => vec![AppCommand::status("No response to copy")],
-            TerminalMsg::LastResponse(Err(message)) => vec![AppCommand::error(message)],
+            TerminalMsg::LastResponse(Err(message)) | TerminalMsg::EditorStarted(Err(message)) => {
+                vec![AppCommand::error(message)]
+            }
             TerminalMsg::Copy { text, done } => copy(text, done),
             TerminalMsg::Copied { done } => vec![AppCommand::status(done)],
             TerminalMsg::Paste => vec![AppCommand::Run(AppTask::blocking(
@@ -157,6 +183,9 @@ impl TerminalController {
                 || TerminalMsg::Pasted(clipboard::read().map_err(|error| error.to_string())),
             ))],
             TerminalMsg::Pasted(pasted) => vec![pasted_command(pasted, ctx.prompt)],
+            TerminalMsg::OpenUrl(url) if let Some(link) = FileLink::parse(&url) => {
+                vec![AppCommand::EditFile(link)]
+            }
             TerminalMsg::OpenUrl(url) if is_web(&url) => vec![open(url.clone(), url)],
             TerminalMsg::OpenUrl(url) => vec![AppCommand::notify(
                 NoticeLevel::Warning,
@@ -172,7 +201,7 @@ impl TerminalController {
                 NoticeLevel::Warning,
                 format!("No application could be started. Open it yourself: {what}"),
             )],
-            TerminalMsg::Opened => Vec::new(),
+            TerminalMsg::Opened | TerminalMsg::EditorStarted(Ok(())) => Vec::new(),
         }
     }
 
@@ -199,12 +228,33 @@ impl TerminalController {
         }
     }
 
+    fn start_editor(&mut self, target: EditTarget, work: EditorWork) -> AppCommand {
+        self.editor = Some(ActiveEditor {
+            target,
+            work: Some(work),
+            result: None,
+        });
+        AppCommand::Display(DisplayCommand::ReleaseTerminal)
+    }
+
     fn released(&mut self, result: Result<(), String>) -> Vec<AppCommand> {
-        let text = self.editor.as_mut().and_then(|editor| editor.text.take());
-        match (result, text) {
-            (Ok(()), Some(text)) => {
+        let work = self.editor.as_mut().and_then(|editor| editor.work.take());
+        match (result, work) {
+            (Ok(()), Some(work)) => {
                 self.is_released = true;
-                vec![AppCommand::EditExternally(text)]
+                vec![match work {
+                    EditorWork::Text(text) => AppCommand::EditExternally(text),
+                    EditorWork::File(command) => {
+                        AppCommand::Run(AppTask::new("run the editor", async move {
+                            let closed = external_editor::run(&command).await;
+                            TerminalMsg::EditorClosed(
+                                closed
+                                    .map(|()| None)
+                                    .map_err(|error| pi_host::describe_error(&error)),
+                            )
+                        }))
+                    }
+                }]
             }
             (Ok(()), None) => Vec::new(),
             (Err(message), _) => {
@@ -230,6 +280,7 @@ impl TerminalController {
             return Vec::new();
         };
         vec![match (result, target) {
+            (Ok(_), EditTarget::File) => return Vec::new(),
             (Ok(Some(text)), EditTarget::Prompt) => AppCommand::send(PromptMsg::SetText(text)),
             (Ok(Some(text)), EditTarget::Dialog) => {
                 AppCommand::UpdateDialog(DialogUpdate::Edited(text))

@@ -15,7 +15,7 @@ fn every_default_key_is_valid() {
         let keys = definition.default_keys(Platform::Linux);
         assert_eq!(keys.len(), definition.keys.len(), "{}", definition.id);
     }
-    assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 93);
+    assert_eq!(TUI_ACTIONS.len() + APP_ACTIONS.len(), 94);
 }
 
 /// A prompt with history, kill-ring contents and several lines.
@@ -95,7 +95,7 @@ fn every_prompt_action_has_an_effect() {
 #[test]
 fn every_application_action_is_handled_by_the_prompt_or_a_dialog() {
     let in_dialogs = ["app.thinking.save", "app.models.", "app.tree."];
-    let in_sessions = ["toggle", "rename", "delete"];
+    let in_sessions = ["toggle", "searchText", "rename", "delete"];
     for action in APP_ACTIONS {
         let mut area = prompt();
         area.editor().set_text("");

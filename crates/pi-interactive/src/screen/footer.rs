@@ -122,6 +122,10 @@ impl FooterData {
 
     /// Returns the context usage and its color.
     fn context_usage(&self, detail: FooterDetail) -> (String, ColorToken) {
+        if self.context.is_none() && self.window == 0 {
+            // Without a model.
+            return (String::new(), ColorToken::Dim);
+        }
         let automatic = if self.auto_compaction && detail >= FooterDetail::Compaction {
             " (auto)"
         } else {
@@ -136,6 +140,9 @@ impl FooterData {
             Some(context) => context.context_window,
             None => self.window,
         };
+        if window == 0 {
+            return (String::new(), ColorToken::Dim);
+        }
         let token = match percent {
             Some(percent) if percent > FULL => ColorToken::Error,
             Some(percent) if percent > NEARLY_FULL => ColorToken::Warning,
@@ -147,7 +154,11 @@ impl FooterData {
     fn numbers(&self, detail: FooterDetail, ctx: &RenderContext) -> String {
         let usage = self.usage(detail);
         let (usage_text, token) = self.context_usage(detail);
-        let gap = if usage.is_empty() { "" } else { " " };
+        let gap = if usage.is_empty() || usage_text.is_empty() {
+            ""
+        } else {
+            " "
+        };
         format!(
             "{}{}",
             ctx.paint(ColorToken::Dim, &format!("{usage}{gap}")),

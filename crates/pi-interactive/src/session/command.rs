@@ -42,6 +42,8 @@ pub(crate) enum Replacement {
     Clone,
     Reload,
     Resume(PathBuf),
+    /// Scrolls to this entry.
+    ResumeAt(PathBuf, EntryId),
     /// Starts from the entries before this one.
     Fork(EntryId),
     Import(PathBuf),
@@ -110,9 +112,13 @@ pub(crate) enum SessionCommand {
     ReadLastResponse,
     CountUsage,
     ReadInsight(SessionInsight),
+    /// Describes what each extension costs.
+    DescribeExtensions,
     /// Searches the text of all stored sessions.
     SearchSessions {
+        /// The last word may be incomplete.
         query: String,
+        scope: SessionScope,
     },
     /// Describes what a compaction would do.
     PreviewCompaction {
@@ -205,6 +211,7 @@ impl SessionCommand {
             Self::ReadLastResponse => "ReadLastResponse",
             Self::CountUsage => "CountUsage",
             Self::ReadInsight(_) => "ReadInsight",
+            Self::DescribeExtensions => "DescribeExtensions",
             Self::SearchSessions { .. } => "SearchSessions",
             Self::PreviewCompaction { .. } => "PreviewCompaction",
             Self::UndoCompaction => "UndoCompaction",

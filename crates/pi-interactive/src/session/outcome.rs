@@ -118,7 +118,10 @@ pub(crate) enum SessionOutcome {
         is_counted: bool,
     },
     SessionDescribed(Result<String, String>),
-    SessionsFound(Result<SessionSearchResults, String>),
+    SessionsFound {
+        query: String,
+        result: Result<SessionSearchResults, String>,
+    },
     CompactionPreviewed {
         instructions: Option<String>,
         result: Result<String, String>,
@@ -150,6 +153,8 @@ pub(crate) enum SessionOutcome {
         /// `None` for all providers.
         provider: Option<String>,
         available: Vec<Arc<Model>>,
+        /// The providers whose models could not be fetched.
+        failed: Vec<String>,
     },
     LlamaRouterFound(Result<Option<LlamaRouter>, String>),
     LlamaListed(Result<Vec<LlamaModel>, String>),

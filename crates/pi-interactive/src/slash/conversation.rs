@@ -2,7 +2,7 @@
 
 use crate::app::command::AppCommand;
 use crate::app::context::AppContext;
-use crate::controllers::search::SearchMsg;
+use crate::controllers::dialogs::{DialogMsg, DialogRequest};
 use crate::controllers::switching::SwitchMsg;
 use crate::session::command::{Replacement, SessionCommand};
 
@@ -35,11 +35,12 @@ pub(super) fn compact(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> 
     })]
 }
 
-/// `/search <words>`
+/// `/search [words]`
 pub(super) fn search(argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
-    vec![AppCommand::send(SearchMsg::Start(
-        argument.trim().to_owned(),
-    ))]
+    let search = Some(argument.trim().to_owned());
+    vec![AppCommand::send(DialogMsg::Open(DialogRequest::Resume {
+        search,
+    }))]
 }
 
 /// `/reload`

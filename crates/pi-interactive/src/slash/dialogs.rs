@@ -58,7 +58,7 @@ pub(super) fn logout(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> 
 
 /// `/resume`
 pub(super) fn resume(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
-    open(DialogRequest::Resume)
+    open(DialogRequest::Resume { search: None })
 }
 
 /// `/llama`

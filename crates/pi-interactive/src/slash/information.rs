@@ -38,6 +38,11 @@ pub(super) fn cost(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
     insight(SessionInsight::Cost)
 }
 
+/// `/extensions`
+pub(super) fn extensions(_argument: &str, _ctx: &AppContext<'_>) -> Vec<AppCommand> {
+    vec![AppCommand::Session(SessionCommand::DescribeExtensions)]
+}
+
 fn insight(insight: SessionInsight) -> Vec<AppCommand> {
     vec![AppCommand::Session(SessionCommand::ReadInsight(insight))]
 }

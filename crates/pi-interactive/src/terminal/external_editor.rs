@@ -7,6 +7,8 @@ use std::process::Stdio;
 use thiserror::Error;
 use tokio::process::Command;
 
+use super::editor_command::EditorCommand;
+
 /// Errors of external editing.
 #[derive(Debug, Error)]
 pub(crate) enum EditorError {
@@ -18,11 +20,25 @@ pub(crate) enum EditorError {
         #[source]
         source: io::Error,
     },
+    #[error("editor \"{command}\" failed with {status}")]
+    Exited {
+        command: String,
+        status: std::process::ExitStatus,
+    },
     #[error("editor \"{command}\" failed with {status}; the text is unchanged")]
     Failed {
         command: String,
         status: std::process::ExitStatus,
     },
+}
+
+impl EditorError {
+    fn start(command: &EditorCommand, source: io::Error) -> Self {
+        Self::Start {
+            command: command.program.clone(),
+            source,
+        }
+    }
 }
 
 /// Edits a text; returns `None` if it is unchanged.
@@ -44,6 +60,35 @@ pub(crate) async fn edit(command: String, text: String) -> Result<Option<String>
     let edited = std::fs::read_to_string(&file.0).map_err(EditorError::File)?;
     let edited = edited.strip_suffix('\n').unwrap_or(&edited);
     Ok((edited != text).then(|| edited.to_owned()))
+}
+
+/// Runs an editor in the terminal until it is closed.
+pub(crate) async fn run(command: &EditorCommand) -> Result<(), EditorError> {
+    let status = Command::new(&command.program)
+        .args(&command.arguments)
+        .status()
+        .await
+        .map_err(|source| EditorError::start(command, source))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(EditorError::Exited {
+        command: command.program.clone(),
+        status,
+    })
+}
+
+/// Starts an editor with a window, and does not wait for it.
+pub(crate) fn start(command: &EditorCommand) -> Result<(), EditorError> {
+    // Dropping the process leaves it running; the runtime collects its exit status.
+    Command::new(&command.program)
+        .args(&command.arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(drop)
+        .map_err(|source| EditorError::start(command, source))
 }
 
 /// Runs the command through the shell, since users set `code --wait` and the like.

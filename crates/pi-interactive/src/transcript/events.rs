@@ -5,7 +5,7 @@ use std::time::Instant;
 use pi_protocol::{
     AgentEvent, AgentMessage, CompactionOutcome, CompactionReason, EntryBody, SessionEvent, Usage,
 };
-use pi_tui::Document;
+use pi_tui::{Document, Liveness};
 use pi_views::text::provider_error::readable_error;
 
 use super::history::HistoryBuilder;
@@ -18,7 +18,9 @@ impl Transcript {
         match event {
             SessionEvent::Agent(event) => self.on_agent_event(document, event, now),
             SessionEvent::AgentEnd { .. } => {
-                self.assistant = None;
+                if let Some(unfinished) = self.assistant.take() {
+                    document.set_liveness(unfinished, Liveness::Settled);
+                }
                 self.arriving.clear();
             }
             SessionEvent::EntryAppended { entry } => match &entry.body {
@@ -78,6 +80,8 @@ impl Transcript {
                 canceled,
             } => {
                 if *canceled {
+                    // The line that says why stays.
+                    self.status = None;
                     let text = "Retry canceled.".to_owned();
                     self.push_notice(document, NoticeLevel::Status, text);
                     return;

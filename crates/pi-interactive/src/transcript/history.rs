@@ -31,12 +31,29 @@ pub(super) fn take_recent(
     session: &dyn SessionHistory,
 ) -> Vec<EntryId> {
     let mut start = ids.len().saturating_sub(count);
-    let is_result =
-        |id: &EntryId| session.kind(id) == Some(EntryKind::Message(MessageRole::ToolResult));
-    while start > 0 && ids.get(start).is_some_and(is_result) {
+    while start > 0 && ids.get(start).is_some_and(|id| is_result(id, session)) {
         start -= 1;
     }
     ids.split_off(start)
+}
+
+/// Splits off the first `count` IDs and returns them.
+///
+/// Tool results stay with their calls.
+pub(super) fn take_first(
+    ids: &mut Vec<EntryId>,
+    count: usize,
+    session: &dyn SessionHistory,
+) -> Vec<EntryId> {
+    let mut end = count.min(ids.len());
+    while ids.get(end).is_some_and(|id| is_result(id, session)) {
+        end += 1;
+    }
+    ids.drain(..end).collect()
+}
+
+fn is_result(id: &EntryId, session: &dyn SessionHistory) -> bool {
+    session.kind(id) == Some(EntryKind::Message(MessageRole::ToolResult))
 }
 
 /// Reads entries; unreadable ones are skipped here and reported by the session.

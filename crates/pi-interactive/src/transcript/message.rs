@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pi_host::Models;
-use pi_protocol::{LiveMessage, SessionEvent};
+use pi_protocol::{EntryId, LiveMessage, SessionEvent};
 use pi_tui::Document;
 
 use super::{BashOutcome, Notice, Transcript};
@@ -22,6 +22,8 @@ pub(crate) struct TranscriptSource {
     pub(crate) models: Models,
     /// The message that is being streamed.
     pub(crate) live: Option<LiveMessage>,
+    /// The entry to show first, instead of the recent part; the ones before it are loaded on demand.
+    pub(crate) first: Option<EntryId>,
 }
 
 impl std::fmt::Debug for TranscriptSource {

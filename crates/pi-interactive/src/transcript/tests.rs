@@ -165,6 +165,8 @@ fn a_finished_block_is_laid_out_once() {
         tester.frame();
     }
     let ids = tester.ids();
+    let liveness = |tester: &TranscriptTester| tester.tui.transcript().liveness(ids[1]);
+    assert_eq!(liveness(&tester), Some(Liveness::Live));
     assert_eq!(tester.layouts::<UserBlock>(ids[0]), 1);
     assert_eq!(tester.layouts::<AssistantMessageBlock>(ids[1]), 50);
     builder.close_text(text);
@@ -177,6 +179,7 @@ fn a_finished_block_is_laid_out_once() {
     tester.follow(AgentEvent::MessageEnd { message }, Instant::now());
     let rows = tester.shown();
     assert!(rows.last().unwrap().ends_with("word 49"));
+    assert_eq!(liveness(&tester), Some(Liveness::Settled));
     let before = tester.layouts::<AssistantMessageBlock>(ids[1]);
     for _ in 0..20 {
         tester.with(|transcript, document| {
@@ -281,6 +284,17 @@ fn retries_are_one_line_that_changes() {
             [format!("Attempt {attempt} failed: Overloaded (529)")]
         );
     }
+    let event = SessionEvent::AutoRetryEnd {
+        success: false,
+        attempt: 2,
+        final_error: None,
+        canceled: true,
+    };
+    send(&mut tester, &event);
+    assert_eq!(
+        tester.shown(),
+        ["Attempt 2 failed: Overloaded (529)", "Retry canceled."]
+    );
     fail(&mut tester);
     let event = SessionEvent::AutoRetryEnd {
         success: false,
@@ -290,6 +304,7 @@ fn retries_are_one_line_that_changes() {
     };
     send(&mut tester, &event);
     let rows = tester.shown();
+    let rows = &rows[1..];
     assert_eq!(rows[0], "Error: Failed after 2 retries: Overloaded (529)");
     assert!(
         rows.concat().contains("/model") && rows.len() <= 3,
@@ -331,7 +346,7 @@ fn expanding_changes_only_expandable_blocks() {
     session
         .append_message(tool_result("1", "1\n2\n3\n4\n5\n6\n7"))
         .unwrap();
-    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true, None));
     assert!(tester.shown().contains(&"✓ $ seq 9  7 lines".to_owned()));
     tester.with(|transcript, document| transcript.set_expanded(document, true));
     assert!(tester.shown().contains(&"1".to_owned()));
@@ -364,10 +379,34 @@ fn long_session(turns: usize) -> Session {
 }
 
 #[test]
+fn a_session_is_shown_from_an_entry_on() {
+    let mut tester = TranscriptTester::new();
+    let session = long_session(2_000);
+    let branch = session.current_branch().ids();
+    let chosen = branch[100].clone();
+    tester.with(|transcript, document| {
+        transcript.show_recent(document, &session, true, Some(&chosen));
+    });
+    let first = tester.transcript.first().unwrap();
+    let rows = tester.shown();
+    assert_eq!(rows[0], "… 100 earlier entries (pageUp at an empty prompt)");
+    // The ones before it are loaded above, and it stays in view.
+    tester.with(|transcript, document| transcript.show_older(document, &session));
+    tester.tui.scroll_to_block(first);
+    tester.frame();
+    let above = tester.tui.lines_above().unwrap();
+    let document = tester.tui.transcript();
+    let text = document.lines(above..above + 3);
+    let text: Vec<_> = text.map(|line| pi_tui::strip_ansi(line)).collect();
+    assert!(text.join(" ").contains(&rows[1]), "{text:?} {}", rows[1]);
+    assert!(above > 100);
+}
+
+#[test]
 fn a_long_session_shows_its_recent_part_at_once() {
     let mut tester = TranscriptTester::new();
     let session = long_session(25_000);
-    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true, None));
     assert!(tester.ids().len() <= RECENT_ENTRIES + 2);
     let rows = tester.shown();
     assert_eq!(
@@ -375,7 +414,46 @@ fn a_long_session_shows_its_recent_part_at_once() {
         "… 99,000 earlier entries (pageUp at an empty prompt)"
     );
     assert_eq!(rows.last().unwrap(), "said 24999");
-    assert!(tester.transcript.has_older());
+    assert!(!tester.transcript.older.is_empty());
+}
+
+#[test]
+fn the_start_of_a_long_session_is_shown_without_what_follows_it() {
+    let mut tester = TranscriptTester::new();
+    let session = long_session(2_000);
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true, None));
+    tester.frame();
+    let gap = |tester: &TranscriptTester| tester.transcript.gap(tester.tui.transcript());
+    assert_eq!(gap(&tester), Some(TranscriptGap::AtStart));
+    tester.with(|transcript, document| transcript.show_start(document, &session));
+    let rows = tester.shown();
+    assert_eq!(rows.get(..4).unwrap(), ["ask 0", "✓ $ x", "done", "said 0"]);
+    let missing = "… 6,800 more entries, loaded while scrolling";
+    let line = rows.iter().position(|row| row == missing).unwrap();
+    assert_eq!(rows[line - 1], "said 49");
+    assert_eq!(rows[line + 1], "ask 1750");
+    assert!(matches!(gap(&tester), Some(TranscriptGap::AtLine(line)) if line > 200));
+    // Only the first time: what follows is loaded while scrolling.
+    tester.with(|transcript, document| transcript.show_start(document, &session));
+    assert_eq!(tester.transcript.older.len(), 6_800);
+    tester.with(|transcript, document| transcript.show_newer(document, &session));
+    tester.with(|transcript, document| transcript.show_older(document, &session));
+    let rows = tester.shown();
+    let missing = "… 4,800 more entries, loaded while scrolling";
+    let line = rows.iter().position(|row| row == missing).unwrap();
+    assert_eq!(rows[line - 1], "said 299");
+    assert_eq!(rows[line + 1], "ask 1500");
+    while !tester.transcript.older.is_empty() {
+        tester.with(|transcript, document| transcript.show_newer(document, &session));
+    }
+    assert_eq!(gap(&tester), None);
+    let rows = tester.shown();
+    let said = rows.iter().filter(|row| row.starts_with("said"));
+    let expected: Vec<String> = (0..2_000).map(|turn| format!("said {turn}")).collect();
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -383,7 +461,7 @@ fn earlier_entries_are_loaded_in_order() {
     let mut tester = TranscriptTester::new();
     let turns = RECENT_ENTRIES;
     let session = long_session(turns);
-    tester.with(|transcript, document| transcript.show_recent(document, &session, true));
+    tester.with(|transcript, document| transcript.show_recent(document, &session, true, None));
     tester.frame();
     let shown_first = tester.ids()[1];
     let mut steps = 0;
@@ -393,7 +471,7 @@ fn earlier_entries_are_loaded_in_order() {
     }
     assert_eq!(steps, 3);
     assert_eq!(tester.layouts::<UserBlock>(shown_first), 1);
-    assert!(!tester.transcript.has_older());
+    assert!(tester.transcript.older.is_empty());
     assert_eq!(tester.ids().len(), turns * 3);
     let rows = tester.shown();
     assert_eq!(rows.get(..4).unwrap(), ["ask 0", "✓ $ x", "done", "said 0"]);

@@ -1,32 +1,8 @@
-use futures_util::future::BoxFuture;
 use pretty_assertions::assert_eq;
 use tokio::sync::mpsc;
 
 use super::*;
-
-/// A transport whose messages a test reads and answers.
-struct TestTransport(mpsc::UnboundedSender<Value>);
-
-impl Transport for TestTransport {
-    fn send(&self, message: Value) -> BoxFuture<'static, Result<(), McpError>> {
-        let sent = self.0.send(message).map_err(|_closed| McpError::Closed);
-        Box::pin(std::future::ready(sent))
-    }
-
-    fn set_protocol_version(&self, _version: &str) {}
-
-    fn close(&self) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-struct IgnoredNotices;
-
-impl ClientObserver for IgnoredNotices {
-    fn notified(&self, _method: &str, _params: &Value) {}
-
-    fn connection_lost(&self) {}
-}
+use crate::fuzz_support::{NoObserver, SentMessages};
 
 struct TestServer {
     client: Client,
@@ -36,8 +12,8 @@ struct TestServer {
 impl TestServer {
     fn new() -> Self {
         let (sender, received) = mpsc::unbounded_channel();
-        let connect = |_inbox| Ok(Box::new(TestTransport(sender)) as Box<dyn Transport>);
-        let client = Client::start(Path::new("/tmp/project"), Box::new(IgnoredNotices), connect);
+        let connect = |_inbox| Ok(Box::new(SentMessages(sender)) as Box<dyn Transport>);
+        let client = Client::start(Path::new("/tmp/project"), Box::new(NoObserver), connect);
         Self {
             client: client.unwrap(),
             received,
@@ -281,7 +257,7 @@ async fn requests_without_end_fill_no_memory() {
     let sent = Arc::new(AtomicUsize::new(0));
     let transport = BlockedTransport(Arc::clone(&sent));
     let connect = |_inbox| Ok(Box::new(transport) as Box<dyn Transport>);
-    let client = Client::start(Path::new("/tmp/project"), Box::new(IgnoredNotices), connect);
+    let client = Client::start(Path::new("/tmp/project"), Box::new(NoObserver), connect);
     let client = client.unwrap();
     for id in 0..10_000 {
         let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});

@@ -60,7 +60,8 @@ impl SlackEvent {
             self.subtype.as_deref(),
             None | Some("file_share" | "thread_broadcast")
         );
-        let is_user = self.user.as_deref().is_some_and(|user| user != bot);
+        let user = self.user.as_deref().unwrap_or_default();
+        let is_user = !user.is_empty() && user != bot;
         is_plain && is_user && self.bot_id.is_none()
     }
 
@@ -113,6 +114,10 @@ mod tests {
             ),
             (
                 json!({"type": "message", "user": "B", "ts": "1"}),
+                Some((1000, false)),
+            ),
+            (
+                json!({"type": "message", "user": "", "ts": "1"}),
                 Some((1000, false)),
             ),
             (

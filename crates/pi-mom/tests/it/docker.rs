@@ -1,6 +1,7 @@
-//! Tools in a container, with a fake `docker` that runs commands in the workspace.
+//! Tools in a container: with a fake `docker` that runs commands in the workspace, and with podman where it works.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -103,4 +104,129 @@ async fn a_missing_container_is_an_error_at_the_start() {
             && report.ends_with("Sandbox: container box\n"),
         "{report}"
     );
+}
+
+/// A running container of podman with the workspace; removed when dropped.
+struct RealContainer {
+    options: &'static [&'static str],
+    name: String,
+}
+
+impl RealContainer {
+    /// Starts a container that has only busybox; `None`, with a message, where that does not work.
+    fn start(test: &BotTest) -> Option<Self> {
+        let root = test.home.path().join("rootfs");
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-ec", script]).current_dir(test.home.path());
+            command.output().unwrap()
+        };
+        let name = format!("pi-mom-test-{}", std::process::id());
+        let image = shell(&format!(
+            "mkdir -p rootfs/bin rootfs/tmp && cp \"$(command -v busybox)\" rootfs/bin/ && \
+             for name in $(busybox --list); do [ $name = busybox ] || ln -s busybox {}/bin/$name; done && \
+             tar c -C rootfs . | podman import -q - {name}",
+            root.display()
+        ));
+        let mut container = Self { options: &[], name };
+        let mut problem = String::from_utf8_lossy(&image.stderr).into_owned();
+        let all_options: [&[&str]; 2] = [&[], &["--runtime", "runc"]];
+        for options in all_options.into_iter().filter(|_| image.status.success()) {
+            container.options = options;
+            let volume = format!("{}:/workspace", test.workspace().display());
+            let started = container.podman(&[
+                "run",
+                "-d",
+                "--replace",
+                "--name",
+                &container.name,
+                "--network",
+                "none",
+                "-v",
+                &volume,
+                "--ulimit",
+                "nofile=1024:1024",
+                "--ulimit",
+                "nproc=1024:1024",
+                &container.name,
+                "sleep",
+                "600",
+            ]);
+            if started.status.success() {
+                return Some(container);
+            }
+            problem = String::from_utf8_lossy(&started.stderr).into_owned();
+        }
+        skip(&problem);
+        None
+    }
+
+    fn podman(&self, arguments: &[&str]) -> std::process::Output {
+        let mut command = Command::new("sh");
+        // Podman may be missing.
+        command.args(["-c", "exec podman \"$@\"", "sh"]);
+        command
+            .args(self.options)
+            .args(arguments)
+            .stdin(Stdio::null());
+        command.output().unwrap()
+    }
+}
+
+impl Drop for RealContainer {
+    fn drop(&mut self) {
+        self.podman(&["rm", "-f", "-t", "0", &self.name]);
+        self.podman(&["rmi", "-f", &self.name]);
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test says why")]
+fn skip(problem: &str) {
+    eprintln!("skipped: no container can be started: {problem}");
+}
+
+#[tokio::test]
+async fn tools_work_in_a_real_container() {
+    let test = BotTest::with_config(
+        [
+            tool_reply("bash", &json!({"command": "pwd; ls /; env | grep -c MOM_; ln -s /etc/os-release scratch/link"})),
+            tool_reply("write", &json!({"path": "scratch/it's.txt", "content": "one\n"})),
+            tool_reply("edit", &json!({"path": "scratch/it's.txt", "edits": [{"oldText": "one", "newText": "two"}]})),
+            // A file of this machine, but not of the container.
+            tool_reply("read", &json!({"path": "scratch/link"})),
+            tool_reply("attach", &json!({"path": "scratch/link"})),
+            text_reply("done"),
+        ],
+        &json!({"sandbox": format!("docker:pi-mom-test-{}", std::process::id())}),
+    )
+    .await;
+    let Some(container) = RealContainer::start(&test) else {
+        return;
+    };
+    let home = std::env::var("HOME").unwrap_or_default();
+    let docker = format!(
+        "#!/bin/sh\nHOME='{home}' exec podman {} \"$@\"\n",
+        container.options.join(" ")
+    );
+    let path = test.home.write("bin/docker", docker);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let _bot = test.start();
+    test.slack.say("C1", "U1", "<@UBOT> go");
+    test.slack.wait_for_answer("C1", "done").await;
+    let mut results = Vec::new();
+    for request in 1..=5 {
+        let request = test.model.wait_for_request(request).await;
+        results.push(last_message(&request.json()));
+    }
+    assert!(
+        results[0].starts_with("/workspace/C1\nbin\n"),
+        "{results:#?}"
+    );
+    assert!(results[0].contains("\nworkspace\n0"), "{results:#?}");
+    for result in &results[3..] {
+        assert!(!result.contains("NAME="), "{results:#?}");
+    }
+    assert!(test.slack.uploads().is_empty());
+    let stored = std::fs::read_to_string(test.workspace().join("C1/scratch/it's.txt"));
+    assert_eq!(stored.unwrap(), "two\n");
 }

@@ -246,3 +246,34 @@ async fn permissions_are_buttons_for_listed_users() {
     let closed = messages.iter().find(|it| it.ts == post.ts).unwrap();
     assert!(closed.text.contains("<@U1>"), "{}", closed.text);
 }
+
+#[tokio::test]
+async fn a_question_without_an_answer_is_denied() {
+    let test = BotTest::with_config(
+        [
+            tool_reply("bash", &json!({"command": "echo allowed > scratch/x"})),
+            text_reply("not done"),
+        ],
+        &json!({"approvers": ["U1"], "questionTimeout": 1}),
+    )
+    .await;
+    let settings = json!({"retry": {"enabled": false}, "permissions": {"ask": ["bash"]}});
+    test.home.write("agent/settings.json", settings.to_string());
+    let _bot = test.start();
+    test.slack.say("C1", "U2", "<@UBOT> try");
+    test.slack.wait_for_answer("C1", "not done").await;
+    assert!(!test.workspace().join("C1/scratch/x").exists());
+    let request = test.model.wait_for_request(1).await.json().to_string();
+    assert!(
+        request.contains("It was not allowed in the chat."),
+        "{request}"
+    );
+    test.slack
+        .wait_until("the end of the question", |slack| {
+            let messages = slack.messages();
+            messages
+                .iter()
+                .any(|it| it.text.contains("Denied: no answer in time"))
+        })
+        .await;
+}

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::harness::{BotTest, kill, text_reply, tool_reply};
+use crate::harness::{APP_TOKEN, BOT_TOKEN, BotTest, kill, text_reply, tool_reply};
 
 #[tokio::test]
 async fn a_channel_of_the_predecessor_continues() {
@@ -36,7 +36,12 @@ async fn a_channel_of_the_predecessor_continues() {
 #[tokio::test]
 async fn a_confined_channel_sees_no_other() {
     let command = "cat ../C2/log.jsonl; echo x > ../C2/x; echo x > ../mom.json; echo x >> log.jsonl; echo m >> ../MEMORY.md; \
-                   echo own > scratch/own; echo end";
+                   echo own > scratch/own; \
+                   cat ../../agent/auth.json; echo x > ../../agent/settings.json; echo x > ../../home/.bashrc; \
+                   cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep -a TOKEN; \
+                   for socket in ../../agent/live/*.sock; do \
+                   python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' $socket && echo con''nected; done; \
+                   ln -s ../C2 scratch/c2; cat scratch/c2/log.jsonl; mkdir .pi; echo end";
     let test = BotTest::with_config(
         [
             tool_reply("bash", &json!({"command": command})),
@@ -46,6 +51,11 @@ async fn a_confined_channel_sees_no_other() {
         &json!({"sandbox": "confined"}),
     )
     .await;
+    test.home.write(
+        "agent/auth.json",
+        r#"{"other":{"type":"api_key","key":"a secret"}}"#,
+    );
+    let settings = test.home.read("agent/settings.json");
     test.home.write(
         "work/C2/log.jsonl",
         "{\"date\":\"2025-11-26T10:44:00.000Z\",\"ts\":\"1\",\"user\":\"U1\",\"text\":\"a secret\",\"attachments\":[],\"isBot\":false}\n",
@@ -65,8 +75,12 @@ async fn a_confined_channel_sees_no_other() {
         return;
     }
     let request = test.model.wait_for_request(2).await.json().to_string();
-    assert!(!request.contains("a secret"), "{request}");
+    for leaked in ["a secret", APP_TOKEN, BOT_TOKEN, "connected"] {
+        assert!(!request.contains(leaked), "{leaked}: {request}");
+    }
     assert!(request.contains("end"), "{request}");
+    assert_eq!(test.home.read("agent/settings.json"), settings);
+    assert!(!test.home.path().join("home/.bashrc").exists());
     let workspace = test.workspace();
     assert!(!workspace.join("C2/x").exists());
     assert!(
@@ -123,6 +137,7 @@ async fn twenty_idle_channels_need_little_memory() {
     for n in 0..20 {
         test.wait_for_outcomes(&format!("C{n}"), 1).await;
     }
+    check_memory(&bot);
     kill(bot).await;
     let bot = test.start();
     test.slack
@@ -130,17 +145,21 @@ async fn twenty_idle_channels_need_little_memory() {
             slack.calls("conversations.history") >= 40
         })
         .await;
+    check_memory(&bot);
+    kill(bot).await;
+}
+
+fn check_memory(bot: &tokio::process::Child) {
     let status = std::fs::read_to_string(format!("/proc/{}/status", bot.id().unwrap()));
     if let Ok(status) = status {
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes: u64 = resident
-            .unwrap()
-            .trim()
-            .trim_end_matches(" kB")
-            .parse()
-            .unwrap();
-        // The limit is for a release build, which needs less.
-        assert!(kilobytes < 80 * 1024, "{kilobytes} kB");
+        let kilobytes = |name: &str| -> u64 {
+            let value = status.lines().find_map(|line| line.strip_prefix(name));
+            let value = value.unwrap().trim().trim_end_matches(" kB");
+            value.parse().unwrap()
+        };
+        // What the program allocates; the rest is the program itself, which is larger without optimization.
+        let (allocated, resident) = (kilobytes("RssAnon:"), kilobytes("VmRSS:"));
+        assert!(allocated < 24 * 1024, "{allocated} of {resident} kB");
+        assert!(resident < 80 * 1024, "{resident} kB");
     }
-    kill(bot).await;
 }

@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, SystemTime};
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use pi_env::Env;
 use pi_packages::{PackageError, ReleaseFeed};
 use pi_test_support::{ScriptedReply, ScriptedServer, TempHome};
@@ -18,7 +21,9 @@ const OLD: &str = "1.5.0+rs.1";
 const NEW: &str = "1.5.0+rs.2";
 
 fn program(version: &str) -> String {
-    format!("#!/bin/sh\necho {version}\n")
+    format!(
+        "#!/bin/sh\n[ \"$*\" = '--version --verbose' ] && printf 'pi 1.5.0\\nrelease {version}\\n'\n"
+    )
 }
 
 /// The servers of a feed and its executable.
@@ -37,6 +42,16 @@ async fn channel(
     served: &str,
     twist: impl Fn(&mut Value),
 ) -> (ReleaseFeed, Servers) {
+    channel_of("pi", content.as_bytes(), served.as_bytes(), twist).await
+}
+
+/// The same for a download with a file name.
+async fn channel_of(
+    file: &str,
+    content: &[u8],
+    served: &[u8],
+    twist: impl Fn(&mut Value),
+) -> (ReleaseFeed, Servers) {
     let key = Ed25519KeyPair::generate().unwrap();
     let programs = ScriptedServer::start([ok(served)]).await;
     let digest = Sha256::digest(content);
@@ -47,7 +62,7 @@ async fn channel(
     let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
     let mut feed = json!({
         "version": NEW, "notes": "Faster.",
-        "programs": {platform: {"url": format!("{}/pi", programs.url()), "sha256": digest}},
+        "programs": {platform: {"url": format!("{}/{file}", programs.url()), "sha256": digest}},
     });
     let signature = STANDARD.encode(key.sign(feed.to_string().as_bytes()).as_ref());
     twist(&mut feed);
@@ -129,4 +144,65 @@ async fn older_releases_and_managed_executables_are_rejected() {
     let managed = home.write("lib/node_modules/pi/pi", program(OLD));
     let error = channel.install(&news, &managed, OLD).await.unwrap_err();
     assert!(error.to_string().contains("package manager"), "{error}");
+}
+
+/// Returns an archive as releases have it.
+fn archive(path: &str, program: &str) -> Vec<u8> {
+    let encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut builder = tar::Builder::new(encoder);
+    for (path, content) in [("pi-1/completions/_pi", "other"), (path, program)] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o755);
+        builder
+            .append_data(&mut header, path, content.as_bytes())
+            .unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+#[tokio::test]
+async fn the_executable_is_taken_from_the_archive() {
+    let home = TempHome::new();
+    let path = installed(&home);
+    let content = archive("pi-1/pi", &program(NEW));
+    let (channel, _servers) = channel_of("pi.tar.gz", &content, &content, |_| {}).await;
+    let news = channel.latest().await.unwrap();
+    channel.install(&news, &path, OLD).await.unwrap();
+    assert_eq!(home.read("bin/pi"), program(NEW));
+}
+
+#[tokio::test]
+async fn damaged_archives_change_nothing() {
+    let complete = archive("pi-1/pi", &program(NEW));
+    for content in [
+        archive("pi-1/readme", &program(NEW)),
+        complete[..complete.len() / 2].to_vec(),
+        b"no archive".to_vec(),
+    ] {
+        let home = TempHome::new();
+        let path = installed(&home);
+        let (channel, _servers) = channel_of("pi.tar.gz", &content, &content, |_| {}).await;
+        let news = channel.latest().await.unwrap();
+        channel.install(&news, &path, OLD).await.unwrap_err();
+        assert_eq!(home.read("bin/pi"), program(OLD));
+        assert_eq!(fs::read_dir(home.path().join("bin")).unwrap().count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn partial_updates_are_removed_once_they_are_old() {
+    let home = TempHome::new();
+    let path = installed(&home);
+    let old = home.write("bin/.pi-update-0000000000000001", "partial");
+    let day_ago = SystemTime::now() - Duration::from_hours(24);
+    let file = fs::File::options().write(true).open(&old).unwrap();
+    file.set_modified(day_ago).unwrap();
+    let running = home.write("bin/.pi-update-0000000000000002", "partial");
+    let (channel, _servers) = channel(&program(NEW), &program(NEW), |_| {}).await;
+    let news = channel.latest().await.unwrap();
+    channel.install(&news, &path, OLD).await.unwrap();
+    assert!(!old.exists());
+    assert!(running.exists());
+    assert_eq!(home.read("bin/pi"), program(NEW));
 }

@@ -60,6 +60,7 @@ fn every_command_round_trips_byte_for_byte() {
         r#"{"type":"undo_compaction"}"#,
         r#"{"type":"get_cache_report"}"#,
         r#"{"type":"get_context_report"}"#,
+        r#"{"type":"get_extension_costs"}"#,
         r#"{"type":"get_tools"}"#,
         r#"{"type":"set_active_tools","tools":["read"]}"#,
         r#"{"type":"get_requests"}"#,

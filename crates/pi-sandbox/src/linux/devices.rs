@@ -1,5 +1,6 @@
 //! A `/dev` with the devices that every program may use: disks, terminals of others and hardware are not among them.
 
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
+/// The directory of shared memory, where some users have projects, because it is fast.
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
+
 pub(super) struct Devices(Vec<(PathBuf, OwnedFd)>);
 
 impl Devices {
@@ -36,8 +40,8 @@ impl Devices {
         Ok(Self(devices))
     }
 
-    /// Mounts the new `/dev`.
-    pub(super) fn mount(self) -> io::Result<()> {
+    /// Mounts the new `/dev`, with empty directories in its shared memory on which others can be mounted.
+    pub(super) fn mount<'a>(self, directories: impl Iterator<Item = &'a Path>) -> io::Result<()> {
         let root = new_file_system("tmpfs", &[("mode", "0755")])?;
         attach(&root, Path::new("/dev"))?;
         for (path, device) in self.0 {
@@ -57,6 +61,10 @@ impl Devices {
         make_read_only(&root)?;
         let terminals = [("ptmxmode", "0666"), ("mode", "0620")];
         attach(&new_file_system(TERMINALS, &terminals)?, &pts)?;
-        attach(&new_file_system("tmpfs", &[("mode", "1777")])?, &shm)
+        attach(&new_file_system("tmpfs", &[("mode", "1777")])?, &shm)?;
+        for directory in directories.filter(|directory| directory.starts_with(&shm)) {
+            fs::create_dir_all(directory)?;
+        }
+        Ok(())
     }
 }

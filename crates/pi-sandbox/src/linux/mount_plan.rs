@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::devices::SHARED_MEMORY;
+use super::guards::Guard;
 use crate::Policy;
 use crate::default_paths::temporary_sockets;
 
@@ -38,14 +40,22 @@ pub(super) fn plan(policy: &Policy) -> Vec<(PathBuf, Treatment)> {
         }
     }
     let is_writable = |path: &Path| policy.write.iter().any(|write| path.starts_with(write));
-    for path in policy.protect.iter().filter(|path| is_writable(path)) {
-        // A protected link is pinned itself, and what it leads to is protected, too.
-        let target = path.canonicalize().ok();
-        if let Some(target) = target.filter(|target| target != path && is_writable(target)) {
-            add(target, Treatment::ReadOnly);
+    // Shared memory is replaced: what is not mounted there is not visible.
+    for root in policy
+        .roots
+        .iter()
+        .filter(|root| root.starts_with(SHARED_MEMORY))
+    {
+        if !is_writable(root) {
+            add(root.clone(), Treatment::ReadOnly);
         }
-        if path.symlink_metadata().is_ok() {
-            add(path.clone(), Treatment::ReadOnly);
+    }
+    for path in policy.protect.iter().filter(|path| is_writable(path)) {
+        let guard = Guard::of(path);
+        let target = guard.target.filter(|target| target.exists());
+        let guarded = guard.on_the_way.into_iter().chain(target);
+        for path in guarded.filter(|path| is_writable(path)) {
+            add(path, Treatment::ReadOnly);
         }
     }
     if policy.agent_dir.is_dir() {

@@ -21,12 +21,19 @@ use super::system_calls::make_read_only;
 use crate::Policy;
 
 /// Files of `/proc` that change the kernel; root could write them.
-const KERNEL_SETTINGS: [&str; 5] = [
+const KERNEL_SETTINGS: [&str; 12] = [
     "/proc/sys",
     "/proc/sysrq-trigger",
     "/proc/irq",
     "/proc/bus",
     "/proc/fs",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/driver",
+    "/proc/dynamic_debug",
+    "/proc/latency_stats",
+    "/proc/mtrr",
+    "/proc/scsi",
 ];
 
 /// Sets up the mounts of this namespace.
@@ -44,7 +51,11 @@ pub(super) fn set_up(
             .any(|overlay| path.starts_with(&overlay.root))
     };
     let mut planned = plan(&request.policy);
-    planned.retain(|(path, _)| !placeholders.contains(path));
+    planned.retain(|(path, _)| {
+        !placeholders
+            .directories()
+            .any(|directory| directory == path)
+    });
     let (in_overlays, planned): (Vec<_>, Vec<_>) = planned
         .into_iter()
         .partition(|(path, _)| is_in_overlay(path));
@@ -65,8 +76,11 @@ pub(super) fn set_up(
     open(Path::new("/"))
         .and_then(make_read_only)
         .map_err(SetupError::at("cannot make mounts read-only"))?;
+    let mounted = planned.iter().filter(|mount| mount.is_directory);
+    let mounted = mounted.map(|mount| mount.path.as_path());
+    let overlaid = overlays.iter().map(|(root, _)| *root);
     devices
-        .mount()
+        .mount(mounted.chain(overlaid))
         .map_err(SetupError::at("cannot mount /dev"))?;
     mount_proc(&proc).map_err(SetupError::at("cannot mount /proc"))?;
     for mount in planned {
@@ -81,8 +95,10 @@ pub(super) fn set_up(
             open_planned(planned)?.attach(&masks)?;
         }
     }
-    for path in placeholders.paths() {
-        let mounted = masks.clone_directory().and_then(|mask| attach(&mask, path));
+    for path in placeholders.directories() {
+        // Readable: programs that read the whole workspace must not fail.
+        let mounted = masks.clone_entry(EMPTY_DIRECTORY);
+        let mounted = mounted.and_then(|mask| attach(&mask, path));
         mounted.map_err(SetupError::at(path.display().to_string()))?;
     }
     Ok(())
@@ -130,7 +146,8 @@ fn mount_proc(proc: &OwnedFd) -> io::Result<()> {
 struct PlannedMount {
     path: PathBuf,
     treatment: Treatment,
-    /// The path before anything was made read-only; not for hidden paths and links.
+    is_directory: bool,
+    /// The path before anything was made read-only; not for hidden paths.
     copy: Option<OwnedFd>,
     /// What a frozen directory contains.
     entries: Vec<Entry>,
@@ -138,21 +155,19 @@ struct PlannedMount {
 
 impl PlannedMount {
     fn open(path: PathBuf, treatment: Treatment, policy: &Policy) -> Result<Self, SetupError> {
-        let is_link = path
-            .symlink_metadata()
-            .is_ok_and(|metadata| metadata.is_symlink());
         let mut entries = Vec::new();
         let copy = if treatment == Treatment::Frozen {
             entries = frozen::entries(&path, policy)
                 .map_err(SetupError::at(path.display().to_string()))?;
             None
-        } else if treatment == Treatment::Hidden || is_link {
+        } else if treatment == Treatment::Hidden {
             None
         } else {
             let copy = clone_mount(&path);
             Some(copy.map_err(SetupError::at(path.display().to_string()))?)
         };
         Ok(Self {
+            is_directory: path.is_dir(),
             path,
             treatment,
             copy,
@@ -176,7 +191,6 @@ impl PlannedMount {
                 }
                 attach(copy, &self.path)
             }
-            // A link, too, is replaced by nothing: it could not be changed otherwise.
             None => match open(&self.path).and_then(|target| masks.for_target(&target)) {
                 Ok(mask) => attach(&mask, &self.path),
                 // It was removed in the meantime.
@@ -187,13 +201,15 @@ impl PlannedMount {
     }
 }
 
-/// An empty file and an empty directory that cannot be read.
+/// An empty file and an empty directory that cannot be read, and one that can.
 struct Masks {
     mount: OwnedFd,
 }
 
 const MASK_FILE: &str = "file";
 const MASK_DIRECTORY: &str = "directory";
+
+const EMPTY_DIRECTORY: &str = "empty";
 
 impl Masks {
     fn create() -> io::Result<Self> {
@@ -202,6 +218,8 @@ impl Masks {
         let create = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
         rustix::fs::openat(&mount, MASK_FILE, create, none)?;
         rustix::fs::mkdirat(&mount, MASK_DIRECTORY, none)?;
+        let readable = Mode::RUSR | Mode::XUSR | Mode::RGRP | Mode::XGRP | Mode::ROTH | Mode::XOTH;
+        rustix::fs::mkdirat(&mount, EMPTY_DIRECTORY, readable)?;
         make_read_only(&mount)?;
         Ok(Self { mount })
     }
@@ -209,13 +227,9 @@ impl Masks {
     fn for_target(&self, target: &OwnedFd) -> io::Result<OwnedFd> {
         let mode = rustix::fs::fstat(target)?.st_mode;
         if FileType::from_raw_mode(mode) == FileType::Directory {
-            return self.clone_directory();
+            return self.clone_entry(MASK_DIRECTORY);
         }
         self.clone_entry(MASK_FILE)
-    }
-
-    fn clone_directory(&self) -> io::Result<OwnedFd> {
-        self.clone_entry(MASK_DIRECTORY)
     }
 
     fn clone_entry(&self, name: &str) -> io::Result<OwnedFd> {

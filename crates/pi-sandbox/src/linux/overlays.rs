@@ -13,13 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, FlockOperation, Timespec, Timestamps, UTIME_OMIT};
-use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{ApplyStep, KeptChanges, TriedChange};
 use crate::policy::Policy;
 use crate::sandbox::SandboxError;
-use directory::Directory;
+use directory::{Directory, FileStatus};
+
+/// Why changes in deeply nested directories are not listed or applied.
+fn too_deep() -> io::Error {
+    io::Error::other(format!("more than {MAX_DEPTH} directories are nested"))
+}
 
 /// Name of the directory with the overlays of all sessions.
 const STORAGE: &str = "try";
@@ -29,6 +33,9 @@ const LOCK: &str = "lock";
 
 /// `statfs` type of overlays, which cannot store other overlays.
 const OVERLAY_FILE_SYSTEM: rustix::fs::FsWord = 0x794c_7630;
+
+/// Directories that may be nested: each level takes two descriptors and a part of the stack.
+const MAX_DEPTH: usize = 200;
 
 /// Further places for overlays, if they cannot be in the user's directory.
 const OTHER_PLACES: [&str; 3] = ["/var/tmp", "/tmp", "/dev/shm"];
@@ -104,8 +111,8 @@ impl Overlays {
         Ok(Self {
             storage,
             directories: overlays,
-            // The clock of file times.
-            started: rustix::time::clock_gettime(ClockId::RealtimeCoarse),
+            // A file has the clock of file times, which is between the clocks of the system.
+            started: FileStatus(rustix::fs::fstat(&lock)?).changed(),
             _lock: lock,
         })
     }
@@ -190,7 +197,7 @@ fn remove(directory: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
         return Ok(());
     };
-    Directory::open_path(parent)?.remove(name)
+    Directory::open_path(parent)?.remove_directory(name)
 }
 
 /// Whether a directory exists, or can be created, on a file system that stores overlays.
@@ -229,6 +236,17 @@ fn overlay_roots(policy: &Policy) -> Vec<(PathBuf, bool)> {
         })
     });
     roots
+}
+
+/// Compares the directory of an overlay with the one below it.
+pub(crate) fn overlay_changes(upper: &Path, root: &Path) -> io::Result<Vec<TriedChange>> {
+    let overlay = Overlay {
+        root: root.to_owned(),
+        upper: upper.to_owned(),
+        work: PathBuf::new(),
+        is_kept: true,
+    };
+    Ok(changes::find(0, &overlay)?.changes)
 }
 
 /// Gives an empty directory the owner, permissions and times of another one, which an overlay shows instead.

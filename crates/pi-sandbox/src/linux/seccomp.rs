@@ -69,6 +69,7 @@ const DENIED: &[i64] = &[
     libc::SYS_swapoff,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_sethostname,

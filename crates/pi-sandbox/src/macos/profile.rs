@@ -143,6 +143,7 @@ mod tests {
             caches: vec!["/private/tmp".into()],
             sockets: vec!["/private/var/run/docker.sock".into()],
             git_dirs: Vec::new(),
+            git_files: Vec::new(),
         };
         Policy::new(&serde_json::from_value(settings).unwrap(), &roots)
             .unwrap()

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
 use std::ffi::{CString, OsString};
+use std::io::Read as _;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     let argument = words.get(1).map_or("", String::as_str);
     let has_succeeded = match words.first().map(String::as_str).unwrap() {
         "connect" => UnixStream::connect(argument).is_ok(),
+        "connect-and-wait" => UnixStream::connect(argument)
+            .is_ok_and(|mut stream| stream.read_to_end(&mut Vec::new()).is_ok()),
         "connect-abstract" => {
             UnixStream::connect_addr(&SocketAddr::from_abstract_name(argument).unwrap()).is_ok()
         }
@@ -51,6 +54,20 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
             let path = CString::new(argument).unwrap();
             call(libc::SYS_chroot, &[path.as_ptr() as i64])
         }
+        "bind" => std::os::unix::net::UnixListener::bind(argument).is_ok(),
+        "nest" => nest(argument.parse().unwrap()),
+        "set-attribute" => set_attribute(argument),
+        "terminal-input" => {
+            let input = c"x";
+            call(
+                libc::SYS_ioctl,
+                &[0, libc::TIOCSTI.cast_signed(), input.as_ptr() as i64],
+            )
+        }
+        "any-denied-call" => DENIED_CALLS.iter().any(|number| reaches_kernel(*number)),
+        "any-datagram-socket" => SOCKET_FAMILIES
+            .iter()
+            .any(|family| call(libc::SYS_socket, &[i64::from(*family), 2, 0])),
         "signal" => call(libc::SYS_kill, &[argument.parse().unwrap(), 0]),
         "socket-vsock" => call(libc::SYS_socket, &[40, 1, 0]),
         other => panic!("unknown attack: {other}"),
@@ -60,6 +77,70 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Calls that must not reach the kernel, which would complain about invalid arguments.
+const DENIED_CALLS: [i64; 26] = [
+    libc::SYS_process_vm_readv,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_request_key,
+    libc::SYS_pivot_root,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    libc::SYS_settimeofday,
+    libc::SYS_sethostname,
+    libc::SYS_clone3,
+];
+
+/// Sockets that lead out without a connection, or to hardware.
+const SOCKET_FAMILIES: [i32; 5] = [
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_VSOCK,
+    libc::AF_PACKET,
+    libc::AF_BLUETOOTH,
+];
+
+fn reaches_kernel(number: i64) -> bool {
+    let is_denied = || {
+        let error = std::io::Error::last_os_error().raw_os_error();
+        // The filter pretends that one of them does not exist.
+        let pretends = number == libc::SYS_clone3 && error == Some(libc::ENOSYS);
+        pretends || error == Some(libc::EPERM)
+    };
+    let reaches = call(number, &[-1, -1, -1, -1, -1]) || !is_denied();
+    if reaches {
+        println!("system call {number} reaches the kernel");
+    }
+    reaches
+}
+
+/// Creates directories in each other.
+fn nest(depth: usize) -> bool {
+    (0..depth).all(|_| std::fs::create_dir("d").is_ok() && std::env::set_current_dir("d").is_ok())
+}
+
+/// Sets an attribute of a file.
+fn set_attribute(path: &str) -> bool {
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::lsetxattr(path, "user.pi-test", path.as_bytes(), flags).is_ok()
 }
 
 fn call(number: i64, arguments: &[i64]) -> bool {

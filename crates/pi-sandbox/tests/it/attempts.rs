@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pi_sandbox::TriedChangeKind::{Created, Deleted, Modified};
-use pi_sandbox::{ApplyStep, Attempt, KeptChanges, Sandbox, TriedChangeKind};
+use pi_sandbox::{
+    ApplyStep, Attempt, ConfinedProgram, KeptChanges, Roots, Sandbox, TriedChangeKind,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::fixture::{Fixture, contents, text, write};
+use crate::attacks::ATTACK;
+use crate::fixture::{Fixture, contents, start, text, write};
+use crate::runner::RESTRICTED;
 
 /// Everything about a path that a command can change. Links to one file have the same group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +28,26 @@ struct Recorded {
     contents: Vec<u8>,
     /// The first path of the same file.
     group: Option<PathBuf>,
+    attributes: Vec<(String, Vec<u8>)>,
+}
+
+/// Returns the extended attributes of a file or directory.
+fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut list = vec![0; 4096];
+    let length = rustix::fs::llistxattr(path, &mut list).unwrap_or_default();
+    list.truncate(length);
+    let list = String::from_utf8(list).unwrap();
+    let names = list.split_terminator('\0').map(str::to_owned);
+    let mut found: Vec<_> = names
+        .map(|name| {
+            let mut value = vec![0; 4096];
+            let length = rustix::fs::lgetxattr(path, name.as_str(), &mut value).unwrap();
+            value.truncate(length);
+            (name, value)
+        })
+        .collect();
+    found.sort();
+    found
 }
 
 fn record(root: &Path, recent: SystemTime) -> BTreeMap<PathBuf, Recorded> {
@@ -71,6 +95,7 @@ fn record(root: &Path, recent: SystemTime) -> BTreeMap<PathBuf, Recorded> {
                 modified: (modified.0 < recent).then_some(modified),
                 contents,
                 group,
+                attributes: attributes(&path),
             };
             found.insert(relative, recorded);
         }
@@ -200,9 +225,19 @@ fn random_command(random: &mut Random) -> String {
 
 fn script(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1);
-    let commands: Vec<String> = (0..12).map(|_| random_command(&mut random)).collect();
+    let mut commands: Vec<String> = (0..12).map(|_| random_command(&mut random)).collect();
+    for names in [FILES, DIRECTORIES] {
+        let name = random.pick(names);
+        commands.push(format!("$ATTACK __attack set-attribute {name}"));
+    }
     format!("exec 2>/dev/null\n{}\ntrue", commands.join("\n"))
 }
+
+/// Directories that are removed and created again with directories that they had before.
+const RECREATED: [&str; 2] = [
+    "rm -r a && mkdir -p a/b/c && echo new > a/b/5 && touch -d 2021-01-01 a/b/c a/b a",
+    "rm -r a && mkdir -p a/b && chmod 700 a/b && rm -rf d && mkdir -p d/e && echo 7 > d/e/7",
+];
 
 fn try_sandbox(fixture: &Fixture) -> Sandbox {
     fixture.sandbox(&json!({ "mode": "try" }))
@@ -220,9 +255,21 @@ fn keep_all(attempt: &Attempt) -> KeptChanges {
 
 /// Every random sequence of commands leaves no trace if it is discarded, and is as if run directly if it is kept.
 pub(crate) fn random_commands() {
-    for seed in 0..60 {
-        let script = script(seed);
-        let [tried, direct] = [Fixture::new(), Fixture::new()];
+    compare_random_commands(60, || Some(Fixture::new()));
+}
+
+/// Files cannot be moved from the overlay to the workspace.
+pub(crate) fn other_file_system() {
+    compare_random_commands(30, Fixture::on_other_file_system);
+}
+
+fn compare_random_commands(seeds: u64, fixture: fn() -> Option<Fixture>) {
+    let chosen = RECREATED.map(str::to_owned).into_iter();
+    for (seed, script) in chosen.chain((0..seeds).map(script)).enumerate() {
+        let (Some(tried), Some(direct)) = (fixture(), fixture()) else {
+            println!("skipped: there is no other file system");
+            return;
+        };
         for fixture in [&tried, &direct] {
             fill(&fixture.project());
         }
@@ -256,8 +303,8 @@ pub(crate) fn random_commands() {
             record(&direct.project(), old()),
             "seed {seed}\n{script}"
         );
-        let storage = tried.root().join("home/.pi/agent/try");
-        assert_eq!(contents(&storage), [], "seed {seed}");
+        let left = tried.overlays(std::process::id());
+        assert_eq!(left, Vec::<PathBuf>::new(), "seed {seed}");
     }
 }
 
@@ -293,6 +340,159 @@ pub(crate) fn boundaries() {
         2,
         "{output}"
     );
+}
+
+/// Pipes, sockets, links with several names and attributes: kept as they are, or discarded.
+pub(crate) fn special_files() {
+    for fixture in [Some(Fixture::new()), Fixture::on_other_file_system()] {
+        let Some(fixture) = fixture else {
+            println!("skipped: there is no other file system");
+            continue;
+        };
+        let project = fixture.project();
+        fill(&project);
+        let sandbox = try_sandbox(&fixture);
+        let attempt = sandbox.attempt().unwrap();
+        let script = "set -e; mkfifo -m 600 d/pipe; rm x; mkfifo x; rm -rf a; mkdir a; mkfifo a/pipe; echo 1 > n1; \
+            ln n1 n2; ln n2 d/n3; $ATTACK __attack set-attribute n1; mkdir -m 1770 s; $ATTACK __attack set-attribute s; \
+            rm -rf d/e; ln -s /nonexistent d/e; truncate -s 100M sparse; mknod null c 1 3 2> /dev/null || true; \
+            mknod whiteout c 0 0 2> /dev/null || true; $ATTACK __attack bind d/socket";
+        let output = fixture.run(Some(attempt.sandbox()), script);
+        assert!(output.status.success(), "{}", text(&output));
+        let kept = keep_all(&attempt);
+        assert!(kept.failed.is_empty(), "{kept:?}");
+        drop(attempt);
+        let found = record(&project, old());
+        let of = |name: &str| &found[Path::new(name)];
+        for (name, mode) in [("d/pipe", 0o600), ("x", 0o644), ("a/pipe", 0o644)] {
+            assert_eq!(of(name).mode, libc::S_IFIFO | mode, "{name}");
+        }
+        assert_eq!(of("s").mode, libc::S_IFDIR | 0o1770);
+        for name in ["n1", "n2"] {
+            assert_eq!(of(name).group, Some("d/n3".into()), "{name}");
+            assert_eq!(of(name).attributes.len(), 1, "{name}");
+        }
+        assert_eq!(of("s").attributes[0].1, b"s");
+        assert_eq!(of("d/e").contents, b"/nonexistent");
+        assert_eq!(of("sparse").contents.len(), 100 << 20);
+        for name in ["a/1", "d/socket", "null", "whiteout"] {
+            assert!(!found.contains_key(Path::new(name)), "{name}");
+        }
+    }
+}
+
+/// Directories that are nested deeper than paths and the stack allow are refused, and leave nothing behind.
+pub(crate) fn deep_directories() {
+    let fixture = Fixture::new();
+    let sandbox = try_sandbox(&fixture);
+    let attempt = sandbox.attempt().unwrap();
+    let nested = |attempt: &Attempt, depth: usize| {
+        let mut command = fixture.command(Some(attempt.sandbox()), &fixture.attack());
+        let depth = depth.to_string();
+        let status = command.args([ATTACK, "nest", &depth]).status();
+        assert!(status.unwrap().success());
+    };
+    nested(&attempt, 20_000);
+    let error = attempt.changes().unwrap_err();
+    assert!(error.to_string().contains("nested"), "{error}");
+    drop(attempt);
+    let storage = fixture.root().join("home/.pi/agent/try");
+    assert_eq!(contents(&storage), []);
+    let attempt = sandbox.attempt().unwrap();
+    nested(&attempt, 150);
+    let kept = keep_all(&attempt);
+    assert_eq!((kept.kept.len(), kept.failed.len()), (150, 0));
+}
+
+/// Variables of the process that is killed.
+const ROOT: &str = "PI_TEST_ROOT";
+const CACHE: &str = "PI_TEST_CACHE";
+const STEP: &str = "PI_TEST_STEP";
+
+/// Keeps changes and is killed at a step.
+pub(crate) fn keep_and_die() {
+    let variable = |name| std::env::var(name).unwrap();
+    let root = Path::new(&variable(ROOT)).to_owned();
+    let project = root.join("project");
+    let last: usize = variable(STEP).parse().unwrap();
+    let roots = Roots {
+        workspace: project.clone(),
+        agent_dir: root.join("home/.pi/agent"),
+        caches: vec![variable(CACHE).into(), "/var/tmp".into()],
+        ..Roots::default()
+    };
+    let sandbox = start(&json!({ "mode": "try" }), &roots).unwrap();
+    let attempt = sandbox.attempt().unwrap();
+    let script = "for file in m*; do echo new > $file; done; mkdir c; for i in 1 2 3; do echo new > c/$i; done; rm r*; rm -r d";
+    let path = std::env::var_os("PATH");
+    let program = ConfinedProgram {
+        program: "bash".as_ref(),
+        path: path.as_deref(),
+        cwd: None,
+    };
+    let mut command = attempt.sandbox().command(program).unwrap();
+    let command = command.args(["-c", script]).current_dir(&project);
+    assert!(command.status().unwrap().success());
+    let mut done = 0;
+    let mut perform = |_: &Path, step: ApplyStep<'_>| {
+        if done == last {
+            rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::KILL,
+            )?;
+        }
+        done += 1;
+        step()
+    };
+    attempt
+        .keep(&attempt.changes().unwrap(), &mut perform)
+        .unwrap();
+}
+
+/// Every file is the old or the new one, and the overlay is removed before the next command.
+pub(crate) fn killed_while_keeping() {
+    for fixture in [Some(Fixture::new()), Fixture::on_other_file_system()] {
+        let Some(fixture) = fixture else {
+            println!("skipped: there is no other file system");
+            continue;
+        };
+        let project = fixture.project();
+        for step in 0.. {
+            fs::remove_dir_all(&project).unwrap();
+            fs::create_dir_all(project.join("d/e")).unwrap();
+            for name in ["m1", "m2", "m3", "r1", "r2", "d/1", "d/e/2"] {
+                write(&project.join(name), "old\n");
+            }
+            let mut child = std::process::Command::new("/proc/self/exe")
+                .args([RESTRICTED, "none", "restricted::attempts::keep_and_die"])
+                .env(ROOT, fixture.root())
+                .env(CACHE, &fixture.roots().caches[0])
+                .env(STEP, step.to_string())
+                .spawn()
+                .unwrap();
+            let status = child.wait().unwrap();
+            for (path, contents) in contents(&project) {
+                let name = path.strip_prefix(&project).unwrap().to_str().unwrap();
+                let expected: &[&[u8]] = match name {
+                    "d" | "d/e" | "c" => &[b""],
+                    _ if name.starts_with('m') => &[b"old\n", b"new\n"],
+                    _ if name.starts_with('c') => &[b"new\n"],
+                    _ => &[b"old\n"],
+                };
+                assert!(expected.contains(&contents.as_slice()), "{step}: {name}");
+            }
+            let left = fixture.overlays(child.id());
+            assert_eq!(left.is_empty(), status.success(), "{step}");
+            drop(try_sandbox(&fixture).attempt().unwrap());
+            let left = fixture.overlays(child.id());
+            assert_eq!(left, Vec::<PathBuf>::new(), "{step}");
+            if status.success() {
+                // All of them were done.
+                assert!(step > 10);
+                break;
+            }
+        }
+    }
 }
 
 /// What is protected is not kept, even if it did not exist.
@@ -451,7 +651,7 @@ pub(crate) fn leftovers() {
 /// Without user namespaces there is no overlay, and nothing runs.
 pub(crate) fn no_support_is_an_error() {
     let fixture = Fixture::new();
-    let error = crate::fixture::start(
+    let error = start(
         &json!({ "mode": "try", "landlockOnly": true }),
         &fixture.roots(),
     );

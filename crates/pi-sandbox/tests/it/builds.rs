@@ -2,9 +2,11 @@
 
 use std::process::Command;
 
+use pi_env::Env;
+use pi_sandbox::Roots;
 use serde_json::json;
 
-use crate::fixture::{Fixture, text, write};
+use crate::fixture::{Fixture, start, text, write};
 
 fn is_missing(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output();
@@ -38,6 +40,42 @@ pub(crate) fn git() {
     let sandbox = fixture.workspace_sandbox();
     let output = fixture.run(Some(&sandbox), "git config core.hooksPath evil");
     assert!(!output.status.success());
+}
+
+/// A worktree, whose `.git` is a file, and the repository around it.
+pub(crate) fn git_worktree() {
+    if is_missing("git") {
+        return;
+    }
+    let fixture = Fixture::new();
+    std::fs::remove_dir_all(fixture.project()).unwrap();
+    std::fs::create_dir(fixture.project()).unwrap();
+    let make = "cd .. && git init -q main && cd main && git config user.name me && git config user.email me@example.com && \
+        git commit -q --allow-empty -m first && git worktree add -q --force ../project";
+    let output = fixture.run(None, make);
+    assert!(output.status.success(), "{}", text(&output));
+    let roots = fixture.roots();
+    let found = Roots::find(
+        &roots.workspace,
+        &roots.agent_dir,
+        &Env::fixed([("HOME", "/")]),
+    );
+    let roots = Roots {
+        git_dirs: found.git_dirs,
+        git_files: found.git_files,
+        ..roots
+    };
+    let sandbox = start(&json!({ "mode": "workspace" }), &roots).unwrap();
+    let script = "set -e; echo x > b; git add b; git commit -qm second; git checkout -qb branch; git gc -q; git log --oneline";
+    let output = fixture.run(Some(&sandbox), script);
+    assert_eq!(text(&output).lines().count(), 2, "{}", text(&output));
+    let output = fixture.run(None, "git status --porcelain && git -C ../main branch");
+    assert_eq!(
+        text(&output).matches("branch").count(),
+        1,
+        "{}",
+        text(&output)
+    );
 }
 
 pub(crate) fn cargo() {

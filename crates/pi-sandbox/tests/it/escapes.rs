@@ -3,9 +3,11 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::Stdio;
 
-use pi_sandbox::{Enforcement, Sandbox, SandboxError};
+use pi_env::Env;
+use pi_sandbox::{Enforcement, Roots, Sandbox, SandboxError};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -116,6 +118,16 @@ const ATTACKS: &[Attack] = &[
     attack(Cannot, "git configuration", "echo x >> .git/config"),
     attack(
         Cannot,
+        "git configuration of another directory",
+        "rm -f .git/commondir; echo ../evil > .git/commondir",
+    ),
+    attack(
+        Cannot,
+        "git configuration of another directory, renamed into place",
+        "echo ../evil > c && mv -f c .git/commondir",
+    ),
+    attack(
+        Cannot,
         "git configuration renamed",
         "mv .git/config .git/c && echo x > .git/config",
     ),
@@ -202,6 +214,11 @@ const ATTACKS: &[Attack] = &[
     attack(Denies, "/dev/tcp", "exec 3<>/dev/tcp/127.0.0.1/$PORT"),
     unsure(Denies, "/dev/udp", "exec 3<>/dev/udp/127.0.0.1/$PORT"),
     unsure(Denies, "vsock", "$ATTACK __attack socket-vsock"),
+    attack(
+        Denies,
+        "datagram sockets",
+        "$ATTACK __attack any-datagram-socket",
+    ),
     // Undoing the sandbox.
     unsure(
         Denies,
@@ -228,11 +245,26 @@ const ATTACKS: &[Attack] = &[
         "unshare -Urm mount -t tmpfs none /mnt",
     ),
     unsure(Denies, "io_uring", "$ATTACK __attack io-uring"),
+    unsure(
+        Denies,
+        "denied system calls",
+        "$ATTACK __attack any-denied-call",
+    ),
+    unsure(
+        Denies,
+        "input of a terminal",
+        "script -qec '$ATTACK __attack terminal-input' /dev/null < /dev/null",
+    ),
     // The kernel and its devices. Nothing is written.
     unsure(
         Denies,
         "kernel settings",
         "exec 3>>/proc/sys/kernel/core_pattern",
+    ),
+    unsure(
+        Denies,
+        "kernel settings of drivers",
+        "for file in /proc/mtrr /proc/scsi/scsi /proc/acpi/wakeup; do exec 3>>$file && break; done",
     ),
     unsure(Denies, "sysrq", "exec 3>>/proc/sysrq-trigger"),
     unsure(Denies, "kernel log", "exec 3>>/dev/kmsg"),
@@ -283,7 +315,7 @@ fn check(settings: &serde_json::Value, is_expected: impl Fn(&Attack) -> bool) {
             failures.push(format!("{}: changed files outside", attack.name));
         }
         let project = fixture.project();
-        if [".pi", ".mcp.json"]
+        if [".pi", ".mcp.json", ".git/commondir"]
             .iter()
             .any(|name| project.join(name).exists())
             || !contents(&project.join(".git/hooks")).is_empty()
@@ -414,6 +446,181 @@ pub(crate) fn moved_directories() {
         "echo x > $TMPDIR/a/b/new && mv $TMPDIR/a/b/new $TMPDIR/n",
     );
     assert!(written.status.success(), "{}", text(&written));
+}
+
+/// A socket of pi that is not hidden recognizes who connects to it.
+pub(crate) fn confined_peers() {
+    let fixture = Fixture::new();
+    let socket = fixture.root().join("outside/serve.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let peer = |sandbox: Option<&Sandbox>| {
+        let mut command = fixture.command(sandbox, "bash");
+        let script = "$ATTACK __attack connect-and-wait $OUTSIDE/serve.sock";
+        let mut child = command.args(["-c", script]).spawn().unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        let process = rustix::net::sockopt::socket_peercred(&stream).unwrap().pid;
+        let is_confined = pi_sandbox::is_confined(process.as_raw_pid());
+        drop(stream);
+        assert!(child.wait().unwrap().success());
+        is_confined
+    };
+    assert!(!peer(None));
+    for settings in [
+        json!({ "mode": "workspace" }),
+        json!({ "mode": "read-only", "network": "off" }),
+    ] {
+        assert!(peer(Some(&fixture.sandbox(&settings))), "{settings}");
+    }
+    let tried = fixture
+        .sandbox(&json!({ "mode": "try" }))
+        .attempt()
+        .unwrap();
+    assert!(peer(Some(tried.sandbox())));
+}
+
+/// Returns the roots of a fixture with the repository that its project belongs to now.
+fn roots_of_repository(fixture: &Fixture) -> Roots {
+    let roots = fixture.roots();
+    let found = Roots::find(
+        &fixture.project(),
+        &roots.agent_dir,
+        &Env::fixed([("HOME", "/")]),
+    );
+    Roots {
+        git_dirs: found.git_dirs,
+        git_files: found.git_files,
+        ..roots
+    }
+}
+
+/// What `.git` becomes, given its path and that of the worktree's own directory.
+type RepositoryStep = (&'static str, fn(&Path, &Path));
+
+/// The `.git` of a worktree is a file, and may be a link: neither leads to another repository afterwards.
+pub(crate) fn git_directories_elsewhere() {
+    let fixture = Fixture::new();
+    let (project, main) = (fixture.project(), fixture.root().join("main"));
+    let linked = main.join(".git/worktrees/project");
+    fs::create_dir_all(&linked).unwrap();
+    for name in ["objects", "refs", "hooks"] {
+        fs::create_dir(main.join(".git").join(name)).unwrap();
+    }
+    write(&main.join(".git/HEAD"), "ref: refs/heads/main\n");
+    write(&linked.join("commondir"), "../..\n");
+    let dot_git = project.join(".git");
+    write(&linked.join("gitdir"), &format!("{}\n", dot_git.display()));
+    fs::remove_dir_all(&dot_git).unwrap();
+    let steps: [RepositoryStep; 2] = [
+        ("file", |dot_git, linked| {
+            write(dot_git, &format!("gitdir: {}\n", linked.display()));
+        }),
+        ("link", |dot_git, _| {
+            fs::remove_file(dot_git).unwrap();
+            std::os::unix::fs::symlink("real/.git", dot_git).unwrap();
+            fs::create_dir_all(dot_git.with_file_name("real/.git/hooks")).unwrap();
+        }),
+    ];
+    for (kind, make) in steps {
+        make(&dot_git, &linked);
+        let roots = roots_of_repository(&fixture);
+        let sandbox = start(&json!({ "mode": "workspace" }), &roots).unwrap();
+        let before = contents(&main);
+        for script in [
+            "echo gitdir: evil > .git",
+            "rm .git",
+            "mv .git g",
+            "mkdir evil; ln -sfn evil .git",
+            "mkdir -p .git/hooks && echo x > .git/hooks/pre-commit",
+            "echo x > real/.git/hooks/pre-commit",
+            "echo x > real/.git/config",
+            "mv real r",
+            "cd ../main/.git/worktrees/project && echo evil > commondir",
+            "echo x > ../main/.git/hooks/pre-commit",
+            "echo x > ../main/.git/config",
+            "echo evil > ../main/.git/commondir",
+        ] {
+            let output = fixture.run(Some(&sandbox), &format!("{script} && echo {ESCAPED}"));
+            assert!(
+                !text(&output).contains(ESCAPED),
+                "{kind}: {script}: {}",
+                text(&output)
+            );
+        }
+        assert_eq!(contents(&main), before, "{kind}");
+        // What is protected can be read, and the workspace written.
+        let script = "ls -d .git/hooks || grep gitdir .git && echo x > new && rm new && echo end";
+        let read = fixture.run(Some(&sandbox), script);
+        assert!(text(&read).contains("end\n"), "{kind}: {}", text(&read));
+    }
+}
+
+/// git takes the settings of a directory that looks like a git directory, whatever its name is. They name programs.
+pub(crate) fn workspace_as_git_directory() {
+    const MAKE: &str = "printf '#!/bin/sh\ntouch %s\n' $OUTSIDE/escaped > evil; chmod +x evil; rm -f .git/HEAD; \
+        printf '[core]\nrepositoryformatversion=0\nbare=false\nworktree=%s\nfsmonitor=%s\nsshCommand=%s\n' $PWD $PWD/evil $PWD/evil \
+        > settings; ";
+    const HERE: &str =
+        "cp settings config; mkdir -p refs objects; echo ref: refs/heads/main > HEAD";
+    const ELSEWHERE: &str = "mkdir -p other/refs other/objects; cp settings other/config; echo other > commondir; \
+        echo ref: refs/heads/main > HEAD";
+    const RENAMED: &str = "mkdir -p o/refs o/objects; mv o/refs o/objects .; cp settings config; \
+        echo ref: refs/heads/main > HEAD";
+    let has_git = std::process::Command::new("git").arg("--version").output();
+    if !has_git.is_ok_and(|output| output.status.success()) {
+        println!("skipped: git is not installed");
+        return;
+    }
+    // In a repository, below one, and without one.
+    for prepare in [
+        "rm -rf .git; git init -q .",
+        "rm -rf .git; git init -q ..",
+        "rm -rf .git",
+        "rm -rf .git; mkdir refs",
+        "rm -rf .git; mkdir refs objects",
+    ] {
+        for attack in [HERE, ELSEWHERE, RENAMED] {
+            for is_confined in [false, true] {
+                let fixture = Fixture::new();
+                let prepared = fixture.run(None, prepare);
+                assert!(prepared.status.success(), "{}", text(&prepared));
+                let roots = roots_of_repository(&fixture);
+                let sandbox = start(&json!({ "mode": "workspace" }), &roots).unwrap();
+                let script = format!("{MAKE}{attack}");
+                fixture.run(is_confined.then_some(&sandbox), &script);
+                // Nothing listens there.
+                fixture.run(None, "git status; git ls-remote ssh://127.0.0.1:1/x");
+                let has_escaped = fixture.root().join("outside/escaped").exists();
+                assert_eq!(has_escaped, !is_confined, "{prepare}; {attack}");
+            }
+        }
+    }
+}
+
+/// Directories with sockets of agents, whose names are not known before.
+pub(crate) fn agents_in_temporary_directories() {
+    let fixture = Fixture::new();
+    let directory = tempfile::Builder::new().prefix("ssh-").tempdir_in("/tmp");
+    let directory = directory.unwrap();
+    let socket = directory.path().join("agent.1");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let roots = Roots {
+        caches: vec!["/tmp".into()],
+        ..fixture.roots()
+    };
+    let script = format!(
+        "$ATTACK __attack connect {} && echo {ESCAPED}",
+        socket.display()
+    );
+    assert!(text(&fixture.run(None, &script)).contains(ESCAPED));
+    for settings in [
+        json!({ "mode": "workspace" }),
+        json!({ "mode": "workspace", "network": "off" }),
+        json!({ "mode": "read-only" }),
+    ] {
+        let sandbox = start(&settings, &roots).unwrap();
+        let output = fixture.run(Some(&sandbox), &script);
+        assert!(!text(&output).contains(ESCAPED), "{settings}");
+    }
 }
 
 /// A protected path that is a link can neither be replaced nor written through.

@@ -25,6 +25,9 @@ const SOCKETS: [&str; 3] = [
 
 pub(crate) struct Fixture {
     directory: tempfile::TempDir,
+    /// Whether overlays are on another file system than the project, because all directories of this one are in the workspace
+    /// or temporary.
+    stores_elsewhere: bool,
     /// Connections would be accepted.
     _sockets: [UnixListener; 3],
     _abstract_socket: UnixListener,
@@ -33,7 +36,11 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    pub(crate) fn below(parent: &Path) -> Self {
+        let directory = tempfile::tempdir_in(parent).unwrap();
         let root = directory.path().canonicalize().unwrap();
         fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).unwrap();
         for path in [
@@ -69,7 +76,37 @@ impl Fixture {
             _abstract_socket: UnixListener::bind_addr(&name).unwrap(),
             server: TcpListener::bind("127.0.0.1:0").unwrap(),
             directory,
+            stores_elsewhere: false,
         }
+    }
+
+    /// Changes of tried commands cannot be moved to the project; `None` if the system does not allow that.
+    pub(crate) fn on_other_file_system() -> Option<Self> {
+        let fixture = Self {
+            stores_elsewhere: true,
+            ..Self::new()
+        };
+        let settings = serde_json::from_value(json!({ "mode": "try" })).unwrap();
+        let is_temporary = fixture.root().starts_with("/tmp");
+        let starts = Sandbox::start(&settings, &fixture.roots()).is_ok();
+        (is_temporary && starts).then_some(fixture)
+    }
+
+    /// Returns the stored overlays of this process, or of another one.
+    pub(crate) fn overlays(&self, process: u32) -> Vec<PathBuf> {
+        let storage = if self.stores_elsewhere {
+            "/dev/shm".into()
+        } else {
+            self.root().join("home/.pi/agent/try")
+        };
+        let entries = fs::read_dir(storage).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let start = format!("pi-try-{process}-");
+        let is_of_process = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_str();
+            name.is_some_and(|name| name.starts_with(&start))
+        };
+        paths.filter(is_of_process).collect()
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -80,15 +117,25 @@ impl Fixture {
         self.root().join("project")
     }
 
+    /// The path of this program, in a directory that every user can read.
+    pub(crate) fn attack(&self) -> String {
+        self.root().join("attack").to_string_lossy().into_owned()
+    }
+
     pub(crate) fn roots(&self) -> Roots {
         let root = self.root();
         Roots {
             workspace: self.project(),
             home: Some(root.join("home")),
             agent_dir: root.join("home/.pi/agent"),
-            caches: vec![root.join("tmp")],
+            caches: if self.stores_elsewhere {
+                vec!["/tmp".into(), "/var/tmp".into()]
+            } else {
+                vec![root.join("tmp")]
+            },
             sockets: vec![root.join("run")],
             git_dirs: Vec::new(),
+            git_files: Vec::new(),
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use pi_sandbox::ConfinedProgram;
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 use crate::fixture::{Fixture, text};
 
@@ -29,6 +31,28 @@ pub(crate) fn exit_status() {
         assert_eq!(inside.code(), outside.code(), "{script}");
         assert_eq!(inside.signal(), outside.signal(), "{script}");
     }
+}
+
+/// Commands have their own shared memory, but see a project that is stored there.
+pub(crate) fn workspace_in_shared_memory() {
+    let fixture = Fixture::below(Path::new("/dev/shm"));
+    let run = |mode: &str, script: &str| {
+        let sandbox = fixture.sandbox(&json!({ "mode": mode }));
+        text(&fixture.run(Some(&sandbox), script))
+    };
+    let script = "cat file.txt; echo x > $TMPDIR/t && cat $TMPDIR/t; echo x > new; \
+                  cat $OUTSIDE/file.txt .env; echo x > .git/hooks/pre-commit; echo x > /dev/shm/s && cat /dev/shm/s";
+    let output = run("workspace", script);
+    let count = |output: &str, error: &str| output.matches(error).count();
+    assert!(output.starts_with("text\nx\nx\n"), "{output}");
+    assert!(!output.contains("SECRET"), "{output}");
+    assert_eq!(count(&output, "Read-only file system"), 1, "{output}");
+    assert_eq!(count(&output, "No such file"), 1, "{output}");
+    assert!(fixture.project().join("new").exists());
+    assert!(!Path::new("/dev/shm/s").exists());
+    let output = run("read-only", "cat file.txt; echo x > new; echo x > .git/new");
+    assert!(output.starts_with("text\n"), "{output}");
+    assert_eq!(count(&output, "Read-only file system"), 2, "{output}");
 }
 
 pub(crate) fn signals() {
@@ -127,6 +151,17 @@ pub(crate) fn environment_and_streams() {
     );
     let terminal = fixture.run(Some(&sandbox), "script -qec 'tty' /dev/null");
     assert!(text(&terminal).contains("/dev/pts/"), "{}", text(&terminal));
+}
+
+/// Programs that read the whole workspace do not fail because of directories that protect missing paths.
+pub(crate) fn placeholders_are_readable() {
+    let fixture = Fixture::new();
+    std::fs::remove_file(fixture.project().join(".env")).unwrap();
+    let sandbox = fixture.workspace_sandbox();
+    let script =
+        "set -e; ls -d .pi .mcp.json; find . > /dev/null; grep -rq text .; tar cf /dev/null .";
+    let output = fixture.run(Some(&sandbox), script);
+    assert!(output.status.success(), "{}", text(&output));
 }
 
 /// Directories that protect missing paths exist only while a command runs, also if it was killed or runs in parallel.

@@ -31,6 +31,17 @@ const TESTS: &[Test] = &[
     ("escapes::moved_directories", escapes::moved_directories),
     ("escapes::protected_link", escapes::protected_link),
     (
+        "escapes::git_directories_elsewhere",
+        escapes::git_directories_elsewhere,
+    ),
+    ("escapes::git_directories_elsewhere_as_other_user", || {
+        restricted("other-user", "escapes::git_directories_elsewhere");
+    }),
+    ("escapes::confined_peers", escapes::confined_peers),
+    ("escapes::confined_peers_as_other_user", || {
+        restricted("other-user", "escapes::confined_peers");
+    }),
+    (
         "escapes::later_credentials_and_sockets",
         escapes::later_credentials_and_sockets,
     ),
@@ -40,6 +51,44 @@ const TESTS: &[Test] = &[
             restricted("other-user", "escapes::later_credentials_and_sockets");
         },
     ),
+    (
+        "escapes::workspace_as_git_directory",
+        escapes::workspace_as_git_directory,
+    ),
+    ("escapes::workspace_as_git_directory_as_other_user", || {
+        restricted("other-user", "escapes::workspace_as_git_directory");
+    }),
+    (
+        "escapes::agents_in_temporary_directories",
+        escapes::agents_in_temporary_directories,
+    ),
+    (
+        "escapes::agents_in_temporary_directories_as_other_user",
+        || {
+            restricted("other-user", "escapes::agents_in_temporary_directories");
+        },
+    ),
+    ("escapes::moved_directories_as_other_user", || {
+        restricted("other-user", "escapes::moved_directories");
+    }),
+    ("escapes::protected_link_as_other_user", || {
+        restricted("other-user", "escapes::protected_link");
+    }),
+    ("escapes::read_only_as_other_user", || {
+        restricted("other-user", "escapes::read_only");
+    }),
+    ("escapes::landlock_only_as_other_user", || {
+        restricted(
+            "other-user-no-namespaces",
+            "restricted::escapes::landlock_only",
+        );
+    }),
+    ("escapes::no_support_is_an_error_as_other_user", || {
+        restricted(
+            "other-user-no-namespaces",
+            "restricted::escapes::no_support_is_an_error",
+        );
+    }),
     ("escapes::read_only", escapes::read_only),
     ("escapes::no_support_is_an_error", || {
         restricted(
@@ -48,6 +97,16 @@ const TESTS: &[Test] = &[
         );
     }),
     ("processes::exit_status", processes::exit_status),
+    (
+        "processes::workspace_in_shared_memory",
+        processes::workspace_in_shared_memory,
+    ),
+    (
+        "processes::workspace_in_shared_memory_as_other_user",
+        || {
+            restricted("other-user", "processes::workspace_in_shared_memory");
+        },
+    ),
     ("processes::signals", processes::signals),
     ("processes::signals_as_other_user", || {
         restricted("other-user", "processes::signals");
@@ -69,10 +128,36 @@ const TESTS: &[Test] = &[
         "processes::placeholders_are_removed",
         processes::placeholders_are_removed,
     ),
+    ("processes::placeholders_are_removed_as_other_user", || {
+        restricted("other-user", "processes::placeholders_are_removed");
+    }),
+    (
+        "processes::placeholders_are_readable",
+        processes::placeholders_are_readable,
+    ),
+    ("processes::placeholders_are_readable_as_other_user", || {
+        restricted("other-user", "processes::placeholders_are_readable");
+    }),
     ("attempts::random_commands", attempts::random_commands),
     ("attempts::random_commands_as_other_user", || {
         restricted("other-user", "attempts::random_commands");
     }),
+    ("attempts::other_file_system", attempts::other_file_system),
+    ("attempts::other_file_system_as_other_user", || {
+        restricted("other-user", "attempts::other_file_system");
+    }),
+    ("attempts::special_files", attempts::special_files),
+    ("attempts::special_files_as_other_user", || {
+        restricted("other-user", "attempts::special_files");
+    }),
+    ("attempts::deep_directories", attempts::deep_directories),
+    ("attempts::deep_directories_as_other_user", || {
+        restricted("other-user", "attempts::deep_directories");
+    }),
+    (
+        "attempts::killed_while_keeping",
+        attempts::killed_while_keeping,
+    ),
     ("attempts::boundaries", attempts::boundaries),
     ("attempts::boundaries_as_other_user", || {
         restricted("other-user", "attempts::boundaries");
@@ -94,6 +179,10 @@ const TESTS: &[Test] = &[
     ("builds::git_as_other_user", || {
         restricted("other-user", "builds::git");
     }),
+    ("builds::git_worktree", builds::git_worktree),
+    ("builds::git_worktree_as_other_user", || {
+        restricted("other-user", "builds::git_worktree");
+    }),
     ("builds::cargo", builds::cargo),
     ("builds::npm", builds::npm),
     ("builds::python", builds::python),
@@ -102,6 +191,7 @@ const TESTS: &[Test] = &[
 
 /// Tests that need a restriction, run by those above.
 const RESTRICTED_TESTS: &[Test] = &[
+    ("restricted::attempts::keep_and_die", attempts::keep_and_die),
     ("restricted::escapes::landlock_only", escapes::landlock_only),
     (
         "restricted::escapes::no_support_is_an_error",
@@ -141,7 +231,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
 
 /// Runs a test in a process with a restriction.
 fn restricted(restriction: &str, test: &str) {
-    if restriction == "other-user" && !rustix::process::geteuid().is_root() {
+    if restriction.starts_with("other-user") && !rustix::process::geteuid().is_root() {
         println!("skipped: only root can run a test as another user");
         return;
     }
@@ -159,9 +249,10 @@ pub(crate) fn run_restricted(words: impl Iterator<Item = OsString>) -> ExitCode 
         panic!("a restriction and a test are expected");
     };
     match restriction.as_str() {
-        "other-user" => {
+        "other-user" | "other-user-no-namespaces" => {
+            let next = restriction.strip_prefix("other-user-").unwrap_or("none");
             let error = Command::new("/proc/self/exe")
-                .args([RESTRICTED, "none", test])
+                .args([RESTRICTED, next, test])
                 .env("HOME", "/nonexistent")
                 .uid(OTHER_USER)
                 .gid(OTHER_USER)

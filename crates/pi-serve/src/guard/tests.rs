@@ -28,6 +28,8 @@ fn only_known_names_are_served() {
         ("[::1]:4141", 200),
         ("box.example", 200),
         ("box.example:443", 200),
+        ("box.example:443.evil.example", 421),
+        ("box.example:443:443", 421),
         ("127.0.0.1", 421),
         ("127.0.0.1:4142", 421),
         ("evil.example:4141", 421),

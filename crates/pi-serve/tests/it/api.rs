@@ -1,10 +1,13 @@
 //! The routes, and their description.
 
+use std::time::Duration;
+
 use futures_util::{SinkExt as _, StreamExt as _};
 use pi_providers::{FauxProvider, FauxResponse};
 use pi_serve::ROUTES;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::Message;
@@ -331,4 +334,26 @@ async fn the_example_in_rust_works() {
     let socket = server.socket.clone();
     let running = tokio::task::spawn_blocking(move || crate::client_example::run(&socket, "hi"));
     assert_eq!(running.await.unwrap().unwrap(), "from Rust");
+}
+
+#[tokio::test]
+async fn a_body_that_arrives_late_costs_no_reply() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let common = format!(
+        "Host: {}\r\nAuthorization: Bearer {}\r\nX-Pi: 1\r\nContent-Type: application/json\r\n",
+        server.address, server.token
+    );
+    let request = format!("POST /v1/pair HTTP/1.1\r\n{common}Content-Length: 2\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    // The server has the head of the request before its body.
+    let mut early = [0];
+    let waited =
+        tokio::time::timeout(Duration::from_millis(200), stream.read_exact(&mut early)).await;
+    assert!(waited.is_err(), "answered before the body was sent");
+    let next = format!("{{}}GET /v1/health HTTP/1.1\r\n{common}Connection: close\r\n\r\n");
+    stream.write_all(next.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
 }

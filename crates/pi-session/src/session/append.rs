@@ -146,7 +146,14 @@ impl Session {
         let mut content = read_range(self.entries.log.file(), 0, offset)
             .map_err(|error| self.location.unreadable(error))?;
         content.extend_from_slice(record);
+        // Several processes may have been started with this ID at the same time.
+        let store = self.unique_id_in.as_ref();
+        let id_lock = store
+            .map(|store| store.lock_new_id(self.id()))
+            .transpose()?;
         self.entries.log = write_new_file(&*self.storage, &path, &content)?;
+        drop(id_lock);
+        self.unique_id_in = None;
         self.location = SessionLocation::File(path);
         Ok(offset)
     }

@@ -76,6 +76,7 @@ impl Session {
             },
             open_report,
             pending: PendingState::default(),
+            unique_id_in: None,
         };
         if restores {
             session.pending().restore_from(&path);

@@ -151,6 +151,13 @@ impl Pending<'_> {
         std::mem::take(&mut self.0.pending.restored)
     }
 
+    /// Ends the use of the session in this process: nothing is pending any more, and other processes may write the file. An
+    /// append would lock it again.
+    pub fn close(&mut self) {
+        self.discard();
+        self.0.entries.log.release();
+    }
+
     /// Removes the journal, because the session is closed in order: like queued messages, a session
     /// without a message for a model is not kept then.
     pub fn discard(&mut self) {

@@ -141,6 +141,10 @@ impl LogFile for DiskFile {
         file_lock::try_lock(&self.file, &self.path)
     }
 
+    fn unlock(&self) {
+        file_lock::unlock(&self.file, &self.path);
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }

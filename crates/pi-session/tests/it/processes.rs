@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use pi_session::{AppendError, Session, SessionError};
+use pi_session::listing::SearchScope;
+use pi_session::{AppendError, NewSession, RemovalError, Session, SessionError, delete_session};
 use pretty_assertions::assert_eq;
 
 use crate::temp_files::{TempFiles, assistant, create, open, user};
@@ -194,4 +195,72 @@ fn a_replaced_or_deleted_file_is_not_written() {
         assert_eq!(String::from_utf8(exported).unwrap().lines().count(), 2);
         assert_eq!(path.exists(), change == "replace");
     }
+}
+
+#[test]
+fn a_chosen_id_belongs_to_the_first_session_that_is_written() {
+    let temp = TempFiles::new();
+    let store = temp.sessions("/project");
+    let new = || NewSession {
+        id: Some("job-1".into()),
+        ..NewSession::default()
+    };
+    let mut one = store.create(new()).unwrap();
+    let mut other = store.create(new()).unwrap();
+    one.append_message(user("first")).unwrap();
+    let path = one.path().unwrap().to_owned();
+    for _ in 0..2 {
+        match other.append_message(user("second")).unwrap_err() {
+            SessionError::IdTaken { id, path: taken } => {
+                assert_eq!((id.as_str(), &taken), ("job-1", &path));
+            }
+            error => panic!("{error}"),
+        }
+    }
+    one.append_message(assistant("answer")).unwrap();
+    assert_eq!(
+        pi_session::listing::files(SearchScope::Directory(store.path())),
+        [path]
+    );
+}
+
+#[test]
+fn threads_that_choose_the_same_id_write_one_session() {
+    let temp = TempFiles::new();
+    let store = temp.sessions("/project");
+    let new = || NewSession {
+        id: Some("job-1".into()),
+        ..NewSession::default()
+    };
+    let mut sessions: Vec<_> = (0..8).map(|_| store.create(new()).unwrap()).collect();
+    let barrier = std::sync::Barrier::new(sessions.len());
+    let written = std::thread::scope(|scope| {
+        let writers: Vec<_> = sessions
+            .iter_mut()
+            .map(|session| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    session.append_message(user("hi")).is_ok()
+                })
+            })
+            .collect();
+        let written = writers.into_iter().map(|writer| writer.join().unwrap());
+        written.filter(|written| *written).count()
+    });
+    assert_eq!(written, 1);
+    let files = pi_session::listing::files(SearchScope::Directory(store.path()));
+    assert_eq!(files.len(), 1);
+}
+
+#[test]
+fn an_open_session_is_not_deleted() {
+    let temp = TempFiles::new();
+    let (mut session, path) = saved(&temp);
+    let error = delete_session(&path).unwrap_err();
+    assert!(matches!(error, RemovalError::InUse { .. }), "{error}");
+    session.append_message(user("more")).unwrap();
+    drop(session);
+    delete_session(&path).unwrap();
+    assert!(!path.exists());
 }

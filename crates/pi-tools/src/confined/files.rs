@@ -31,6 +31,10 @@ impl ConfinedFiles {
     fn check_write(&self, path: &Path) -> Result<(), FileError> {
         self.sandbox.policy().check_write(path).map_err(denied)
     }
+
+    fn check_write_file(&self, path: &Path) -> Result<(), FileError> {
+        self.sandbox.policy().check_write_file(path).map_err(denied)
+    }
 }
 
 impl FileOperations for ConfinedFiles {
@@ -83,7 +87,7 @@ impl FileOperations for ConfinedFiles {
 
     fn replace<'a>(&'a self, path: &'a Path, contents: Vec<u8>) -> FileFuture<'a, ()> {
         Box::pin(async move {
-            self.check_write(path)?;
+            self.check_write_file(path)?;
             self.files.replace(path, contents).await
         })
     }

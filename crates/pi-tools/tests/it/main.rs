@@ -10,6 +10,8 @@
 mod bash;
 mod files;
 #[cfg(target_os = "linux")]
+mod much_output;
+#[cfg(target_os = "linux")]
 mod process_tree;
 mod search;
 mod support;

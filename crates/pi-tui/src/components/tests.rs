@@ -377,18 +377,6 @@ fn image_without_a_protocol_is_text() {
     ");
 }
 
-#[test]
-fn escape_cancels_a_loader_once() {
-    let mut loader = CancellableLoader::new(LoaderTheme::default(), "Working");
-    let count = Arc::new(Mutex::new(0));
-    let calls = Arc::clone(&count);
-    loader.on_cancel(move || *calls.lock().unwrap() += 1);
-    let flag = loader.cancellation();
-    press(&mut loader, &["escape", "escape"]);
-    assert!(flag.is_canceled());
-    assert_eq!(*count.lock().unwrap(), 1);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -422,14 +410,13 @@ proptest! {
         let mut stack = HStack::new(1);
         stack.push(StackItem::new(Text::new(text.clone())));
         stack.push(StackItem::new(Text::new(text.clone())).grow(1));
-        let components: [&mut dyn Component; 8] = [
+        let components: [&mut dyn Component; 7] = [
             &mut editor,
             &mut input,
             &mut Text::new(text.clone()),
             &mut TruncatedText::new(text.clone()).padding(2, 1),
             &mut SelectList::new(vec![item], 3, SelectTheme::default()),
             &mut SettingsList::new(vec![setting], 3, SettingsTheme::default(), SettingsSearch::On),
-            &mut Loader::new(LoaderTheme::default(), text.clone()),
             &mut stack,
         ];
         for (index, component) in components.into_iter().enumerate() {

@@ -13,7 +13,8 @@ pub(super) struct RowChange<'a> {
 /// visually identical.
 ///
 /// Only a common prefix of unstyled ASCII is kept: there, bytes equal columns and no style is open.
-/// The last kept character is dropped if non-ASCII text follows, which may combine with it.
+/// The last kept character is dropped if non-ASCII text follows, which may combine with it. A word that grows is written
+/// from its start, so that terminals with ligatures, and programs that watch the output, see it whole.
 pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
     if old == new {
         return None;
@@ -30,6 +31,10 @@ pub(super) fn row_change<'a>(old: &str, new: &'a str) -> Option<RowChange<'a>> {
     };
     if combines(old) || combines(new) {
         kept = kept.saturating_sub(1);
+    }
+    if new.as_bytes().get(kept).is_some_and(u8::is_ascii_graphic) {
+        let before = new.get(..kept).unwrap_or_default();
+        kept = before.rfind(' ').map_or(0, |space| space + 1);
     }
     let text = new.get(kept..).unwrap_or(new);
     // Styles alone change nothing, and after a full row there is no column left to erase from: the
@@ -60,12 +65,15 @@ mod tests {
         let cases = [
             ("same", "same", None),
             ("", "new", Some((0, "new"))),
-            ("hello wor", "hello world", Some((9, "ld"))),
+            ("hello wor", "hello world", Some((6, "world"))),
+            ("end-o", "end-of-answer", Some((0, "end-of-answer"))),
+            ("hello", "hello world", Some((5, " world"))),
             ("hello world", "hello", Some((5, ""))),
             ("a\x1b[1mb", "a\x1b[1mc", Some((1, "\x1b[1mc"))),
-            ("caf", "cafe\u{301}", Some((3, "e\u{301}"))),
-            ("cafe", "cafe\u{301}", Some((3, "e\u{301}"))),
-            ("cafe\u{301}", "cafe", Some((3, "e"))),
+            ("cafe", "cafe\u{301}", Some((0, "cafe\u{301}"))),
+            ("cafe\u{301}", "cafe", Some((0, "cafe"))),
+            ("a ", "a \u{301}", Some((1, " \u{301}"))),
+            ("a \u{301}", "a ", Some((1, " "))),
             ("漢", "漢字", Some((0, "漢字"))),
             ("full", "full\x1b[0m", None),
             ("full\x1b[1m", "full", None),

@@ -264,6 +264,12 @@ impl Document {
         Some((block.id, self.index.start(position), block.lines.len()))
     }
 
+    /// Returns the first line of a block as of the last layout.
+    pub fn first_line(&self, id: BlockId) -> Option<usize> {
+        let position = self.positions.get(&id)?;
+        Some(self.index.start(*position))
+    }
+
     /// Lays out for `width`: renders touched and live blocks, and returns the resulting line
     /// changes.
     pub(super) fn layout(&mut self, width: usize) -> Vec<LineChange> {

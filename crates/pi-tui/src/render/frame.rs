@@ -6,7 +6,10 @@ use std::borrow::Cow;
 use crate::cursor::{VisibleCursor, take_cursor_marker};
 use crate::line::Line;
 use crate::terminal::ImageSpan;
-use crate::text::{WideCharPolicy, expand_for_terminal, slice_columns, styled_line, visible_width};
+use crate::text::{
+    AnsiToken, AnsiTokens, StyleState, WideCharPolicy, expand_for_terminal, slice_columns,
+    styled_line, visible_width,
+};
 
 /// Closes all styles and links. Only lines that contain sequences need it.
 pub(crate) const RESET: &str = "\x1b[0m\x1b]8;;\x07";
@@ -83,6 +86,11 @@ impl PreparedRow {
         } else {
             Line::from(expanded)
         };
+        // The rest of a row is erased before it is written. A terminal that becomes narrower would wrap the spaces and
+        // push rows out.
+        if text.ends_with(' ') && !(has_sequences && leaves_style(&text)) {
+            text = Line::from(text.trim_end_matches(' '));
+        }
         if has_sequences && !text.ends_with(RESET) {
             text = Line::from(format!("{text}{RESET}"));
         }
@@ -93,6 +101,17 @@ impl PreparedRow {
             image: None,
         })
     }
+}
+
+/// Whether a style or a link is active at the end of a line.
+fn leaves_style(line: &str) -> bool {
+    let mut state = StyleState::default();
+    for token in AnsiTokens::new(line) {
+        if let AnsiToken::Sequence(sequence) = token {
+            state.apply(sequence);
+        }
+    }
+    !state.is_plain()
 }
 
 /// Removes what may not reach the terminal, except the move of an iTerm2 image to its first row.
@@ -135,7 +154,7 @@ fn truncate(
     }
 }
 
-/// Prepares rows for lines, reusing rows of `previous` where the source is unchanged.
+/// Prepares rows for lines, reusing rows of `previous` whose source is unchanged, also where they have moved.
 pub(super) fn prepare_rows(
     lines: &[Line],
     previous: &[PreparedRow],
@@ -143,12 +162,21 @@ pub(super) fn prepare_rows(
     policy: WidthPolicy,
     cursor: VisibleCursor,
 ) -> Result<Vec<PreparedRow>, RenderError> {
+    // Rows move together: the row after the last one that was found comes first.
+    let mut next = 0;
     lines
         .iter()
-        .enumerate()
-        .map(|(index, line)| match previous.get(index) {
-            Some(row) if row.source.ptr_eq(line) => Ok(row.clone()),
-            _ => PreparedRow::prepare(line, width, policy, cursor),
+        .map(|line| {
+            let mut positions = (next..previous.len()).chain(0..next.min(previous.len()));
+            let known = positions.find_map(|at| {
+                let row = previous.get(at)?;
+                row.source.ptr_eq(line).then_some((at, row))
+            });
+            next = known.map_or(next, |(at, _)| at) + 1;
+            match known {
+                Some((_, row)) => Ok(row.clone()),
+                None => PreparedRow::prepare(line, width, policy, cursor),
+            }
         })
         .collect()
 }
@@ -173,6 +201,12 @@ mod tests {
             ("\x1b[31mred", "\x1b[31mred\x1b[0m\x1b]8;;\x07"),
             ("txt\u{202e}exe", "txt<U+202E>exe"),
             ("\x1b[3Aup", "up"),
+            ("padded   ", "padded"),
+            (
+                "\x1b[1mbold\x1b[22m  ",
+                "\x1b[1mbold\x1b[22m\x1b[0m\x1b]8;;\x07",
+            ),
+            ("\x1b[41mfilled  ", "\x1b[41mfilled  \x1b[0m\x1b]8;;\x07"),
         ] {
             assert_eq!(prepared(line), expected, "{line:?}");
         }
@@ -180,5 +214,29 @@ mod tests {
         assert_eq!(prepared(image), image);
         let reading = "\x1b_Ga=T,t=f,r=2;L2V0Yw==\x1b\\";
         assert_eq!(prepared(reading), "");
+    }
+
+    #[test]
+    fn rows_that_moved_are_not_prepared_again() {
+        let prepare = |lines: &[Line], previous: &[PreparedRow]| {
+            let (policy, cursor) = (WidthPolicy::Strict, VisibleCursor::Drawn);
+            prepare_rows(lines, previous, 40, policy, cursor).unwrap()
+        };
+        let line = |text: &str| Line::from(format!("\x1b[1m{text}"));
+        let first: Vec<Line> = ["one", "two", "three", "footer"].map(line).into();
+        let scrolled = [
+            first[1].clone(),
+            first[2].clone(),
+            line("four"),
+            first[3].clone(),
+        ];
+        let before = prepare(&first, &[]);
+        let after = prepare(&scrolled, &before);
+        for (row, earlier) in [(0, 1), (1, 2), (3, 3)] {
+            assert!(after[row].text.ptr_eq(&before[earlier].text), "row {row}");
+        }
+        assert_eq!(after[2].text, "\x1b[1mfour\x1b[0m\x1b]8;;\x07");
+        let back = prepare(&first, &after);
+        assert!(back[1].text.ptr_eq(&before[1].text));
     }
 }

@@ -5,7 +5,7 @@
 
 use super::content::ScreenContent;
 use super::diff::row_change;
-use super::document::LineChange;
+use super::document::{BlockId, LineChange};
 use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
 use super::image_cache::ImageCache;
 use super::screen::ComposeFn;
@@ -54,6 +54,9 @@ pub enum ExitBehavior {
     RestoreScreen,
     /// Print the complete content below it.
     PrintTranscript,
+    /// Restores the shell's screen until the program continues. Unfinished blocks are erased there, and printed again
+    /// by then.
+    Pause,
 }
 
 /// The alternate screen as last painted.
@@ -199,6 +202,19 @@ impl FullScreen {
         self.apply_changes(&changes);
         self.transcript_lines = content.transcript.line_count();
         self.viewport.set_dimensions(height, self.transcript_lines);
+    }
+
+    /// Makes the first line of a block the first visible one.
+    pub(crate) fn scroll_to_block(
+        &mut self,
+        content: &mut ScreenContent,
+        size: Size,
+        block: BlockId,
+    ) {
+        self.layout(content, size);
+        if let Some(line) = content.transcript.first_line(block) {
+            self.viewport.scroll_to(line);
+        }
     }
 
     /// Returns the line changes since the last call.

@@ -11,6 +11,7 @@ use super::content::ScreenContent;
 use super::diff::row_change;
 use super::document::LineChange;
 use super::frame::{PreparedRow, RenderError, WidthPolicy, prepare_rows};
+use super::full_screen::ExitBehavior;
 use super::screen::ComposeFn;
 use super::sync_output::SyncOutput;
 use crate::cursor::VisibleCursor;
@@ -23,6 +24,9 @@ mod images;
 /// Erases the row of the cursor, at its start, and all rows below. tmux pushes the screen into the scrollback if it is
 /// erased from the top left corner (`scroll-on-clear`), so the first row is erased separately.
 const ERASE_BELOW: &str = "\x1b7\x1b[K\x1b[B\x1b[J\x1b8";
+
+/// With more empty rows below the content, such as after a dialog, lines are pulled back whatever the policy.
+const MAX_EMPTY_ROWS: usize = 4;
 
 /// What happens to rows that become free when the content shrinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,7 +173,10 @@ impl MainScreen {
     /// Determines how many scrollback lines are shown again above `live` lines.
     fn pull_back(&mut self, live: usize, rows: usize, shrink: ShrinkPolicy) {
         let room = rows.saturating_sub(live);
-        let fills = shrink == ShrinkPolicy::PullBack || live == 0 || self.is_resumed;
+        let fills = shrink == ShrinkPolicy::PullBack
+            || live == 0
+            || self.is_resumed
+            || room > MAX_EMPTY_ROWS;
         self.pulled = if fills && !self.is_below_own_lines() {
             room
         } else {
@@ -391,11 +398,18 @@ impl MainScreen {
     }
 
     /// Returns the bytes that erase the dock and leave the cursor visible below the transcript.
-    pub(crate) fn finish(&mut self, content: &ScreenContent) -> String {
+    ///
+    /// If the program continues later, unfinished blocks are erased, too: what is printed then would not fit below them.
+    pub(crate) fn finish(&mut self, content: &ScreenContent, exit: ExitBehavior) -> String {
         let mut output = SyncOutput::default();
         if !self.rows.is_empty() {
-            let transcript = content.transcript.line_count();
-            let kept = transcript.saturating_sub(self.lines_above());
+            let kept_lines = match exit {
+                ExitBehavior::Pause => content.transcript.settled_lines(),
+                ExitBehavior::PrintTranscript | ExitBehavior::RestoreScreen => {
+                    content.transcript.line_count()
+                }
+            };
+            let kept = kept_lines.saturating_sub(self.lines_above());
             let kept = kept.min(self.rows.len());
             for id in self.rows.iter().skip(kept).filter_map(|row| row.image?.id) {
                 output.push(&kitty_delete(id));

@@ -100,7 +100,7 @@ impl SwitchableScreen {
             output.push_str(&self.last_frame(content, size));
         }
         let last = match &mut self.active {
-            ActiveScreen::Main(screen) => screen.finish(content),
+            ActiveScreen::Main(screen) => screen.finish(content, exit),
             ActiveScreen::Full(screen) => screen.leave(content, exit),
         };
         output + &last

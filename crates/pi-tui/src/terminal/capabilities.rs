@@ -69,6 +69,8 @@ impl<'a> TerminalEnvironment<'a> {
 pub struct TerminalCapabilities {
     /// Image protocol, if the terminal supports one.
     pub images: Option<ImageProtocol>,
+    /// Whether images may be drawn with block characters. They are not if the user disables images.
+    pub block_images: bool,
     pub true_color: bool,
     /// Whether OSC 8 links are clickable. Otherwise URLs must be written out.
     pub hyperlinks: bool,
@@ -130,6 +132,7 @@ impl TerminalCapabilities {
         let detected = Self::detect(environment, forwards);
         Self {
             images: overrides.images.unwrap_or(detected.images),
+            block_images: overrides.images != Some(None),
             true_color: overrides.true_color.unwrap_or(detected.true_color),
             hyperlinks: overrides.hyperlinks.unwrap_or(detected.hyperlinks),
         }
@@ -149,6 +152,7 @@ impl TerminalCapabilities {
             images,
             true_color: true,
             hyperlinks: true,
+            ..Self::default()
         };
         let plain = |true_color| Self {
             true_color,
@@ -321,6 +325,20 @@ mod tests {
         for (variables, tmux, expected) in cases {
             assert_eq!(&detected(variables, *tmux), expected, "{variables:?}");
         }
+    }
+
+    #[test]
+    fn disabled_images_are_not_drawn_with_blocks() {
+        let resolve = |images| {
+            let settings = CapabilityOverrides {
+                images,
+                ..CapabilityOverrides::default()
+            };
+            let environment = TerminalEnvironment::new(&|_| None);
+            TerminalCapabilities::resolve(environment, settings, || false).block_images
+        };
+        assert!(resolve(None));
+        assert!(!resolve(Some(None)));
     }
 
     #[test]

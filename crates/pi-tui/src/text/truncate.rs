@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::ansi::{AnsiToken, AnsiTokens, StyleState};
-use super::width::{grapheme_width, graphemes, is_printable_ascii, visible_width};
+use super::width::{
+    ascii_run_length, grapheme_width, graphemes, is_printable_ascii, visible_width,
+};
 
 /// How [`truncate_to_width`] marks truncated text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,14 @@ fn fitting_prefix(text: &str, width: usize, room: usize) -> Option<&str> {
             }
             AnsiToken::Text(part) => part,
         };
-        for grapheme in graphemes(part) {
+        // Characters of one column; the grapheme after them decides where the text is cut.
+        let plain = ascii_run_length(part.as_bytes()).min(room.saturating_sub(column));
+        offset += plain;
+        column += plain;
+        if plain > 0 {
+            kept = offset;
+        }
+        for grapheme in graphemes(part.get(plain..).unwrap_or_default()) {
             offset += grapheme.len();
             column += grapheme_width(grapheme);
             if column <= room {

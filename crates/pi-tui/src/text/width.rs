@@ -57,7 +57,7 @@ fn text_width(text: &str) -> usize {
 ///
 /// The last ASCII character before a non-ASCII one is excluded, since a combining mark may follow
 /// it.
-fn ascii_run_length(bytes: &[u8]) -> usize {
+pub(super) fn ascii_run_length(bytes: &[u8]) -> usize {
     let length = bytes
         .iter()
         .take_while(|byte| matches!(byte, 0x20..=0x7e))

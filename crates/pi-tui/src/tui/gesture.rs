@@ -184,14 +184,25 @@ impl Gesture {
             }
             Some(_) => {}
             None => {
+                surface.screen.selection = None;
                 if self.pressed.is_some() {
                     let (_, line) = surface.position_at(report);
                     response.open_url = link_at(&line, report.column).map(str::to_owned);
+                    if response.open_url.is_none() {
+                        self.send_click(report, now, surface);
+                    }
                 }
-                surface.screen.selection = None;
             }
         }
         response
+    }
+
+    /// Delivers a click that neither selected text nor opened a link.
+    fn send_click(&self, report: MouseReport, now: Instant, surface: &mut PointerSurface<'_>) {
+        let count = self.last_click.map_or(1, |click| click.count);
+        if let Some(target) = surface.target_at(report) {
+            surface.send(target, MouseEventKind::Click { count }, report, now);
+        }
     }
 
     /// Extends the selection to the pointer, scrolling while the pointer is at an edge of the

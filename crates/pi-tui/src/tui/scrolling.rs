@@ -3,7 +3,7 @@
 use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
 use crate::input::{InputEvent, action};
-use crate::render::{Document, Viewport};
+use crate::render::{BlockId, Document, Viewport};
 
 /// Marks the first line of a prompt, for jumping; not written to the terminal (OSC 133).
 const PROMPT_MARK: &str = "\x1b]133;A";
@@ -26,6 +26,14 @@ impl Tui {
     pub fn scroll_to_end(&mut self) {
         if let Some(screen) = self.screen.full_mut() {
             screen.viewport.scroll_to_end();
+        }
+    }
+
+    /// Shows a block of the transcript at the top, in full-screen mode.
+    pub fn scroll_to_block(&mut self, block: BlockId) {
+        let size = self.scene.size;
+        if let Some(screen) = self.screen.full_mut() {
+            screen.scroll_to_block(&mut self.scene.content, size, block);
         }
     }
 

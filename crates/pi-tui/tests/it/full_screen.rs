@@ -1,11 +1,13 @@
 //! Full-screen mode: scrolling, selecting, searching.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use pi_tui::{
-    Component, EventResponse, ExitBehavior, FocusTarget, InputEvent, Key, KeyEvent, KeyId,
-    Keybindings, MouseReport, Platform, ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui,
-    TuiOptions, UserKeybindings, action,
+    Component, EventResponse, ExitBehavior, FocusTarget, InputContext, InputEvent, Key, KeyEvent,
+    KeyId, Keybindings, Lines, MouseEvent, MouseEventKind, MouseOutcome, MouseReport, Platform,
+    ScreenMode, ShrinkPolicy, Size, TUI_ACTIONS, Tui, TuiOptions, UserKeybindings, action,
 };
 use pretty_assertions::assert_eq;
 
@@ -140,6 +142,46 @@ fn a_clicked_link_is_reported() {
     mouse(&mut ui.tui, 0, (2, 4), false);
     let response = mouse(&mut ui.tui, 0, (2, 4), true);
     assert_eq!(response.open_url.as_deref(), Some("http://example.org"));
+}
+
+/// Counts its clicks.
+struct Clickable(Arc<AtomicUsize>);
+
+impl Component for Clickable {
+    fn render(&mut self, _width: usize) -> Lines {
+        vec!["\x1b]8;;http://example.org\x1b\\link\x1b]8;;\x1b\\ and text".to_owned()].into()
+    }
+
+    fn handle_mouse(&mut self, event: &MouseEvent, _context: &InputContext<'_>) -> MouseOutcome {
+        if matches!(event.kind, MouseEventKind::Click { .. }) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            return MouseOutcome::handled();
+        }
+        MouseOutcome::default()
+    }
+}
+
+#[test]
+fn a_block_receives_clicks_that_select_nothing_and_hit_no_link() {
+    let mut ui = ui();
+    let clicks = Arc::new(AtomicUsize::new(0));
+    let block = Clickable(Arc::clone(&clicks));
+    ui.tui.transcript_mut().push(block);
+    ui.frame();
+    let count = || clicks.load(Ordering::Relaxed);
+    mouse(&mut ui.tui, 0, (8, 4), false);
+    assert_eq!(count(), 0);
+    mouse(&mut ui.tui, 0, (8, 4), true);
+    assert_eq!(count(), 1);
+    // The link takes the click.
+    mouse(&mut ui.tui, 0, (2, 4), false);
+    let response = mouse(&mut ui.tui, 0, (2, 4), true);
+    assert!(response.open_url.is_some());
+    // A drag selects.
+    mouse(&mut ui.tui, 0, (5, 4), false);
+    mouse(&mut ui.tui, 32, (8, 4), false);
+    mouse(&mut ui.tui, 0, (8, 4), true);
+    assert_eq!(count(), 1);
 }
 
 #[test]

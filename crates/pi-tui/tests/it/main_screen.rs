@@ -325,6 +325,59 @@ fn stopping_erases_the_dock_and_resuming_prints_nothing_twice() {
 }
 
 #[test]
+fn an_unfinished_block_is_erased_while_paused_and_printed_once() {
+    let mut ui = ui();
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..2));
+    let growing = ui.tui.transcript_mut().push_live(FixedLines::new(&["par"]));
+    ui.tui.dock_mut().push(FixedLines::new(&["> "]));
+    ui.frame();
+    let bytes = ui.tui.stop(ExitBehavior::Pause);
+    ui.emulator.feed(&bytes);
+    assert_eq!(ui.screen(), ["line 0", "line 1", "", "", ""]);
+    ui.emulator.feed("$ fg\r\n");
+    let bytes = ui.tui.start();
+    ui.emulator.feed(&bytes);
+    let component = ui.tui.transcript_mut().get_mut(growing).unwrap();
+    as_fixed_lines(component).lines = vec!["partial and more".to_owned()];
+    ui.frame();
+    assert_eq!(
+        ui.screen(),
+        ["line 0", "line 1", "$ fg", "partial and more", ">"]
+    );
+    // At the end, it stays.
+    let bytes = ui.tui.stop(ExitBehavior::RestoreScreen);
+    ui.emulator.feed(&bytes);
+    assert_eq!(
+        ui.screen(),
+        ["line 0", "line 1", "$ fg", "partial and more", ""]
+    );
+}
+
+#[test]
+fn lines_above_a_closed_dialog_are_shown_again() {
+    let size = Size { rows: 12, ..SIZE };
+    let mut ui: EmulatedTui<Avt> = EmulatedTui::new(size, strict(ShrinkPolicy::LeaveEmpty));
+    ui.tui.transcript_mut().push(FixedLines::numbered(0..20));
+    let dock = ui.tui.dock_mut().push(FixedLines::new(&["> "]));
+    ui.frame();
+    let before = ui.screen();
+    let set_dock = |ui: &mut EmulatedTui<Avt>, lines: usize| {
+        let component = ui.tui.dock_mut().get_mut(dock).unwrap();
+        as_fixed_lines(component).lines = vec!["> ".to_owned(); lines];
+        ui.frame();
+    };
+    set_dock(&mut ui, 9);
+    set_dock(&mut ui, 1);
+    assert_eq!(ui.screen(), before);
+    // Lines that were shown again enter the scrollback once.
+    ui.tui.transcript_mut().push(FixedLines::numbered(20..30));
+    ui.frame();
+    let rows = [ui.scrollback(), ui.screen()].concat();
+    assert_eq!(rows.iter().filter(|row| *row == "line 12").count(), 1);
+    assert_eq!(rows.iter().filter(|row| *row == "line 25").count(), 1);
+}
+
+#[test]
 fn a_dialog_after_resuming_leaves_no_empty_screen() {
     let mut ui = ui();
     ui.tui.transcript_mut().push(FixedLines::numbered(0..4));

@@ -150,6 +150,20 @@ impl DialogCanvas {
         self.row(RowPriority::Spacing, "");
     }
 
+    /// Adds a title with a note at the right edge, or below it if both do not fit.
+    pub(super) fn title_with_state(&mut self, title: &str, state: &str) {
+        let left = self.bold(ColorToken::Accent, title);
+        let used = visible_width(title) + visible_width(state) + 2;
+        let right = self.paint(ColorToken::Muted, state);
+        if used < self.width {
+            let gap = " ".repeat(self.width - used);
+            self.row(RowPriority::Title, &format!(" {left}{gap}{right}"));
+        } else {
+            self.row(RowPriority::Title, &format!(" {left}"));
+            self.row(RowPriority::Detail, &format!(" {right}"));
+        }
+    }
+
     /// Adds a horizontal line.
     pub(super) fn rule(&mut self, token: ColorToken) {
         let line = self.paint(token, &"─".repeat(self.width));

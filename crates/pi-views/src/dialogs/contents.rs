@@ -69,6 +69,8 @@ pub enum DialogContents {
         /// The file of the current session.
         current: Option<PathBuf>,
         now_ms: i64,
+        /// What to search for in the text of sessions, instead of listing them.
+        search: Option<String>,
     },
     Reader {
         title: &'static str,
@@ -148,7 +150,11 @@ impl DialogContents {
                 Box::new(LoginDialog::open(ui, options, provider.as_deref()))
             }
             Self::Logout(stored) => Box::new(LogoutDialog::open(ui, stored)),
-            Self::Resume { current, now_ms } => Box::new(ResumeDialog::open(ui, current, now_ms)),
+            Self::Resume {
+                current,
+                now_ms,
+                search,
+            } => Box::new(ResumeDialog::open(ui, current, now_ms, search)),
             Self::Reader { title, content } => Box::new(ReaderDialog::open(ui, title, content)),
             Self::SearchList(options) => Box::new(SearchListDialog::open(ui, options)),
             Self::Review(files) => Box::new(ReviewDialog::open(ui, files)),

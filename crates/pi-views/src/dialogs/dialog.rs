@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pi_protocol::{LoginEvent, LoginPrompt, SessionInfo, SessionScope};
+use pi_protocol::{LoginEvent, LoginPrompt, SessionInfo, SessionScope, SessionSearchResults};
 use pi_tui::Component;
 
 use crate::dialogs::intent::Intent;
@@ -54,6 +54,11 @@ pub enum DialogUpdate {
         total: usize,
         /// Whether the listing is complete.
         finished: bool,
+    },
+    /// What a search of the text of sessions found.
+    SessionHits {
+        query: String,
+        result: Result<SessionSearchResults, String>,
     },
     /// The session file has been renamed as requested.
     SessionRenamed,

@@ -50,6 +50,11 @@ pub enum Intent {
         entry: EntryId,
     },
     Resume(PathBuf),
+    /// Resume a session and scroll to an entry.
+    ResumeAt {
+        path: PathBuf,
+        entry: EntryId,
+    },
     /// Set or clear the name of another session.
     RenameSession {
         path: PathBuf,
@@ -59,6 +64,13 @@ pub enum Intent {
     /// List the sessions of this project or of all, delivered as
     /// [`DialogUpdate::Sessions`](crate::dialogs::dialog::DialogUpdate).
     ListSessions(SessionScope),
+    /// Search the text of sessions; the result arrives as
+    /// [`DialogUpdate::SessionHits`](crate::dialogs::dialog::DialogUpdate).
+    SearchSessions {
+        /// The last word may be incomplete.
+        query: String,
+        scope: SessionScope,
+    },
     /// Import a copy of a session file and open it.
     Import(PathBuf),
     Trust(TrustChoice),
@@ -113,7 +125,11 @@ impl std::fmt::Debug for SecretText {
 /// Whether the branch being left is summarized.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Summarize {
+    /// Not asked about, or there is nothing to summarize.
     #[default]
+    Skip,
+    /// To be asked about after what is restored was chosen.
+    Ask,
     No,
     /// With the default instructions.
     Plain,

@@ -26,12 +26,14 @@ mod age;
 mod listings;
 mod order;
 mod query;
+mod text_search;
 mod thread;
 mod view;
 
 use listings::{SessionListing, SessionListings};
 use order::SessionOrder;
 use query::SessionQuery;
+use text_search::TextSearch;
 use thread::ThreadedSession;
 
 enum ResumeMode {
@@ -55,18 +57,30 @@ pub(crate) struct ResumeDialog {
     /// Whether the user moved the selection; until then the first session stays selected as others arrive.
     moved: bool,
     search: Input,
+    /// What the text of sessions is searched for, instead of their names.
+    text_search: Option<TextSearch>,
     mode: ResumeMode,
     message: Option<(ColorToken, String)>,
 }
 
 impl ResumeDialog {
-    /// Opens the dialog and requests the project's sessions. `current` cannot be deleted.
-    pub(crate) fn open(ui: UiTheme, current: Option<PathBuf>, now_ms: i64) -> DialogFrame<Self> {
-        let body = Self {
+    /// Opens the dialog and requests the project's sessions, or a search of the text of all. `current` cannot be
+    /// deleted.
+    pub(crate) fn open(
+        ui: UiTheme,
+        current: Option<PathBuf>,
+        now_ms: i64,
+        search: Option<String>,
+    ) -> DialogFrame<Self> {
+        let scope = match search {
+            None => SessionScope::Project,
+            Some(_) => SessionScope::All,
+        };
+        let mut body = Self {
             current,
             now_ms,
-            scope: SessionScope::Project,
-            listed_scope: SessionScope::Project,
+            scope,
+            listed_scope: scope,
             listings: SessionListings::default(),
             order: SessionOrder::Threads,
             named_only: false,
@@ -74,11 +88,22 @@ impl ResumeDialog {
             shown: Vec::new(),
             picker: Picker::new(0, EdgeBehavior::Stop),
             moved: false,
-            search: prefilled(""),
+            search: prefilled(search.as_deref().unwrap_or_default()),
+            text_search: None,
             mode: ResumeMode::Choosing,
             message: None,
         };
-        DialogFrame::new(ui, body).with_intent(Intent::ListSessions(SessionScope::Project))
+        let request = search.and_then(|query| {
+            let mut text_search = TextSearch::default();
+            let request = text_search.request(&query, scope);
+            body.text_search = Some(text_search);
+            request
+        });
+        let frame = DialogFrame::new(ui, body).with_intent(Intent::ListSessions(scope));
+        match request {
+            Some(request) => frame.with_intent(request),
+            None => frame,
+        }
     }
 
     fn listing(&self) -> &SessionListing {
@@ -291,6 +316,10 @@ impl DialogBody for ResumeDialog {
             ]);
             return;
         }
+        if self.text_search.is_some() {
+            self.paint_text_search(canvas);
+            return;
+        }
         self.paint_header(canvas);
         canvas.blank();
         canvas.field(&mut self.search);
@@ -315,6 +344,9 @@ impl DialogBody for ResumeDialog {
             return InputOutcome::Consumed;
         }
         self.message = None;
+        if let Some(outcome) = self.handle_text_search(event, context, sink) {
+            return outcome;
+        }
         if self.handle_view(event, context, sink) {
             return InputOutcome::Consumed;
         }
@@ -342,6 +374,9 @@ impl DialogBody for ResumeDialog {
             ResumeMode::Deleting(_) => false,
             ResumeMode::Renaming { field, .. } => point_at_field(field, event, hit, context),
             ResumeMode::Choosing => {
+                if self.text_search.is_some() {
+                    return self.point_at_hits(event, hit, context, sink);
+                }
                 if let Some(picked) = self.picker.mouse(event, hit) {
                     self.on_pick(picked, sink);
                     return true;
@@ -379,6 +414,7 @@ impl DialogBody for ResumeDialog {
                     self.refresh_list();
                 }
             }
+            DialogUpdate::SessionHits { query, result } => self.show_hits(&query, result, sink),
             DialogUpdate::SessionDeleted(path) => {
                 self.forget(&path);
                 self.message = Some((ColorToken::Success, "Session deleted.".to_owned()));

@@ -21,6 +21,8 @@ const OTHER_ROWS: usize = 9;
 const MAX_ROWS: usize = 30;
 /// Columns of a row before its label.
 const MARKER: usize = 3;
+/// Longer labels move their note to the right instead of those of all rows.
+const MAX_LABEL_COLUMN: usize = 40;
 
 /// An entry, and what choosing it does.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +33,15 @@ pub struct SearchEntry {
     pub intent: Intent,
 }
 
+/// Where the notes of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteColumn {
+    /// Next to the labels, for labels that are names.
+    AfterLabels,
+    /// At the right edge, for labels that fill their rows.
+    RightEdge,
+}
+
 /// What the list is about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchListOptions {
@@ -39,11 +50,14 @@ pub struct SearchListOptions {
     pub verb: &'static str,
     /// Shown if there is no entry.
     pub empty: &'static str,
+    pub notes: NoteColumn,
     pub entries: Vec<SearchEntry>,
 }
 
 pub(crate) struct SearchListDialog {
     options: SearchListOptions,
+    /// Columns of the labels, if the notes are next to them.
+    label_column: Option<usize>,
     /// Indices of the entries that match.
     shown: Vec<usize>,
     search: Input,
@@ -55,8 +69,13 @@ impl SearchListDialog {
     pub(crate) fn open(ui: UiTheme, options: SearchListOptions) -> DialogFrame<Self> {
         let shown: Vec<usize> = (0..options.entries.len()).collect();
         let picker = Picker::new(shown.len(), EdgeBehavior::Wrap);
+        let label_column = match options.notes {
+            NoteColumn::AfterLabels => Some(label_column(&options.entries)),
+            NoteColumn::RightEdge => None,
+        };
         let body = Self {
             options,
+            label_column,
             shown,
             search: prefilled(""),
             searched: String::new(),
@@ -146,7 +165,7 @@ impl DialogBody for SearchListDialog {
                 continue;
             };
             let room = canvas.width().saturating_sub(MARKER + 1);
-            let (label, note) = columns(entry, room);
+            let (label, note) = columns(entry, self.label_column, room);
             let note = canvas.paint(ColorToken::Muted, &note);
             canvas.choice(position, position == self.picker.selected(), &label, &note);
         }
@@ -181,12 +200,30 @@ impl DialogBody for SearchListDialog {
     }
 }
 
-/// Returns the label, and the note at the right edge where both fit.
-fn columns(entry: &SearchEntry, room: usize) -> (String, String) {
+/// Returns the columns that the labels need, up to a limit.
+fn label_column(entries: &[SearchEntry]) -> usize {
+    let widths = entries
+        .iter()
+        .map(|entry| visible_width(&one_line(&entry.label)));
+    widths
+        .filter(|width| *width <= MAX_LABEL_COLUMN)
+        .max()
+        .unwrap_or_default()
+}
+
+/// Returns the label, and the note with the space before it where both fit.
+fn columns(entry: &SearchEntry, label_column: Option<usize>, room: usize) -> (String, String) {
     let cut = TruncateOptions { ellipsis: "…" };
     let note = one_line(&entry.note);
     let label = one_line(&entry.label);
     let for_note = visible_width(&note) + 2;
+    let label_width = visible_width(&label);
+    if let Some(column) = label_column
+        && column.max(label_width) + for_note <= room
+    {
+        let gap = column.saturating_sub(label_width) + 2;
+        return (label, format!("{}{note}", " ".repeat(gap)));
+    }
     if note.is_empty() || for_note > room / 2 {
         return (
             truncate_to_width(&label, room, cut).into_owned(),
@@ -197,6 +234,3 @@ fn columns(entry: &SearchEntry, room: usize) -> (String, String) {
     let gap = room - for_note - visible_width(&label) + 2;
     (label, format!("{}{note}", " ".repeat(gap)))
 }
-
-#[cfg(test)]
-mod tests;

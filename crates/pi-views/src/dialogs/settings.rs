@@ -207,6 +207,8 @@ impl DialogBody for SettingsDialog {
             Some(OpenMenu::ModelThinking(menu)) => return menu.paint(canvas),
             None => {}
         }
+        canvas.title("Settings");
+        canvas.blank();
         canvas.field(&mut self.search);
         canvas.blank();
         self.paint_list(canvas);

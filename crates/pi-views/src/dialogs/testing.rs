@@ -112,6 +112,11 @@ impl<D: Dialog> DialogTester<D> {
 
     /// Clicks the first row that contains a text, in the dialog's coordinates.
     pub(super) fn click(&mut self, text: &str) -> &mut Self {
+        self.click_at(text, 4)
+    }
+
+    /// Clicks a column of the first row that contains a text.
+    pub(super) fn click_at(&mut self, text: &str, column: usize) -> &mut Self {
         use pi_tui::{InputContext, Modifiers, MouseButton, MouseEvent, MouseEventKind};
         let width = self.size.columns;
         let rows = self.size.rows;
@@ -132,9 +137,9 @@ impl<D: Dialog> DialogTester<D> {
                 kind,
                 button: MouseButton::Left,
                 modifiers: Modifiers::NONE,
-                column: 4,
+                column,
                 row,
-                screen_column: 4,
+                screen_column: column,
                 screen_row: row,
                 width,
                 height: rows,

@@ -1,9 +1,11 @@
 //! The session tree: search, navigate, label and copy entries.
 //!
-//! Entries are read when they are shown or searched, through a function the application provides.
+//! Entries are read when they are shown or searched, through a function the application provides. Each row has columns
+//! with what it changed, took and cost; those of a prompt are the totals of its turn.
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::tz::TimeZone;
 use pi_protocol::settings::TreeFilterMode;
@@ -20,17 +22,28 @@ use super::text_editor::EditorDialog;
 use crate::dialogs::intent::{Intent, QuestionAnswer, Summarize};
 use crate::theme::ui_theme::UiTheme;
 
+mod entries;
 mod entry_summary;
 mod input;
 mod label_time;
+mod node_facts;
 mod outline;
+mod preview;
+mod search_scan;
+mod turn_totals;
 mod view;
 
-use entry_summary::{EntrySummary, call_of, copy_text, summary_of};
+use entries::TreeEntries;
+use entry_summary::copy_text;
 use outline::Outline;
+use search_scan::SearchScan;
 
-/// How far above a tool result its call is searched for.
-const CALL_DISTANCE: usize = 64;
+/// Sessions with fewer entries are searched while a key is handled.
+const SEARCHED_AT_ONCE: usize = 2_000;
+/// Rows above and below the selection of which it is known whether they are shown.
+const KNOWN_ROWS: usize = 100;
+/// Rows above and below the selection that are read if it is not known of one that is closer.
+const READ_ROWS: usize = 400;
 const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::Default,
     TreeFilterMode::NoTools,
@@ -48,6 +61,8 @@ pub enum SummaryQuestion {
     Ask,
     /// Never summarize.
     Skip,
+    /// Ask about leaving for the selected entry, before anything else.
+    Now,
 }
 
 pub struct TreeDialogOptions {
@@ -82,15 +97,15 @@ enum TreeMode {
 
 pub(crate) struct TreeDialog {
     ui: UiTheme,
-    tree: SessionTree,
-    read: ReadEntry,
+    entries: TreeEntries,
     leaf: Option<usize>,
     /// All entries in tree order, and those on the path to the leaf.
     order: Vec<usize>,
     active: HashSet<usize>,
-    summaries: Vec<Option<Box<EntrySummary>>>,
     filter: TreeFilterMode,
     query: String,
+    /// `None` without a query.
+    search: Option<SearchScan>,
     folded: HashSet<usize>,
     outline: Outline,
     picker: Picker,
@@ -102,6 +117,9 @@ pub(crate) struct TreeDialog {
     zone: TimeZone,
     mode: TreeMode,
     message: Option<(ColorToken, String)>,
+    opened: Instant,
+    /// Width of the list when last painted; what is to its right is no row.
+    list_width: usize,
 }
 
 impl TreeDialog {
@@ -112,14 +130,13 @@ impl TreeDialog {
         let (order, active) = outline::ordered(&options.tree, leaf);
         let mut body = Self {
             ui: ui.clone(),
-            summaries: vec![None; options.tree.nodes.len()],
-            tree: options.tree,
-            read: options.read,
+            entries: TreeEntries::new(options.tree, options.read),
             leaf,
             order,
             active,
             filter: options.filter,
             query: String::new(),
+            search: None,
             folded: HashSet::new(),
             outline: Outline::default(),
             picker: Picker::new(0, EdgeBehavior::Wrap),
@@ -130,39 +147,76 @@ impl TreeDialog {
             zone: options.zone,
             mode: TreeMode::Choosing,
             message: None,
+            opened: Instant::now(),
+            list_width: usize::MAX,
         };
         body.rebuild_outline();
+        if body.summary == SummaryQuestion::Now {
+            body.summary = SummaryQuestion::Ask;
+            body.ask_summary();
+        }
         DialogFrame::new(ui, body)
     }
 
     /// Applies filter, search and folds; keeps the selection on its entry or the nearest visible ancestor.
     fn rebuild_outline(&mut self) {
-        let words: Vec<String> = self
-            .query
-            .split_whitespace()
-            .map(str::to_lowercase)
-            .collect();
-        let order = std::mem::take(&mut self.order);
-        let folded = std::mem::take(&mut self.folded);
-        let mut shown = vec![false; self.tree.nodes.len()];
-        for node in &order {
+        self.build_rows();
+        self.settle();
+    }
+
+    fn build_rows(&mut self) {
+        let mut shown = vec![false; self.entries.tree().nodes.len()];
+        for node in &self.order {
             if let Some(shown) = shown.get_mut(*node) {
-                *shown = self.shows(*node, &words);
+                *shown = self.shows(*node);
             }
         }
-        self.outline = Outline::new(&self.tree, &order, &folded, |node| {
+        self.outline = Outline::new(self.entries.tree(), &self.order, &self.folded, |node| {
             shown.get(node).copied().unwrap_or(false)
         });
-        (self.order, self.folded) = (order, folded);
         self.picker.set_count(self.outline.len());
-        let position = self
-            .selected
-            .and_then(|node| self.outline.nearest(&self.tree, node));
+        let position = self.selected.and_then(|node| self.outline.nearest(node));
         self.picker.select(position.unwrap_or(usize::MAX));
     }
 
-    fn shows(&mut self, node: usize, words: &[String]) -> bool {
-        let Some(entry) = self.tree.nodes.get(node) else {
+    /// Hides the responses around the selection that only call tools. In a long session it is not known of the others,
+    /// because that requires to read them.
+    fn settle(&mut self) {
+        while !self.entries.has_read_responses() {
+            let selected = self.picker.selected();
+            let node = |row: usize| Some(self.outline.get(row)?.node);
+            let mut near = selected.saturating_sub(KNOWN_ROWS)..selected + KNOWN_ROWS;
+            if !near.any(|row| node(row).is_some_and(|node| self.entries.is_unread(node))) {
+                return;
+            }
+            // More than is needed now, because the rows of a long session take time to rebuild.
+            let around = selected.saturating_sub(READ_ROWS)..selected + READ_ROWS;
+            let hidden: HashSet<usize> = around
+                .filter_map(node)
+                .filter(|node| self.entries.only_calls_tools(*node) && self.leaf != Some(*node))
+                .collect();
+            if hidden.is_empty() {
+                return;
+            }
+            let is_shown = |row: &usize| {
+                let node = self.outline.get(*row).map(|row| row.node);
+                node.is_some_and(|node| !hidden.contains(&node))
+            };
+            let below = (selected..self.outline.len()).find(is_shown);
+            let nearest = below.or_else(|| (0..selected).rev().find(is_shown));
+            let hides_selection = self
+                .outline
+                .get(selected)
+                .is_some_and(|row| hidden.contains(&row.node));
+            if hides_selection && let Some(row) = nearest {
+                self.selected = self.outline.get(row).map(|row| row.node);
+            }
+            self.build_rows();
+        }
+    }
+
+    fn shows(&self, node: usize) -> bool {
+        let Some(entry) = self.entries.node(node) else {
             return false;
         };
         let (kind, labeled) = (entry.kind, entry.label.is_some());
@@ -175,73 +229,41 @@ impl TreeDialog {
             TreeFilterMode::UserOnly => kind == EntryKind::Message(MessageRole::User),
             TreeFilterMode::LabeledOnly => labeled,
         };
-        if !passes {
-            return false;
-        }
         // The current entry is always shown.
-        if kind == EntryKind::Message(MessageRole::Assistant)
-            && self.leaf != Some(node)
-            && self.summary_of(node).only_calls_tools
-        {
-            return false;
-        }
-        words.is_empty() || {
-            let label = self.label(node).map(|label| label.text.to_lowercase());
-            let text = format!(
-                "{} {}",
-                label.unwrap_or_default(),
-                self.summary_of(node).search_text()
-            );
-            words.iter().all(|word| text.contains(word.as_str()))
-        }
-    }
-
-    fn label(&self, node: usize) -> Option<&NodeLabel> {
-        self.tree.nodes.get(node)?.label.as_ref()
-    }
-
-    fn entry(&self, node: usize) -> Option<Arc<Entry>> {
-        (self.read)(&self.tree.nodes.get(node)?.id)
-    }
-
-    fn summary_of(&mut self, node: usize) -> &EntrySummary {
-        let known = self.summaries.get(node).is_some_and(Option::is_some);
-        if !known && let Some(entry) = self.entry(node) {
-            let summary = summary_of(&entry, |id| self.call(node, id));
-            if let Some(slot) = self.summaries.get_mut(node) {
-                *slot = Some(Box::new(summary));
-            }
-        }
-        let known = self.summaries.get(node).and_then(Option::as_deref);
-        known.unwrap_or(&entry_summary::UNREADABLE)
-    }
-
-    /// Finds the tool call of a result, a few entries above it.
-    fn call(&self, node: usize, id: &str) -> Option<pi_protocol::ToolCall> {
-        let mut next = self.tree.nodes.get(node)?.parent;
-        for _ in 0..CALL_DISTANCE {
-            let above = next?;
-            let node = self.tree.nodes.get(above)?;
-            if node.kind == EntryKind::Message(MessageRole::Assistant)
-                && let Some(call) = self.entry(above).and_then(|entry| call_of(&entry, id))
-            {
-                return Some(call);
-            }
-            next = node.parent;
-        }
-        None
+        let is_hidden = self.leaf != Some(node) && self.entries.is_known_to_only_call_tools(node);
+        let matches = |search: &SearchScan| search.contains(node);
+        passes && !is_hidden && self.search.as_ref().is_none_or(matches)
     }
 
     fn remember_selection(&mut self) {
         if let Some(row) = self.outline.get(self.picker.selected()) {
             self.selected = Some(row.node);
+            self.settle();
         }
     }
 
     fn search_for(&mut self, query: String) {
+        let previous = self.search.take();
+        self.search = SearchScan::new(&query, self.order.len(), previous);
         self.query = query;
         self.folded.clear();
+        self.continue_search();
+        while self.order.len() <= SEARCHED_AT_ONCE && self.is_searching() {
+            self.continue_search();
+        }
         self.rebuild_outline();
+    }
+
+    fn is_searching(&self) -> bool {
+        self.search.as_ref().is_some_and(|search| !search.is_done())
+    }
+
+    /// Searches the next entries; returns whether one of them matches.
+    fn continue_search(&mut self) -> bool {
+        match &mut self.search {
+            Some(search) => search.step(&self.order, &mut self.entries),
+            None => false,
+        }
     }
 
     fn show(&mut self, filter: TreeFilterMode) {
@@ -284,7 +306,7 @@ impl TreeDialog {
     }
 
     fn copy(&mut self, sink: &mut IntentSink) {
-        let text = self.selected.and_then(|node| self.entry(node));
+        let text = self.selected.and_then(|node| self.entries.read(node));
         match text.and_then(|entry| copy_text(&entry)) {
             Some(text) => {
                 sink.send(Intent::CopyText(text));
@@ -299,7 +321,11 @@ impl TreeDialog {
 
     fn start_labeling(&mut self) {
         if let Some(node) = self.selected {
-            let mut field = prefilled(self.label(node).map_or("", |label| label.text.as_str()));
+            let mut field = prefilled(
+                self.entries
+                    .label(node)
+                    .map_or("", |label| label.text.as_str()),
+            );
             field.set_focused(true);
             self.mode = TreeMode::Labeling { node, field };
         }
@@ -308,7 +334,7 @@ impl TreeDialog {
     fn set_label(&mut self, node: usize, name: &str, sink: &mut IntentSink) {
         let label = one_line(name);
         let label = (!label.is_empty()).then_some(label);
-        let Some(entry) = self.tree.nodes.get_mut(node) else {
+        let Some(entry) = self.entries.node_mut(node) else {
             return;
         };
         let now = jiff::Timestamp::from_millisecond(self.now_ms).unwrap_or_default();
@@ -318,16 +344,29 @@ impl TreeDialog {
         });
         let entry = entry.id.clone();
         sink.send(Intent::SetLabel { entry, label });
-        self.rebuild_outline();
+        if self.query.is_empty() {
+            self.rebuild_outline();
+        } else {
+            self.search = None;
+            self.search_for(self.query.clone());
+        }
     }
 
     fn choose(&mut self, sink: &mut IntentSink) {
         let Some(node) = self.selected.filter(|_| self.outline.len() > 0) else {
             return;
         };
-        if self.summary == SummaryQuestion::Skip || self.leaf == Some(node) {
-            self.navigate(node, Summarize::No, sink);
+        let is_skipped = self.summary == SummaryQuestion::Skip || self.leaf == Some(node);
+        let summarize = if is_skipped {
+            Summarize::Skip
         } else {
+            Summarize::Ask
+        };
+        self.navigate(node, summarize, sink);
+    }
+
+    fn ask_summary(&mut self) {
+        if let Some(node) = self.selected {
             self.mode = TreeMode::Summary {
                 node,
                 question: summary_question(),
@@ -336,7 +375,7 @@ impl TreeDialog {
     }
 
     fn navigate(&self, node: usize, summarize: Summarize, sink: &mut IntentSink) {
-        if let Some(entry) = self.tree.nodes.get(node) {
+        if let Some(entry) = self.entries.node(node) {
             sink.finish(Intent::NavigateTree {
                 target: entry.id.clone(),
                 summarize,

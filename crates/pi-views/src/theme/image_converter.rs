@@ -1,4 +1,4 @@
-//! Converts images to PNG for terminals that accept nothing else.
+//! Converts images for terminals: to PNG, or to a few pixels that are drawn with block characters.
 //!
 //! A block queues an image here and shows a text placeholder; the application converts it on another thread
 //! and triggers a new layout.
@@ -8,26 +8,46 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageFormat, ImageReader, Limits, RgbaImage};
 use pi_protocol::ImageContent;
 use tokio::sync::Notify;
 
 /// Memory limit for decoding an image.
 const DECODED_BYTES: u64 = 128 * 1024 * 1024;
 
+/// Maximum width and height of a thumbnail in pixels.
+const THUMBNAIL_SIDE: u32 = 160;
+
 /// A Base64-encoded PNG, `None` if conversion failed; unset until conversion has been attempted.
 pub type ConvertedPng = Arc<OnceLock<Option<String>>>;
+
+/// A small version, `None` if the image cannot be decoded; unset until that has been attempted.
+pub type Thumbnail = Arc<OnceLock<Option<RgbaImage>>>;
+
+/// What an image is converted to, and where the result goes.
+#[derive(Clone, Debug)]
+pub enum ConvertedImage {
+    Png(ConvertedPng),
+    Thumbnail(Thumbnail),
+}
 
 #[derive(Debug)]
 pub struct ImageConversion {
     image: Arc<ImageContent>,
-    converted: ConvertedPng,
+    converted: ConvertedImage,
 }
 
 impl ImageConversion {
     /// Converts the image; slow for large ones.
     pub fn run(self) {
-        self.converted.get_or_init(|| to_png(&self.image));
+        match self.converted {
+            ConvertedImage::Png(png) => {
+                png.get_or_init(|| to_png(&self.image));
+            }
+            ConvertedImage::Thumbnail(thumbnail) => {
+                thumbnail.get_or_init(|| to_thumbnail(&self.image));
+            }
+        }
     }
 }
 
@@ -43,11 +63,11 @@ struct ConversionQueue {
 
 impl ImageConverter {
     /// Queues an image for conversion.
-    pub fn enqueue(&self, image: &Arc<ImageContent>, converted: &ConvertedPng) {
+    pub fn enqueue(&self, image: &Arc<ImageContent>, converted: ConvertedImage) {
         let mut conversions = self.lock();
         conversions.push(ImageConversion {
             image: Arc::clone(image),
-            converted: Arc::clone(converted),
+            converted,
         });
         self.0.queued.notify_one();
     }
@@ -70,6 +90,24 @@ impl ImageConverter {
 }
 
 fn to_png(image: &ImageContent) -> Option<String> {
+    let mut png = Cursor::new(Vec::new());
+    decode(image)?.write_to(&mut png, ImageFormat::Png).ok()?;
+    Some(STANDARD.encode(png.into_inner()))
+}
+
+fn to_thumbnail(image: &ImageContent) -> Option<RgbaImage> {
+    let decoded = decode(image)?;
+    let is_small = decoded.width() <= THUMBNAIL_SIDE && decoded.height() <= THUMBNAIL_SIDE;
+    Some(if is_small {
+        decoded.into_rgba8()
+    } else {
+        decoded
+            .thumbnail(THUMBNAIL_SIDE, THUMBNAIL_SIDE)
+            .into_rgba8()
+    })
+}
+
+fn decode(image: &ImageContent) -> Option<DynamicImage> {
     let bytes = STANDARD.decode(&image.data).ok()?;
     // The type of reader that the crate's decoders are compiled for.
     let mut reader = ImageReader::new(Cursor::new(bytes.as_slice()))
@@ -78,8 +116,5 @@ fn to_png(image: &ImageContent) -> Option<String> {
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODED_BYTES);
     reader.limits(limits);
-    let mut png = Cursor::new(Vec::new());
-    let decoded = reader.decode().ok()?;
-    decoded.write_to(&mut png, ImageFormat::Png).ok()?;
-    Some(STANDARD.encode(png.into_inner()))
+    reader.decode().ok()
 }

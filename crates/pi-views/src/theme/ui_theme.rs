@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pi_markdown::MermaidRendering;
 use pi_protocol::settings::{MermaidMode, Settings, ToolRows};
-use pi_tui::{ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
+use pi_tui::{Color, ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
 
 use crate::theme::image_converter::ImageConverter;
 
@@ -56,6 +56,12 @@ impl RenderContext {
     /// Returns `text` in the color of a token.
     pub fn paint(&self, token: ColorToken, text: &str) -> String {
         self.theme.style(token).apply(text)
+    }
+
+    /// Whether a background differs from the terminal's own.
+    pub fn has_background(&self, token: ColorToken) -> bool {
+        let background = self.style(token).background;
+        !matches!(background, None | Some(Color::Default))
     }
 
     /// Returns the first key of an action, such as `ctrl+o`; empty if it has none.

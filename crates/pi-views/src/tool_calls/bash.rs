@@ -6,6 +6,7 @@ use pi_tui::ColorToken;
 use serde_json::Value;
 
 use super::call::{CallOutput, CallProgress, CallView};
+use super::compact::SHORTEST_TIME;
 use super::{Argument, OutputTruncation, number, output_text, title_style};
 use crate::canvas::{BlockCanvas, clean};
 use crate::theme::ui_theme::RenderContext;
@@ -30,7 +31,9 @@ pub(super) fn draw_time(call: &CallView<'_>, canvas: &mut BlockCanvas<'_>) {
             let elapsed = now.saturating_duration_since(since);
             Some(format!("Running for {}", running_time(elapsed)))
         }
-        (CallProgress::Done(Some(took)), _) => Some(format!("Took {}", duration(took))),
+        (CallProgress::Done(Some(took)), _) if took >= SHORTEST_TIME => {
+            Some(format!("Took {}", duration(took)))
+        }
         _ => None,
     };
     if let Some(time) = time {

@@ -23,7 +23,7 @@ const INDENT: usize = 2;
 /// Narrower terminals show only the rows.
 const MIN_WIDTH: usize = 10;
 /// Times of quick calls are noise.
-const SHORTEST_TIME: Duration = Duration::from_millis(100);
+pub(super) const SHORTEST_TIME: Duration = Duration::from_millis(100);
 const SHORTEST_RUNNING_TIME: Duration = Duration::from_secs(1);
 
 /// Draws a collapsed call without a panel.

@@ -76,7 +76,7 @@ function summary() {
     ["Directory", asText(header.cwd)],
     ["Session", asText(header.id)],
     ["Parent", asText(header.parentSession)],
-    ["Messages", `${numberFormat.format(totals.userMessages)} from the user, ${numberFormat.format(totals.assistantMessages)} responses, ${numberFormat.format(totals.toolCalls)} tool calls`],
+    ["Messages", `${numberFormat.format(totals.userMessages)} from the user, ${counted(totals.assistantMessages, "response")}, ${counted(totals.toolCalls, "tool call")}`],
     ["Tokens", totals.tokens.total > 0 && tokensText(totals.tokens)],
     ["Cost", totals.cost > 0 && formatCost(totals.cost)],
   ].filter(([, value]) => value);
@@ -90,6 +90,10 @@ function summary() {
     element("p", { class: "actions" }, element("button", { type: "button", click: download }, "Download as JSONL")),
   ]);
   document.getElementById("colophon").textContent = `Exported by pi ${session.version} on ${formatTime(session.exportedAt)}. This file is self-contained.`;
+}
+
+function counted(count, noun) {
+  return `${numberFormat.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function tokensText(tokens) {

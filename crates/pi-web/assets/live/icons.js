@@ -6,7 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const PATHS = {
   menu: ["M4 7h16", "M4 12h16", "M4 17h16"],
   tree: ["M6 4v11a3 3 0 0 0 3 3h5", "M6 9a3 3 0 0 0 3 3h5", "M17 12h1", "M17 18h1"],
-  more: ["M6 12h.01", "M12 12h.01", "M18 12h.01"],
+  more: ["M5.5 12h1", "M11.5 12h1", "M17.5 12h1"],
   plus: ["M12 5v14", "M5 12h14"],
   send: ["M12 19V5", "M6 11l6-6 6 6"],
   stop: ["M8 8h8v8H8z"],

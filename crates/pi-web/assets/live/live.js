@@ -9,7 +9,7 @@ import { GrowingResponse } from "./growing.js";
 import { outline } from "./outline.js";
 
 /** Number of entries that are shown at first: a few screens, so that the end appears at once. */
-const WINDOW = 60;
+const WINDOW = 30;
 
 /** Number of entries that are added when scrolling to the top, and that stay until the reader is back at the end. */
 const STEP = 150;

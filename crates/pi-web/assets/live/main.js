@@ -430,7 +430,7 @@ async function openMenu() {
     session && { value: () => runCommand("clone", ""), title: "Clone session", detail: "Continue in a copy" },
     session && { value: () => toggleTree(), title: "Branches", detail: "All branches of this session" },
     { value: toggleThinking, title: view.thinking ? "Fold thinking" : "Show thinking" },
-    { value: switchScheme, title: "Light or dark" },
+    { value: switchScheme, title: isDark() ? "Light colors" : "Dark colors" },
     { value: () => toggleNotifications().catch(failure), title: hasNotifications() ? "Turn notifications off" : "Turn notifications on" },
     { value: showHelp, title: "Keyboard shortcuts" },
     { value: () => showDevices().catch(failure), title: "Devices", detail: "Browsers that are signed in" },
@@ -454,12 +454,16 @@ async function loadTheme() {
   for (const name of THEME_COLORS) if (typeof theme[name] === "string") root.style.setProperty(`--${name}`, theme[name]);
 }
 
+function isDark() {
+  const { scheme } = document.documentElement.dataset;
+  return scheme === "dark" || (scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
 function switchScheme() {
   const root = document.documentElement;
   // The colors of the theme only fit its own scheme.
   for (const name of THEME_COLORS) root.style.removeProperty(`--${name}`);
-  const isDark = root.dataset.scheme === "dark" || (root.dataset.scheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
-  root.dataset.scheme = isDark ? "light" : "dark";
+  root.dataset.scheme = isDark() ? "light" : "dark";
   localStorage.setItem("pi-scheme", root.dataset.scheme);
 }
 
@@ -561,6 +565,11 @@ function listen() {
   });
   document.addEventListener("pi-signed-out", () => { if (byId("sign-in").hidden) showSignIn(); });
   window.addEventListener("hashchange", () => {
+    // The address that signs in was opened in a page that is shown already.
+    if (addressCode() !== undefined) {
+      enter();
+      return;
+    }
     const id = hashValue("s");
     if (id !== undefined) openSession(id);
   });
@@ -620,15 +629,32 @@ function registerWorker() {
   navigator.serviceWorker.register(address).catch(() => undefined);
 }
 
+const addressCode = () => hashValue("code") ?? hashValue("token");
+
+/** Signs in if the address has a code, then starts. */
+async function enter() {
+  const code = addressCode();
+  if (code !== undefined) {
+    const id = hashValue("s");
+    history.replaceState(null, "", id === undefined ? location.pathname : `#s=${encodeURIComponent(id)}`);
+    if (!(await signIn(code))) return;
+  }
+  await start();
+}
+
 async function start() {
+  const named = hashValue("s");
+  // Does not wait for the list, which may be long.
+  if (named !== undefined) openSession(named);
   await sessions.load();
   if (document.body.classList.contains("signed-out")) return;
   loadTheme();
   hostStream?.close();
   hostStream = new SharedStream("/v1/events", (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), ["snapshot"]);
-  const last = hashValue("s") ?? localStorage.getItem("pi-last") ?? undefined;
+  if (session !== undefined) return;
+  const last = localStorage.getItem("pi-last");
   const isKnown = sessions.sessions.some((candidate) => candidate.id === last);
-  if (last !== undefined && (isKnown || hashValue("s") !== undefined)) openSession(last);
+  if (last !== null && isKnown) openSession(last);
   else byId("welcome").hidden = false;
 }
 
@@ -636,10 +662,5 @@ document.documentElement.dataset.scheme = localStorage.getItem("pi-scheme") ?? "
 listen();
 listenViewport();
 registerWorker();
-const code = hashValue("code") ?? hashValue("token");
-if (code !== undefined) {
-  const id = hashValue("s");
-  history.replaceState(null, "", id === undefined ? location.pathname : `#s=${encodeURIComponent(id)}`);
-  if (await signIn(code)) await start();
-} else await start();
+await enter();
 document.documentElement.dataset.ready = "true";

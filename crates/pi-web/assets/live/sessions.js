@@ -20,6 +20,9 @@ export class SessionList {
     /** @type {any[]} */
     this.sessions = [];
     this.cursor = undefined;
+    this.isReachable = true;
+    /** The working directory of the server. */
+    this.cwd = "";
     parts.search.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.load(), SEARCH_DELAY);
@@ -36,8 +39,12 @@ export class SessionList {
       if (query !== this.parts.search.value.trim()) return;
       this.sessions = answer.sessions ?? [];
       this.cursor = answer.nextCursor ?? undefined;
+      this.cwd = asText(answer.cwd);
+      this.isReachable = true;
       this.render();
     } catch (error) {
+      this.isReachable = error.status !== 0;
+      if (this.sessions.length === 0) this.render();
       if (error.status !== 401 && error.status !== 0) failure(error);
     }
   }
@@ -85,7 +92,7 @@ export class SessionList {
     const top = list.scrollTop;
     list.replaceChildren(...[...groups].map(([title, sessions]) => element("section", { class: "group" }, element("h2", { title }, title), sessions.map((session) => this.row(session)))));
     if (this.cursor) list.append(element("button", { type: "button", class: "quiet", click: () => this.loadMore() }, "Show more"));
-    if (this.sessions.length === 0) list.append(element("p", { class: "note empty" }, this.parts.search.value === "" ? "No sessions yet" : "No session found"));
+    if (this.sessions.length === 0) list.append(element("p", { class: "note empty" }, !this.isReachable ? "The server is not reachable" : this.parts.search.value === "" ? "No sessions yet" : "No session found"));
     list.scrollTop = top;
   }
 
@@ -122,15 +129,15 @@ export class SessionList {
     rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
   }
 
-  /** Known directories, most recent first. */
+  /** Known directories, most recent first, then that of the server. */
   directories() {
-    return [...new Set(this.sessions.map((session) => asText(session.cwd)).filter(Boolean))];
+    return [...new Set([...this.sessions.map((session) => asText(session.cwd)), this.cwd].filter(Boolean))];
   }
 
   /** Creates a session in a directory; asks for it if none is given. */
   async create(directory) {
     const options = this.directories();
-    const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "Directory of the server", action: "Start", options }));
+    const cwd = directory ?? (await ask("New session in directory", { value: options[0] ?? "", placeholder: "Directory on the server's machine", action: "Start", options }));
     if (cwd === undefined) return;
     try {
       const session = await request("POST", "/v1/sessions", { cwd: cwd === "" ? undefined : cwd, screen: this.page.screen() });
@@ -149,6 +156,7 @@ export function shortDirectory(directory) {
 }
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const dates = new Intl.DateTimeFormat([], { dateStyle: "medium" });
 
 function relativeTime(time) {
   // A session without a file has no time yet.
@@ -158,5 +166,6 @@ function relativeTime(time) {
   if (Math.abs(minutes) < 1) return "now";
   if (Math.abs(minutes) < 60) return relative.format(minutes, "minute");
   if (Math.abs(minutes) < 60 * 24) return relative.format(Math.round(minutes / 60), "hour");
-  return relative.format(Math.round(minutes / 60 / 24), "day");
+  const days = Math.round(minutes / 60 / 24);
+  return Math.abs(days) < 30 ? relative.format(days, "day") : dates.format(at);
 }

@@ -10,6 +10,10 @@ import { ask } from "./pickers.js";
 /** Height of a row on phones, in pixels. */
 const PHONE_ROW_HEIGHT = 44;
 
+const narrow = matchMedia("(max-width: 720px)");
+
+const rowHeight = () => (narrow.matches ? PHONE_ROW_HEIGHT : undefined);
+
 export class TreePanel {
   /**
    * @param {HTMLElement} root
@@ -26,6 +30,7 @@ export class TreePanel {
     root.replaceChildren(
       element("header", { class: "panel-head" }, element("h2", null, "Branches"), this.filter, element("button", { type: "button", class: "icon-button", "aria-label": "Close", click: () => this.close() }, icon("close"))),
       this.search, this.list, this.actions, this.status);
+    narrow.addEventListener("change", () => this.tree?.setRowHeight(rowHeight()));
     this.list.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (step === undefined) return;
@@ -56,7 +61,7 @@ export class TreePanel {
     if (this.session !== session || this.tree === undefined) {
       this.session = session;
       this.list.replaceChildren();
-      this.tree = new Tree(session, this.list, this.status, (index) => this.pick(index), matchMedia("(max-width: 720px)").matches ? PHONE_ROW_HEIGHT : undefined);
+      this.tree = new Tree(session, this.list, this.status, (index) => this.pick(index), rowHeight());
       this.tree.filter = this.filter.value;
       this.actions.hidden = true;
     }

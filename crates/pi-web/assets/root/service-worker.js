@@ -7,7 +7,13 @@ const worker = /** @type {any} */ (self);
 
 const isShell = (url) => url.origin === location.origin && !url.pathname.startsWith("/v1/") && !url.pathname.startsWith("/acp") && !url.pathname.startsWith("/mcp");
 
-worker.addEventListener("install", (event) => event.waitUntil(worker.skipWaiting()));
+/** Where browsers support it, nothing waits for the start of this worker. */
+const routes = () => [
+  { condition: { urlPattern: new worker.URLPattern({ pathname: "/v1/*" }) }, source: "network" },
+  { condition: { runningStatus: "not-running", requestMethod: "GET" }, source: "race-network-and-fetch-handler" },
+];
+
+worker.addEventListener("install", (event) => event.waitUntil(Promise.all([worker.skipWaiting(), event.addRoutes?.(routes())])));
 
 worker.addEventListener("activate", (event) => event.waitUntil(worker.clients.claim()));
 

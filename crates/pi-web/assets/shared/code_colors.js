@@ -10,35 +10,42 @@ const STRING = '"""[^]*?(?:"""|$)|"(?:\\\\.|[^"\\\\\\n])*"?';
 const QUOTED = `${STRING}|'(?:\\\\.|[^'\\\\\\n])*'?`;
 const C_COMMENT = "(?<!:)\\/\\/.*|\\/\\*[^]*?(?:\\*\\/|$)";
 
-/** Languages and file extensions, what a comment is, and what a string is. */
+const words = (text) => new Set(text.split(" "));
+
+const KEYWORDS = words("abstract as async await bool break case catch char class const constexpr constructor continue crate debugger declare default defer delete do double dyn else enum export extends extern false final finally "
+  + "float fn for foreach from func function get go goto if impl implements import in inline instanceof int interface let long loop match mod mut mutable namespace new nil null of operator override package private "
+  + "protected pub public readonly ref return self Self set short signed sizeof static struct super switch template this throw throws trait true try type typedef typeof undefined union unsafe unsigned use using var virtual "
+  + "void volatile where while with yield");
+
+const SCRIPT_KEYWORDS = words("alias and as assert async await begin break case catch class continue def defmodule del do done elif else elsif end ensure esac except export extends false False fi finally fn for foreach from func function "
+  + "global if import in include is lambda let local match module new next nil None nonlocal not of open or pass private public raise redo rescue require return self sub super then true True try type unless until use where while with yield");
+
+const SQL_KEYWORDS = words("all alter and as asc begin between by case check commit constraint create cross default delete desc distinct drop else end exists false from full group having if in index inner insert into is join key "
+  + "left like limit not null offset on or order outer over partition primary references returning right rollback select set table then true union unique update using values view when where with");
+
+/** Languages and file extensions, what a comment is, what a string is, and the keywords. @type {[string, string, string, Set<string>][]} */
 const FAMILIES = [
-  ["c cc cpp h hpp cs java js jsx mjs cjs ts tsx mts javascript typescript json jsonc json5 go swift kotlin kt scala php dart css scss less proto zig groovy", C_COMMENT, `${QUOTED}|\`(?:\\\\[^]|[^\`\\\\])*\`?`],
-  ["rust rs", C_COMMENT, `${STRING}|'(?:\\\\[^'\\n]{1,9}|[^'\\\\\\n])'`],
-  ["py python rb ruby sh bash zsh fish shell console yaml yml toml ini conf perl pl r julia jl elixir ex exs dockerfile makefile make cmake nix ps1 powershell", "(?<!\\S)#.*", `'''[^]*?(?:'''|$)|${QUOTED}`],
-  ["sql lua haskell hs elm", "--.*", QUOTED],
-  ["html xml svg vue svelte", "<!--[^]*?(?:-->|$)|<\\/?[\\w:-]+|\\/?>", STRING],
+  ["c cc cpp h hpp cs java js jsx mjs cjs ts tsx mts javascript typescript json jsonc json5 go swift kotlin kt scala php dart css scss less proto zig groovy", C_COMMENT, `${QUOTED}|\`(?:\\\\[^]|[^\`\\\\])*\`?`, KEYWORDS],
+  ["rust rs", C_COMMENT, `${STRING}|'(?:\\\\[^'\\n]{1,9}|[^'\\\\\\n])'`, KEYWORDS],
+  ["py python rb ruby sh bash zsh fish shell console yaml yml toml ini conf perl pl r julia jl elixir ex exs dockerfile makefile make cmake nix ps1 powershell", "(?<!\\S)#.*", `'''[^]*?(?:'''|$)|${QUOTED}`, SCRIPT_KEYWORDS],
+  ["lua haskell hs elm", "--.*", QUOTED, SCRIPT_KEYWORDS],
+  ["sql", "--.*", QUOTED, SQL_KEYWORDS],
+  ["html xml svg vue svelte", "<!--[^]*?(?:-->|$)|<\\/?[\\w:-]+|\\/?>", STRING, new Set()],
 ];
 
-const KEYWORDS = new Set(("abstract alignas and any as assert async await begin bool break case catch char class const constexpr constructor continue crate declare def default defer del delete "
-  + "do done double dyn elif else elsif end ensure enum esac except export extends extern false fi final finally float fn for foreach from func function get global go goto "
-  + "if impl implements import in include inline instanceof int interface is lambda let long local loop match mod module mut mutable namespace new nil not null None object of operator or override "
-  + "package pass private protected protocol pub public raise readonly ref require return self Self set short signed sizeof static struct super switch template then this throw trait true True False try type typedef typeof "
-  + "undefined union unless unsafe unsigned until use using val var virtual void volatile when where while with yield "
-  + "select insert update into values table join left right inner outer on group order by having limit create drop alter primary key index distinct").split(" "));
-
-const PATTERNS = Object.fromEntries(FAMILIES.flatMap(([names, comment, string]) => {
+const LANGUAGES = Object.fromEntries(FAMILIES.flatMap(([names, comment, string, keywords]) => {
   const pattern = new RegExp(`(${comment})|(${string})|(\\b\\d[\\w.]*)|([A-Za-z_$][\\w$]*)`, "g");
-  return names.split(" ").map((name) => [name, pattern]);
+  return names.split(" ").map((name) => [name, { pattern, keywords }]);
 }));
 
 /** Builds code, colored if its language is known. */
 export function coloredCode(text, language) {
   const fragment = document.createDocumentFragment();
   const name = String(language).toLowerCase();
-  const pattern = text.length > MAX_LENGTH ? undefined : lookup(PATTERNS, name);
+  const known = text.length > MAX_LENGTH ? undefined : lookup(LANGUAGES, name);
   let from = 0;
-  for (const token of pattern ? text.matchAll(pattern) : []) {
-    const kind = tokenKind(token, text, name);
+  for (const token of known ? text.matchAll(known.pattern) : []) {
+    const kind = tokenKind(token, known.keywords);
     if (kind === undefined) continue;
     fragment.append(text.slice(from, token.index), element("span", { class: `k-${kind}` }, token[0]));
     from = token.index + token[0].length;
@@ -47,11 +54,11 @@ export function coloredCode(text, language) {
   return fragment;
 }
 
-function tokenKind([token, comment, string, number, word], text, name) {
+function tokenKind([token, comment, string, number, word], keywords) {
   if (comment) return comment[0] === "<" && comment[1] !== "!" || comment.endsWith(">") && comment.length < 3 ? "keyword" : "comment";
   if (string) return "string";
   if (number) return "number";
-  if (KEYWORDS.has(name === "sql" ? word.toLowerCase() : word)) return "keyword";
+  if (keywords.has(keywords === SQL_KEYWORDS ? word.toLowerCase() : word)) return "keyword";
   return /^[A-Z].*[a-z]/.test(token) ? "type" : undefined;
 }
 

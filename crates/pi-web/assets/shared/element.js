@@ -101,11 +101,16 @@ export function formatDuration(milliseconds) {
   return `${Math.floor(time / 60_000)} min ${Math.round((time % 60_000) / 1000)} s`;
 }
 
-/** Formats a time in the reader's time zone. */
-export function formatTime(milliseconds, style) {
+/** Formats of times; building one takes far longer than using it. @type {Record<string, Intl.DateTimeFormat>} */
+const timeFormats = {};
+
+/** Formats a time in the reader's time zone, with its date unless that is left out. */
+export function formatTime(milliseconds, hasDate = true) {
   const date = new Date(Number(milliseconds));
   if (!milliseconds || Number.isNaN(date.getTime())) return "";
-  return date.toLocaleString([], style ?? { dateStyle: "medium", timeStyle: "short" });
+  const name = hasDate ? "full" : "time";
+  timeFormats[name] ??= new Intl.DateTimeFormat([], hasDate ? { dateStyle: "medium", timeStyle: "short" } : { timeStyle: "short" });
+  return timeFormats[name].format(date);
 }
 
 /** Builds a button that copies text. */

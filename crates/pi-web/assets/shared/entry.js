@@ -54,7 +54,7 @@ function entryHead(session, node, isNote) {
     element("span", { class: "who" }, KIND_NAMES[node.kind] ?? node.kind),
     node.label !== undefined && element("span", { class: "label", title: "Label" }, node.label),
     element("a", { class: "anchor", href: `#e-${encodeURIComponent(node.id)}`, title: "Link to this entry" },
-      formatTime(node.time, isNote ? { timeStyle: "short" } : undefined) || "#"));
+      formatTime(node.time, !isNote) || "#"));
 }
 
 /** Entries shown as a single line. */

@@ -64,6 +64,12 @@ export class Tree {
     this.updateRows();
   }
 
+  /** Sets the height of rows, in pixels. */
+  setRowHeight(height = ROW_HEIGHT) {
+    this.rowHeight = height;
+    this.updateRows();
+  }
+
   setFilter(filter) {
     this.filter = filter;
     this.updateRows();
@@ -106,6 +112,7 @@ export class Tree {
 
   /** Computes the rows: depth first, the current branch first, indented where branches diverge. */
   updateRows(isSearching = false) {
+    if (this.onPath === undefined) return;
     const { nodes, roots } = this.session;
     const accepts = FILTERS[this.filter].accepts;
     const rows = [];

@@ -353,7 +353,7 @@ fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
     };
     browser.wait_for("/message 999$/.test(document.querySelector('#transcript article:last-of-type')?.textContent)");
     let count = "document.querySelectorAll('#transcript article').length";
-    assert_eq!(browser.evaluate(count), 60);
+    assert_eq!(browser.evaluate(count), 30);
     for _ in 0..10 {
         browser.evaluate("document.getElementById('scroller').scrollTop = 0");
         browser.evaluate("new Promise((resolve) => setTimeout(resolve, 150))");
@@ -362,6 +362,24 @@ fn a_long_session_shows_its_end_and_earlier_entries_on_demand() {
         .wait_for("/message 0$/.test(document.querySelector('#transcript article')?.textContent)");
     assert_eq!(browser.evaluate(count), 1000);
     assert_eq!(browser.problems(), [] as [String; 0]);
+}
+
+#[test]
+fn rows_of_branches_follow_the_width_of_the_window() {
+    let host = ScriptedHost::start();
+    host.store(&user("one"));
+    host.store(&user("two"));
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    let heights = "JSON.stringify((() => { const [one, two] = [...document.querySelectorAll('#tree-panel .row')].map((row) => row.getBoundingClientRect()); return [two?.top - one?.top, one?.height]; })())";
+    browser.click("#open-tree");
+    browser.wait_for(&format!("{heights} === '[26,26]'"));
+    browser.command(
+        "Emulation.setDeviceMetricsOverride",
+        &json!({"width": PHONE.0, "height": PHONE.1, "deviceScaleFactor": 1, "mobile": true}),
+    );
+    browser.wait_for(&format!("{heights} === '[44,44]'"));
 }
 
 #[test]
@@ -428,6 +446,21 @@ fn pages_in_the_background_leave_the_connections_to_the_one_that_is_shown() {
         ));
         set_visibility(&mut browser, "hidden");
     }
+}
+
+#[test]
+fn the_address_that_signs_in_works_in_a_page_that_is_open() {
+    let host = ScriptedHost::start();
+    let Some(mut browser) = Browser::start(DESKTOP.0, DESKTOP.1) else {
+        return;
+    };
+    browser.open(&host.address());
+    browser.wait_for("!document.getElementById('sign-in').hidden");
+    let address = json!(host.sign_in_address());
+    browser.evaluate(&format!("location.href = {address}"));
+    browser.wait_for("document.getElementById('sign-in').hidden && document.getElementById('pick-model').textContent === 'Model m1'");
+    let address = browser.evaluate("location.href");
+    assert!(!address.as_str().unwrap().contains("code="), "{address}");
 }
 
 #[test]

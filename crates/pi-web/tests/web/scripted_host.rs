@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -272,6 +273,12 @@ impl Site {
                 asset.content_type, asset.etag
             );
             return reply(stream, "200 OK", &head, asset.gzip);
+        }
+        // Single modules, for tests that call their functions.
+        if let Some(module) = path.strip_prefix("/assets/") {
+            let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+            let text = std::fs::read(assets.join(module)).ok()?;
+            return reply(stream, "200 OK", "content-type: text/javascript\r\n", &text);
         }
         let json_reply = |stream, status: &str, value: &Value| {
             let head = "content-type: application/json\r\n";

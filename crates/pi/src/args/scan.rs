@@ -2,6 +2,7 @@
 
 use super::UnknownFlag;
 use super::flag::{Flag, Takes};
+use super::sandbox_mode::resembles_mode;
 
 /// One argument, or a flag with its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,7 +48,9 @@ fn known<'a>(flag: Flag, rest: &mut std::iter::Peekable<impl Iterator<Item = &'a
             return Word::Flag(flag, value.map(str::to_owned));
         }
         Takes::OptionalWord(_, words) => {
-            let value = rest.next_if(|next| words.contains(next));
+            let value = rest.next_if(|next| {
+                words.contains(next) || flag == Flag::Sandbox && resembles_mode(next)
+            });
             return Word::Flag(flag, value.map(str::to_owned));
         }
         Takes::Message(_) => {
@@ -70,6 +73,7 @@ fn unknown<'a>(word: &str, rest: &mut std::iter::Peekable<impl Iterator<Item = &
         };
     };
     let (name, value) = match long.split_once('=') {
+        Some(("sandbox", mode)) => return Word::Flag(Flag::Sandbox, Some(mode.to_owned())),
         Some((name, value)) => (name, Some(value)),
         None => (long, rest.next_if(|next| is_value(next))),
     };

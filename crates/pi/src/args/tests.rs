@@ -261,3 +261,73 @@ fn a_list_of_tools_is_names_or_changes() {
         assert!(matches!(problems[..], [Problem::Error(_)]), "{problems:?}");
     }
 }
+
+#[test]
+fn mistyped_sandbox_modes_are_no_messages() {
+    for mode in [
+        "readonly",
+        "ro",
+        "read",
+        "read_only",
+        "READ-ONLY",
+        "Try",
+        "workspacee",
+        "workspaces",
+        "ws",
+        "rw",
+        "off",
+        "none",
+        "on",
+        "true",
+        "yes",
+        "no",
+        "full",
+        "danger-full-access",
+        "workspace-write",
+    ] {
+        for line in [
+            format!("--sandbox {mode} -p hi"),
+            format!("--sandbox={mode}"),
+        ] {
+            let args = parse(&line);
+            let [Problem::Error(error)] = args.problems.as_slice() else {
+                panic!("{line}: {:?}", args.problems);
+            };
+            assert!(error.contains(&format!("\"{mode}\"")), "{error}");
+            assert!(error.contains("workspace, try or read-only"), "{error}");
+        }
+    }
+    for mode in [
+        SandboxMode::Workspace,
+        SandboxMode::Try,
+        SandboxMode::ReadOnly,
+    ] {
+        for line in [
+            format!("--sandbox {mode} hi"),
+            format!("--sandbox={mode} hi"),
+        ] {
+            let args = parse(&line);
+            assert_eq!(args.sandbox.mode, Some(mode.into()), "{line}");
+            assert_eq!(args.prompt.messages, texts(&["hi"]), "{line}");
+            assert!(args.problems.is_empty(), "{line}");
+        }
+    }
+    for message in [
+        "explain",
+        "fix the read-only bug",
+        "go",
+        "/help",
+        "",
+        "read!",
+    ] {
+        let args = words(&["--sandbox", message]);
+        assert_eq!(args.sandbox.mode, Some(SandboxMode::Workspace.into()));
+        assert_eq!(args.prompt.messages, texts(&[message]));
+        assert!(args.problems.is_empty(), "{message}");
+    }
+    let args = words(&["--sandbox", "--", "readonly"]);
+    assert_eq!(args.prompt.messages, texts(&["readonly"]));
+    for line in ["--sandbox=x", "--sandbox="] {
+        assert_eq!(parse(line).problems.len(), 1, "{line}");
+    }
+}

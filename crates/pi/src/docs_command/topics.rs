@@ -1,74 +1,10 @@
-//! The pages of the manual, and the search for a page.
+//! The text of a page for a terminal, and the search for a page; `topics/table.rs` lists them.
+
+mod table;
 
 use crate::manual;
-
-/// A page of the manual.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Topic {
-    /// The file name without extension; `pi docs NAME` shows it.
-    pub(super) name: &'static str,
-    /// One-line summary.
-    pub(super) about: &'static str,
-    /// More words that find the page.
-    keywords: &'static [&'static str],
-}
-
-const fn topic(
-    name: &'static str,
-    about: &'static str,
-    keywords: &'static [&'static str],
-) -> Topic {
-    Topic {
-        name,
-        about,
-        keywords,
-    }
-}
-
-/// Every page, in the order of the manual.
-#[rustfmt::skip]
-pub(super) static TOPICS: &[Topic] = &[
-    topic("quick-start", "Install pi, connect a model, make a change", &["start", "begin", "install", "tutorial", "overview"]),
-    topic("interactive", "Interactive mode: editor, commands, queue", &["terminal", "slash", "commands", "tui", "editor", "footer", "share", "bug"]),
-    topic("command-line", "Flags, modes, input, exit codes, subcommands", &["cli", "flags", "options", "print", "exit", "replay"]),
-    topic("configuration", "Settings, environment variables, files, trust", &["settings", "environment", "variables", "trust", "context", "files"]),
-    topic("providers", "API keys, sign-in and local servers", &["auth", "login", "keys", "oauth", "llama", "ollama", "credentials"]),
-    topic("models", "Select models and thinking levels, models.json", &["model", "thinking", "models.json", "catalog"]),
-    topic("images", "Generate images: models, tool, scripts", &["image", "picture", "draw", "openai-images", "image-models.json"]),
-    topic("pods", "Run models on rented GPU machines", &["gpu", "vllm", "pi-pods", "ssh", "tunnel", "rent"]),
-    topic("sessions", "Resume, branch, fork, export", &["session", "tree", "fork", "resume", "branch", "export"]),
-    topic("attach", "One session in several terminals, or in the background", &["live", "detach", "background", "host", "watch"]),
-    topic("file-history", "Undo what the agent changed in files", &["undo", "restore", "rewind", "checkpoint", "files"]),
-    topic("session-files", "File format, guarantees, check and repair", &["jsonl", "format", "crash", "entries", "fsck", "repair"]),
-    topic("compaction", "Summarize long conversations", &["compact", "summary", "context", "overflow"]),
-    topic("tools", "Built-in tools and their limits", &["tool", "bash", "read", "edit", "write", "grep", "find", "ls", "shell"]),
-    topic("codemode", "Scripts that call tools, tool search", &["code", "script", "javascript", "tool_search", "search"]),
-    topic("agents", "Sub-agents: delegate work, watch and steer it", &["agent", "subagents", "sub-agents", "task", "delegate", "worktree"]),
-    topic("mcp", "Servers of the Model Context Protocol", &["servers", "mcp.json", "resources"]),
-    topic("extensions", "Write extensions in TypeScript", &["extension", "plugin", "hooks", "events", "api"]),
-    topic("extension-packages", "Tested third-party packages", &["compatible", "tried", "extensions-compatibility"]),
-    topic("skills", "Instructions the model loads for a task", &["skill"]),
-    topic("templates", "Reusable prompts as slash commands", &["prompts", "template", "prompt-templates"]),
-    topic("themes", "Color themes", &["theme", "colors"]),
-    topic("packages", "Install extensions, skills, templates and themes", &["package", "install", "npm", "git", "update"]),
-    topic("keybindings", "All keys, and how to change them", &["keys", "hotkeys", "shortcuts", "bindings"]),
-    topic("editors", "Use pi in Zed, JetBrains, Neovim, Emacs, VS Code", &["acp", "zed", "jetbrains", "neovim", "emacs", "vscode", "acpx"]),
-    topic("fleet", "Batches of tasks with many agents", &["fleet", "batch", "workers", "evaluation", "swe-bench", "migration", "budget"]),
-    topic("rpc", "Control pi from bots and programs", &["protocol", "editor", "client"]),
-    topic("node", "Run Node programs on the native pi", &["npm", "javascript", "typescript", "bot", "package"]),
-    topic("mom", "A chat bot for Slack and Mattermost", &["chat", "slack", "mattermost", "bot", "cron", "schedule"]),
-    topic("server", "Serve sessions over HTTP to browsers and programs", &["serve", "http", "web", "browser", "phone", "websocket", "sse", "api"]),
-    topic("web", "Your sessions in a browser or on a phone", &["browser", "phone", "page", "ui"]),
-    topic("json", "Events as lines of JSON", &["events", "jsonl", "stream"]),
-    topic("sdk", "Use pi as a Rust library", &["rust", "library", "crate", "api"]),
-    topic("performance", "Measured speed and memory", &["speed", "memory", "benchmark", "profile", "fast"]),
-    topic("sandbox", "Confine tools and commands", &["landlock", "namespaces", "confine"]),
-    topic("security", "Security model", &["trust", "secrets", "privacy", "telemetry"]),
-    topic("reliability", "Guarantees for your files, and the tests for them", &["durability", "faults", "soak", "damage"]),
-    topic("hostile-input", "Known attacks and their mitigations", &["attacks", "injection", "hostile", "threats"]),
-    topic("migrating", "Update from 0.87, switch from the TypeScript pi", &["migrate", "upgrade", "update", "switch", "0.87"]),
-    topic("differences", "Differences from the TypeScript pi", &["typescript", "compatibility", "reference"]),
-];
+pub(crate) use table::TOPICS;
+pub(super) use table::Topic;
 
 impl Topic {
     /// Returns the page for a terminal: without images and table markers, with links to other pages as commands.
@@ -93,7 +29,7 @@ impl Topic {
 
 /// Whether a line is a table marker or an image.
 fn is_markup(line: &str) -> bool {
-    ["<!--", "<picture>", "!["]
+    ["<!--", "<picture>", "<img ", "!["]
         .iter()
         .any(|prefix| line.starts_with(prefix))
 }

@@ -137,6 +137,10 @@ async fn configuration(agent_dir: &AgentDir, cwd: &Path, env: &Env) -> Vec<Findi
     let host = Host::new(HostOptions::new(agent_dir.clone(), env.clone()));
     let workspace = Workspace::load(&host, &WorkspaceOptions::default(), cwd).await;
     let mut findings = Vec::new();
+    if let Some(invalid) = workspace.settings.invalid_restriction() {
+        let finding = Finding::error("configuration", invalid.to_string());
+        findings.push(finding.fix("correct the file; pi does not start with it"));
+    }
     for diagnostic in &workspace.diagnostics {
         let message = diagnostic.message_with_path();
         match diagnostic.level {

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::harness::TestContext;
+use crate::harness::{TestContext, text_reply};
 
 #[tokio::test]
 async fn version_and_help_create_no_files() {
@@ -182,4 +182,54 @@ async fn local_packages_are_recorded_in_the_settings() {
         context.run(&["list"]).await.stdout,
         "No packages installed.\n"
     );
+}
+
+#[tokio::test]
+async fn exports_never_overwrite_sessions() {
+    let context = TestContext::new([text_reply("one"), text_reply("two")]).await;
+    for file in ["a.jsonl", "b.jsonl"] {
+        let arguments = ["--model", "mock/alpha", "--session", file, "-p", "hi"];
+        assert_eq!(context.run(&arguments).await.code, Some(0));
+    }
+    let file = |name: &str| context.project_dir().join(name);
+    let before = ["a.jsonl", "b.jsonl"].map(|name| std::fs::read(file(name)).unwrap());
+    for (arguments, expected) in [
+        (
+            &["--export", "a.jsonl", "b.jsonl"][..],
+            "it is a session file",
+        ),
+        (
+            &["--export", "a.jsonl", "./a.jsonl"],
+            "it is a session file",
+        ),
+        (
+            &["--export", "a.jsonl", "page.html", "b.jsonl"],
+            "--export takes one session and one output file; unexpected: b.jsonl",
+        ),
+    ] {
+        let run = context.run(arguments).await;
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stderr.contains(expected), "{run:?}");
+    }
+    let own = file("a.jsonl").to_string_lossy().into_owned();
+    let command = serde_json::json!({"type": "export_html", "outputPath": own});
+    let arguments = [
+        "--mode",
+        "rpc",
+        "--model",
+        "mock/alpha",
+        "--session",
+        "a.jsonl",
+    ];
+    let run = context
+        .run_with_input(&arguments, &format!("{command}\n"))
+        .await;
+    assert!(run.stdout.contains("it is a session file"), "{run:?}");
+    let after = ["a.jsonl", "b.jsonl"].map(|name| std::fs::read(file(name)).unwrap());
+    assert!(after[1] == before[1], "the other session changed");
+    assert!(
+        after[0].starts_with(&before[0]),
+        "the session was overwritten"
+    );
+    assert!(!file("page.html").exists());
 }

@@ -7,7 +7,7 @@ use pi_test_support::ScriptedReply;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::harness::{TestContext, bash_reply, text_reply, tool_call_reply};
+use crate::harness::{TestContext, bash_reply, partial_reply, text_reply, tool_call_reply};
 use crate::mcp::Client;
 use crate::terminal::Terminal;
 
@@ -27,8 +27,17 @@ fn two_turns() -> Vec<ScriptedReply> {
 }
 
 async fn context_with(mode: &str, replies: Vec<ScriptedReply>) -> TestContext {
+    let skip = json!({"skipPrompt": true});
+    context_with_summaries(mode, &skip, replies).await
+}
+
+async fn context_with_summaries(
+    mode: &str,
+    summaries: &Value,
+    replies: Vec<ScriptedReply>,
+) -> TestContext {
     let context = TestContext::new(replies).await;
-    let settings = json!({"fileHistory": mode, "branchSummary": {"skipPrompt": true}});
+    let settings = json!({"fileHistory": mode, "branchSummary": summaries});
     context
         .home
         .write("agent/settings.json", settings.to_string());
@@ -126,6 +135,68 @@ async fn undo_asks_about_files_that_were_changed_since() {
     assert_eq!(text(&context, "a.txt"), None);
 }
 
+/// The answer to the question of `/undo` may come when another client, or a queued message, has started a run.
+#[tokio::test]
+async fn nothing_is_undone_while_the_agent_runs() {
+    let replies = vec![
+        write_reply("a.txt", "one\n"),
+        text_reply("First done."),
+        partial_reply("Second").stall(),
+    ];
+    let context = context_with("edits", replies).await;
+    let mut client = Client::start(&context);
+    prompt(&mut client, "first").await;
+    context.home.write("project/a.txt", "mine\n");
+    client
+        .send(json!({"type": "prompt", "message": "/undo"}))
+        .await;
+    let dialog = client.read_until(is_dialog).await;
+    client
+        .send(json!({"type": "prompt", "message": "second"}))
+        .await;
+    client.read_until(|it| it["type"] == "agent_start").await;
+    answer(&mut client, &dialog, "Restore 1 file, overwrite").await;
+    let reported = report(&mut client).await;
+    assert!(reported.starts_with("The agent is busy"), "{reported}");
+    assert_eq!(text(&context, "a.txt").unwrap(), "mine\n");
+}
+
+/// Each session has a separate history, also that of a sub-agent.
+#[tokio::test]
+async fn changes_of_a_sub_agent_are_in_the_history_of_its_session() {
+    let replies = vec![
+        tool_call_reply("task", &json!({"prompt": "child"})),
+        text_reply("Done."),
+    ];
+    let context = context_with("edits", replies).await;
+    let child = [write_reply("a.txt", "one\n"), text_reply("Written.")];
+    context.server.reply_to("\"child\"", child);
+    let output = context.run(&["-e", "builtin:task", "-p", "go"]).await;
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(text(&context, "a.txt").unwrap(), "one\n");
+    assert_eq!(histories(&context), Vec::<PathBuf>::new());
+    let sessions = context.home.path().join("agent/sessions");
+    let mut found = Vec::new();
+    let mut pending = vec![sessions];
+    while let Some(directory) = pending.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.ends_with("session.jsonl") {
+                found.push(path);
+            } else if path.is_dir() {
+                pending.push(path);
+            }
+        }
+    }
+    let [file] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    let listed = context
+        .run(&["files", "list", file.to_str().unwrap()])
+        .await;
+    assert!(listed.stdout.contains("a.txt"), "{listed:?}");
+}
+
 #[tokio::test]
 async fn files_are_listed_compared_and_restored() {
     let context = context_with("edits", two_turns()).await;
@@ -205,10 +276,9 @@ async fn by_default_nothing_is_recorded() {
     assert!(listed.stderr.contains("fileHistory"), "{listed:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn moving_in_the_tree_asks_to_restore_the_files() {
-    let context = context_with("edits", two_turns()).await;
-    let terminal = Terminal::start(&context, &[]);
+/// Two turns, and the question of the tree about the second prompt.
+fn asked_about_the_second_turn(context: &TestContext) -> Terminal {
+    let terminal = Terminal::start(context, &[]);
     terminal.wait("alpha");
     terminal.submit("first");
     terminal.wait("First done.");
@@ -216,16 +286,67 @@ async fn moving_in_the_tree_asks_to_restore_the_files() {
     terminal.wait("Second done.");
     terminal.submit("/tree");
     terminal.wait("Session tree");
+    // The row of the first prompt, and of the second.
+    terminal.wait("2 files");
     terminal.send("repeat");
     terminal.send("\r");
-    terminal.wait("Restore files too? 3 changed since");
+    terminal.wait("Restore conversation, files or both? 3 files changed since");
     terminal.wait("delete new/b.txt");
-    assert_eq!(text(&context, "a.txt").unwrap(), "two\n");
+    assert_eq!(text(context, "a.txt").unwrap(), "two\n");
+    terminal
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn moving_in_the_tree_asks_to_restore_the_files() {
+    let context = context_with("edits", two_turns()).await;
+    let terminal = asked_about_the_second_turn(&context);
     terminal.send("\x1b[B");
     terminal.send("\r");
     terminal.wait("Restored 3 files");
     assert_eq!(text(&context, "a.txt").unwrap(), "one\n");
     assert!(!context.project_dir().join("new").exists());
-    // The editor has the text of the prompt.
+    // The editor has the text of the prompt, and the answer is on another branch.
+    terminal.wait_gone("Second done.");
+    terminal.kill();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_is_asked_about_after_what_is_restored() {
+    let context = context_with_summaries("edits", &json!({}), two_turns()).await;
+    let terminal = asked_about_the_second_turn(&context);
+    terminal.send("\x1b[B");
+    terminal.send("\r");
+    terminal.wait("Summarize the current branch");
+    assert_eq!(text(&context, "a.txt").unwrap(), "two\n");
+    // Back in the tree, the same entry asks again.
+    terminal.send("\x1b");
+    terminal.wait("Session tree");
+    terminal.send("\r");
+    terminal.wait("Restore conversation, files or both?");
+    terminal.send("\x1b[B");
+    terminal.send("\r");
+    terminal.wait("Summarize the current branch");
+    terminal.send("\r");
+    terminal.wait("Restored 3 files");
+    assert_eq!(text(&context, "a.txt").unwrap(), "one\n");
+    terminal.wait_gone("Second done.");
+    terminal.kill();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_are_restored_without_moving_in_the_tree() {
+    let context = context_with("edits", two_turns()).await;
+    let terminal = asked_about_the_second_turn(&context);
+    context.home.write("project/a.txt", "mine\n");
+    terminal.send("\x1b[B\x1b[B");
+    terminal.send("\r");
+    terminal.wait("skipped a.txt");
+    terminal.wait("Conversation unchanged");
+    assert!(!context.project_dir().join("new").exists());
+    assert_eq!(
+        text(&context, "a.txt").unwrap(),
+        "mine\n",
+        "a file that changed after the question is not overwritten"
+    );
     terminal.kill();
 }

@@ -51,16 +51,21 @@ impl TestContext {
         self.home.path().join("project")
     }
 
-    /// Returns the records of the only session file, with the header.
-    pub(crate) fn session_records(&self) -> Vec<Value> {
+    /// Returns the path of the only session file.
+    pub(crate) fn session_file(&self) -> PathBuf {
         let sessions = std::fs::read_dir(self.home.path().join("agent/sessions")).unwrap();
         let files =
             sessions.flat_map(|project| std::fs::read_dir(project.unwrap().path()).unwrap());
         let files = files.map(|file| file.unwrap().path());
         let files = files.filter(|file| file.extension().is_some_and(|ending| ending == "jsonl"));
-        let files: Vec<_> = files.collect();
+        let mut files: Vec<_> = files.collect();
         assert_eq!(files.len(), 1, "{files:?}");
-        let text = std::fs::read_to_string(&files[0]).unwrap();
+        files.remove(0)
+    }
+
+    /// Returns the records of the only session file, with the header.
+    pub(crate) fn session_records(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.session_file()).unwrap();
         let records = text.lines().map(serde_json::from_str);
         records.collect::<Result<_, _>>().expect("complete records")
     }

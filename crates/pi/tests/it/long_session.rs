@@ -201,6 +201,125 @@ async fn memory_follows_the_visible_part() {
     assert!(added < 50 * MIB, "{added} KiB");
 }
 
+/// Returns the number of the last response on the screen.
+fn last_response(screen: &str) -> Option<usize> {
+    let (_, after) = screen.rsplit_once("response ")?;
+    let number: String = after.chars().take_while(char::is_ascii_digit).collect();
+    number.parse().ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_start_of_a_long_session_is_shown_and_scrolled_from() {
+    let context = TestContext::new([]).await;
+    let file = write_session(&context, Shape::OneBranch, 10_000);
+    let arguments = ["--model", "mock/alpha", "--session", file.to_str().unwrap()];
+    let terminal = Terminal::start(&context, &arguments);
+    terminal.wait("response 9999");
+    terminal.send("\x1b[1;5H");
+    let first = |screen: &str| screen.contains("response 1 ") || screen.contains("response 1\n");
+    terminal.wait_until("the first entries", first);
+    // Typing, and the pointer that moves over the text.
+    terminal.send("\x1b[<35;10;10M\x1b[<35;12;10M");
+    terminal.send("typed");
+    terminal.wait_until("the prompt", |screen| {
+        screen.contains("typed") && first(screen)
+    });
+    // The entries after them are loaded while scrolling down.
+    for entry in (100..=600).step_by(20) {
+        let is_shown = |screen: &str| last_response(screen).is_some_and(|last| last >= entry);
+        while !is_shown(&terminal.screen()) {
+            let before = terminal.screen();
+            terminal.send("\x1b[<65;10;10M\x1b[<65;10;10M");
+            terminal.wait_until("the next entries", |screen| *screen != before);
+        }
+    }
+    let last = last_response(&terminal.screen());
+    assert!(last.is_some_and(|last| last < 700), "{last:?}");
+    terminal.kill();
+}
+
+/// The CPU time of a process, in milliseconds.
+fn cpu_time(process: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // Ticks of ten milliseconds in user and in kernel mode.
+    [11, 12]
+        .map(|field| fields[field].parse::<u64>().unwrap() * 10)
+        .iter()
+        .sum()
+}
+
+/// Waits until a process has used no CPU time for a moment, and returns what it has used.
+async fn settled_cpu_time(process: u32) -> u64 {
+    let mut last = cpu_time(process);
+    loop {
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        let now = cpu_time(process);
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
+}
+
+/// Prints the CPU time of what a user does in sessions of different length, with a release build:
+///
+/// ```sh
+/// PI_TEST_BINARY=$PWD/target/release/pi cargo test -p pi --test it actions_in_a_long_session -- --ignored --nocapture
+/// ```
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "prints measurements; run it with a release build"]
+async fn actions_in_a_long_session() {
+    const ACTIONS: [(&str, &str); 14] = [
+        ("page up", "\x1b[5~"),
+        ("page down", "\x1b[6~"),
+        ("to the top", "\x1b[1;5H"),
+        ("to the end", "\x1b[1;5F"),
+        ("expand all", "\x0f"),
+        ("collapse all", "\x0f"),
+        ("open the search", "\x1b[102;6u"),
+        ("search a word", "prompt"),
+        ("next match", "\r"),
+        ("close the search", "\x1b"),
+        ("open the tree", "/tree\r"),
+        ("up in the tree", "\x1b[A"),
+        ("search the tree", "prompt 7"),
+        ("close the tree", "\x1b\x1b"),
+    ];
+    let mut columns = Vec::new();
+    for entries in [2 * VISIBLE_ENTRIES, 100_000] {
+        let context = TestContext::new([]).await;
+        let file = write_session(&context, Shape::OneBranch, entries);
+        let arguments = ["--model", "mock/alpha", "--session", file.to_str().unwrap()];
+        let terminal = Terminal::start(&context, &arguments);
+        terminal.wait(&format!("response {}", entries - 1));
+        let process = terminal.process_id();
+        let mut used = settled_cpu_time(process).await;
+        let mut column = vec![used];
+        for (_, keys) in ACTIONS {
+            terminal.send(keys);
+            let now = settled_cpu_time(process).await;
+            column.push(now - used);
+            used = now;
+        }
+        for (width, height) in [(80, 24), (140, 50)] {
+            terminal.resize(width, height);
+            let now = settled_cpu_time(process).await;
+            column.push(now - used);
+            used = now;
+        }
+        columns.push(column);
+        terminal.kill();
+    }
+    let names = std::iter::once("open").chain(ACTIONS.map(|(name, _)| name));
+    let names = names.chain(["resize to 80x24", "resize to 140x50"]);
+    println!("| CPU, ms | {} entries | 100,000 |", 2 * VISIBLE_ENTRIES);
+    for (row, name) in names.enumerate() {
+        println!("| {name} | {} | {} |", columns[0][row], columns[1][row]);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "writes files of 340 MB; run it with a release build"]
 async fn a_million_entries() {

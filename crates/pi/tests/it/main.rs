@@ -59,6 +59,7 @@ mod mcp_oauth;
 mod mcp_packages;
 mod mcp_registration;
 mod mcp_serve;
+mod neovim_client;
 mod node_package;
 mod packages;
 mod permissions;

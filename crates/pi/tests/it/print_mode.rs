@@ -143,3 +143,76 @@ async fn no_extension_starts_if_one_fails_to_load() {
         );
     }
 }
+
+#[tokio::test]
+async fn flags_that_name_nothing_are_reported() {
+    for (flags, expected) in [
+        (["--tools", "reed,bsh"], "no tool is named reed or bsh"),
+        (["--exclude-tools", "writ"], "did you mean write?"),
+        (
+            ["--skill", "/nonexist"],
+            "--skill: /nonexist does not exist",
+        ),
+        (["--theme", "nonexist"], "--theme: nonexist does not exist"),
+        (
+            ["--prompt-template", "~/nonexist"],
+            "--prompt-template: ~/nonexist does not exist",
+        ),
+    ] {
+        for mode in ["text", "json"] {
+            let context = TestContext::new([text_reply("Done.")]).await;
+            let [flag, value] = flags;
+            let output = context
+                .run(&["--mode", mode, flag, value, "-p", "go"])
+                .await;
+            assert_eq!(output.code, Some(0), "{}", output.stderr);
+            assert!(output.stderr.contains(expected), "{}", output.stderr);
+            assert!(!output.stdout.contains(expected));
+        }
+    }
+    let context = TestContext::new([text_reply("Done.")]).await;
+    let flags = ["--tools", "read,bogus", "--exclude-tools", "ls", "-p", "go"];
+    let output = context.run(&flags).await;
+    assert_eq!(output.stderr, "");
+    let output = context
+        .run(&["--mcp-config", "/nonexist", "-p", "go"])
+        .await;
+    assert_eq!(output.code, Some(1));
+    assert!(output.stderr.contains("/nonexist"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn parallel_runs_with_one_new_id_share_one_session() {
+    const RUNS: usize = 5;
+    let context = TestContext::new((0..RUNS).map(|_| text_reply("ok"))).await;
+    let prompts: Vec<String> = (0..RUNS).map(|run| format!("prompt {run}")).collect();
+    let runs = prompts.iter().map(|prompt| async {
+        let arguments = [
+            "--model",
+            "mock/alpha",
+            "--session-id",
+            "job-1",
+            "-p",
+            prompt,
+        ];
+        context.run(&arguments).await
+    });
+    let runs = futures_util::future::join_all(runs).await;
+    let finished = runs.iter().filter(|run| run.code == Some(0)).count();
+    assert!(finished > 0, "{runs:?}");
+    for run in runs.iter().filter(|run| run.code != Some(0)) {
+        assert!(
+            run.stderr.contains("session ID `job-1` is already used")
+                || run
+                    .stderr
+                    .contains("another pi process has this session open"),
+            "{run:?}"
+        );
+    }
+    let records = context.session_records();
+    assert_eq!(records[0]["id"], "job-1");
+    let stored = records
+        .iter()
+        .filter(|record| record["message"]["role"] == "user");
+    assert_eq!(stored.count(), finished);
+}

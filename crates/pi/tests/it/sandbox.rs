@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestContext, bash_reply, text_reply, tool_call_reply};
 use crate::mcp::Client;
+use crate::terminal::Terminal;
 
 /// Returns the text that the model got as the result of the last call.
 fn last_result(request: &Value) -> String {
@@ -45,6 +46,38 @@ async fn tools_and_commands_write_only_in_the_workspace() {
     assert!(denied.contains("sandbox"), "{denied}");
 }
 
+/// The socket of `pi serve --socket` can be anywhere, so it is not hidden: the server recognizes confined clients.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_confined_command_cannot_steer_a_server() {
+    if !is_available().await {
+        return;
+    }
+    let program = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('../serve.sock'); \
+         s.sendall(b'GET /v1/sessions HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n'); \
+         print('answer', s.recv(12))";
+    let command = format!("python3 -c \"{program}\"");
+    let replies = || [bash_reply(&command), text_reply("Done.")];
+    let context = TestContext::new(replies().into_iter().chain(replies())).await;
+    let _served = crate::web_ui::serve(&context).await;
+    for (flags, is_answered) in [(&["--sandbox"][..], false), (&[], true)] {
+        let mut words = flags.to_vec();
+        words.extend(["-p", "go"]);
+        let output = context.run(&words).await;
+        assert_eq!(output.stdout, "Done.\n", "{}", output.stderr);
+        let requests = context.server.requests();
+        let result = last_result(&requests.last().unwrap().json());
+        if result.contains("python3") && result.contains("not found") {
+            eprintln!("skipped: {result}");
+            return;
+        }
+        assert_eq!(
+            result.contains("answer b'HTTP/1.1 200"),
+            is_answered,
+            "{result}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn an_invalid_mode_is_refused() {
     let context = TestContext::new([]).await;
@@ -56,12 +89,101 @@ async fn an_invalid_mode_is_refused() {
     assert!(context.server.requests().is_empty());
 }
 
-/// Returns a context with settings; `None` where there are no user namespaces.
-async fn context_with(settings: Value, replies: Vec<ScriptedReply>) -> Option<TestContext> {
+/// Ignoring what restricts the model would allow more, so nothing is run.
+#[tokio::test]
+async fn settings_that_restrict_the_model_are_never_ignored() {
+    for (settings, expected) in [
+        (
+            r#"{"sandbox":{"mode":"read-only"},"permissions":{"deny":["bash"]},}"#,
+            "the file contains `sandbox`",
+        ),
+        (r#"{"permissions":{"deny":["bash"]}"#, "`permissions`"),
+        (r#"{"sandbox":"read-only"}"#, "`sandbox` must be an object"),
+        (r#"{"sandbox":{"Mode":"read-only"}}"#, "`sandbox.Mode`"),
+        (
+            r#"{"permissions":{"deny":"bash"}}"#,
+            "`permissions.deny` must be a list",
+        ),
+        (
+            r#"{"permissions":["bash"]}"#,
+            "`permissions` must be an object",
+        ),
+    ] {
+        for file in ["agent/settings.json", "project/.pi/settings.json"] {
+            let context = TestContext::new([bash_reply("touch made"), text_reply("done")]).await;
+            context.home.write(file, settings);
+            let output = context.run(&["--approve", "-p", "go"]).await;
+            assert_eq!(output.code, Some(1), "{settings}: {}", output.stderr);
+            assert!(output.stderr.contains(expected), "{}", output.stderr);
+            assert!(output.stderr.contains("settings.json"), "{}", output.stderr);
+            assert!(context.server.requests().is_empty(), "{settings}");
+            if file.starts_with("agent") {
+                let rules = context.run(&["permissions"]).await;
+                assert_eq!(rules.stdout, "", "{settings}");
+            } else {
+                // A project that is not trusted changes nothing.
+                let output = context.run(&["--no-approve", "-p", "go"]).await;
+                assert_eq!(output.stdout, "done\n", "{}", output.stderr);
+            }
+        }
+    }
+    let context = TestContext::new([text_reply("done")]).await;
+    let mut command = context.command(&["-p", "go"]);
+    command.env("PI_SETTINGS", r#"{"sandbox":{"Mode":"read-only"}}"#);
+    let output = command.output().await.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    // Other settings files are reported, and the session starts.
+    context
+        .home
+        .write("agent/settings.json", r#"{"theme":"dark",}"#);
+    let output = context.run(&["-p", "go"]).await;
+    assert_eq!(output.stdout, "done\n", "{}", output.stderr);
+    assert!(output.stderr.contains("cannot read settings"));
+}
+
+#[tokio::test]
+async fn a_mistyped_mode_is_not_sent_as_a_message() {
+    let context = TestContext::new([]).await;
+    for arguments in [
+        &["--sandbox", "readonly", "-p", "go"][..],
+        &["--sandbox=ro", "-p", "go"],
+        &["--sandbox", "off", "-p", "go"],
+    ] {
+        let output = context.run(arguments).await;
+        assert_eq!(output.code, Some(1), "{arguments:?}");
+        assert!(
+            output.stderr.contains("workspace, try or read-only"),
+            "{}",
+            output.stderr
+        );
+    }
+    assert!(context.server.requests().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_exists_without_a_sandbox() {
+    let context = TestContext::new([]).await;
+    let terminal = Terminal::start(&context, &[]);
+    terminal.wait("alpha");
+    terminal.submit("/sandbox");
+    terminal.wait("The sandbox is off");
+    terminal.wait("--sandbox");
+    terminal.quit();
+}
+
+/// Whether commands can be confined and tried here; reports why if not.
+pub(crate) async fn is_available() -> bool {
     let probe = TestContext::new([text_reply("Done.")]).await;
     let probed = probe.run(&["--sandbox", "try", "-p", "go"]).await;
     if probed.code != Some(0) {
         eprintln!("skipped: {}", probed.stderr);
+    }
+    probed.code == Some(0)
+}
+
+/// Returns a context with settings; `None` where there are no user namespaces.
+async fn context_with(settings: Value, replies: Vec<ScriptedReply>) -> Option<TestContext> {
+    if !is_available().await {
         return None;
     }
     let context = TestContext::new(replies).await;
@@ -270,6 +392,27 @@ async fn a_denied_command_runs_again_if_the_user_allows_it() {
         result.contains("The user allowed it") && result.contains("written"),
         "{result}"
     );
+}
+
+/// What fails for another reason does not run again and again.
+#[tokio::test]
+async fn an_allowed_command_that_fails_again_is_not_repeated() {
+    let script =
+        "echo run >> runs; echo 'bash: line 1: OUTSIDE/x: Read-only file system' >&2; exit 1";
+    let settings = json!({"sandbox": {"mode": "workspace"}});
+    let Some(context) = context_with(settings, Vec::new()).await else {
+        return;
+    };
+    let outside = context.home.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let script = script.replace("OUTSIDE", outside.to_str().unwrap());
+    context
+        .server
+        .reply_to("\"go\"", [bash_reply(&script), text_reply("Done.")]);
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    settled_with(&mut client, &["In this session"]).await;
+    assert_eq!(text(&context, "runs").unwrap(), "run\nrun\n");
 }
 
 /// Answers the questions of a run; bash names a path as the script does, which must be absolute to ask.

@@ -1,14 +1,17 @@
 //! `pi serve` with the protocols of other programs: MCP clients on `/mcp`, editors on `/acp`.
 
+use std::path::Path;
+use std::process::Stdio;
+
 use futures_util::{SinkExt as _, StreamExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::Message;
 
-use crate::harness::{TestContext, text_reply};
+use crate::harness::{TEST_TIMEOUT, TestContext, text_reply};
 use crate::web_ui::{Served, serve};
 
 /// Returns the host and port of a server.
@@ -338,4 +341,64 @@ async fn a_thousand_sockets_leave_the_server_usable() {
     };
     let answered = tokio::time::timeout(crate::harness::TEST_TIMEOUT, waiting).await;
     assert!(answered.is_ok());
+}
+
+/// Returns the commands with `curl` of a page of the manual, each of which may continue on further lines.
+fn curl_examples(page: &str) -> Vec<String> {
+    let blocks = page.split("```sh\n").skip(1);
+    let blocks = blocks.filter_map(|block| block.split_once("```"));
+    let commands = blocks.filter(|(block, _)| block.starts_with("curl "));
+    commands.map(|(block, _)| block.to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_curl_examples_of_the_manual_work() {
+    let has_curl = std::process::Command::new("curl").arg("--version").output();
+    if has_curl.is_err() {
+        println!("skipped: needs curl");
+        return;
+    }
+    let context = TestContext::new([text_reply("All tests pass.")]).await;
+    let served = serve(&context).await;
+    let (status, opened) = request(&context, &served, "POST /v1/sessions", &json!({})).await;
+    assert_eq!(status, 201, "{opened}");
+    let socket = context.home.path().join("serve.sock");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/server.md");
+    let examples = curl_examples(&std::fs::read_to_string(page).unwrap());
+    let examples = examples.iter().map(|example| {
+        example
+            .replace("~/.pi/agent/serve.sock", &socket.to_string_lossy())
+            .replace(
+                "/ID/",
+                &format!("/{}/", opened["session"].as_str().unwrap()),
+            )
+    });
+    let (streams, commands): (Vec<_>, Vec<_>) = examples.partition(|it| it.contains("curl -N"));
+    assert_eq!((streams.len(), commands.len()), (1, 1));
+    let curl = |script: &str| {
+        let mut shell = tokio::process::Command::new("sh");
+        shell
+            .args(["-c", script])
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        shell.spawn().unwrap()
+    };
+    let mut events = curl(&format!("exec {}", streams[0]));
+    let mut lines = BufReader::new(events.stdout.take().unwrap()).lines();
+    let mut text = String::new();
+    let mut answer = None;
+    while !text.contains("All tests pass.") || !text.contains("agent_settled") {
+        let line = tokio::time::timeout(TEST_TIMEOUT, lines.next_line()).await;
+        text += &line
+            .expect("no event in time")
+            .unwrap()
+            .expect("the end of the stream");
+        if answer.is_none() && text.contains("event: snapshot") {
+            let prompting = curl(&commands[0]).wait_with_output();
+            answer = Some(tokio::time::timeout(TEST_TIMEOUT, prompting).await);
+        }
+    }
+    let answer = answer.unwrap().expect("no answer in time").unwrap();
+    let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+    assert_eq!(answer["success"], true, "{answer}");
 }

@@ -406,22 +406,7 @@ async fn a_budget_stops_sub_agents_and_their_use_counts_for_the_parent() {
         "{text}"
     );
     assert_eq!(requests_of(&context, "more").len(), 0);
-    let sessions = context.home.path().join("agent/sessions");
-    let project = fs::read_dir(sessions)
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
-    let mut files = fs::read_dir(project)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let is_session = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "jsonl");
-    let file = files.find(is_session).unwrap();
-    let text = fs::read_to_string(file).unwrap();
-    let entries = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let entries = context.session_records().into_iter();
     let used: Vec<_> = entries
         .filter(|entry| entry["message"]["role"] == "toolResult")
         .map(|entry| entry["message"]["usage"]["totalTokens"].clone())
@@ -479,6 +464,13 @@ async fn agents_of_a_project_need_trust() {
 
 #[tokio::test]
 async fn a_worktree_is_kept_if_it_has_changes() {
+    check_worktrees(&[]).await;
+    if crate::sandbox::is_available().await {
+        check_worktrees(&["--sandbox"]).await;
+    }
+}
+
+async fn check_worktrees(flags: &[&str]) {
     let tasks = json!({"tasks": [
         {"prompt": "child writes", "worktree": true},
         {"prompt": "child reads", "worktree": true},
@@ -498,13 +490,15 @@ async fn a_worktree_is_kept_if_it_has_changes() {
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "first"]);
     let write = tool_call_reply("write", &json!({"path": "made.txt", "content": "x"}));
-    context
-        .server
-        .reply_to("child writes", [write, text_reply("written")]);
+    let commit = "echo x > by-bash.txt && git add by-bash.txt && git -c user.name=t -c user.email=t commit -qm child";
+    context.server.reply_to(
+        "child writes",
+        [write, bash_reply(commit), text_reply("written")],
+    );
     context
         .server
         .reply_to("child reads", [bash_reply("ls -a"), text_reply("read")]);
-    let text = run(&context, &[]).await;
+    let text = run(&context, flags).await;
     assert!(text.contains("Changes are in the worktree "), "{text}");
     assert!(!context.project_dir().join("made.txt").exists());
     let worktrees = fs::read_dir(context.home.path().join("agent/worktrees")).unwrap();
@@ -516,6 +510,8 @@ async fn a_worktree_is_kept_if_it_has_changes() {
     assert!(text.contains(kept.to_str().unwrap()), "{text}");
     let branches = git(&["branch", "--list", "pi/*"]);
     assert_eq!(branches.lines().count(), 1, "{branches}");
+    let log = git(&["log", "--all", "--topo-order", "--format=%s"]);
+    assert_eq!(log, "child\nfirst\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,6 @@
 use std::time::{Duration, SystemTime};
 
 use pretty_assertions::assert_eq;
-use serde_json::Value;
 
 use crate::harness::{PiOutput, TEST_TIMEOUT, TestContext, text_reply};
 
@@ -55,28 +54,13 @@ async fn sessions_work_in_deeply_nested_directories() {
     assert_eq!(second["messages"].as_array().unwrap().len(), 4);
 }
 
-/// Returns the path and the parsed lines of the only session.
-fn read_session(context: &TestContext) -> (std::path::PathBuf, Vec<Value>) {
-    let root = context.home.path().join("agent/sessions");
-    let directory = std::fs::read_dir(root).unwrap().next().unwrap().unwrap();
-    let mut files = std::fs::read_dir(directory.path()).unwrap();
-    let path = files.find_map(|file| {
-        let path = file.unwrap().path();
-        (path.extension()? == "jsonl").then_some(path)
-    });
-    let path = path.unwrap();
-    let text = std::fs::read_to_string(&path).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    (path, lines.collect())
-}
-
 #[tokio::test]
 async fn a_session_with_future_timestamps_can_be_resumed() {
     let context = TestContext::new([text_reply("one"), text_reply("two")]).await;
     let run = context.run(&ARGUMENTS).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     // As if the clock had been a century ahead when the session was written.
-    let (path, before) = read_session(&context);
+    let (path, before) = (context.session_file(), context.session_records());
     let text = std::fs::read_to_string(&path).unwrap();
     let dated = text.replace("\"timestamp\":\"20", "\"timestamp\":\"21");
     let relative = path.strip_prefix(context.home.path()).unwrap();
@@ -94,7 +78,7 @@ async fn a_session_with_future_timestamps_can_be_resumed() {
         (Some(0), "two\n"),
         "{run:?}"
     );
-    let (_, after) = read_session(&context);
+    let after = context.session_records();
     let last = before.last().unwrap();
     let next = &after[before.len()];
     assert_eq!(

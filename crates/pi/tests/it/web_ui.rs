@@ -290,6 +290,6 @@ async fn the_page_has_the_colors_of_the_theme_until_another_scheme_is_chosen() {
     browser.wait_for(colors);
     browser.click("#side-menu");
     browser.wait_for("document.querySelector('#picker[open]')");
-    browser.evaluate("[...document.querySelectorAll('#picker button')].find((button) => button.textContent.includes('Light or dark')).click()");
+    browser.evaluate("[...document.querySelectorAll('#picker button')].find((button) => button.textContent.includes('Light colors')).click()");
     browser.wait_for("document.documentElement.dataset.scheme === 'light' && !document.documentElement.style.getPropertyValue('--page')");
 }

@@ -39,6 +39,7 @@ impl StartProfiler {
         let model = FakeModel::start(|_messages| FakeReply {
             text: REPLY.into(),
             tool_call: None,
+            ..FakeReply::default()
         })?;
         for directory in ["agent", "project", "profiles"] {
             fs::create_dir(home.path().join(directory))?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::scenario::{PackageRun, PackageSession, Program};
 use super::{PACKAGES, install, scripts, search_path};
+use crate::fake_model::FakeModel;
 
 /// The oldest Node that runs extensions.
 const OLDEST_NODE: (u32, u32) = (22, 15);
@@ -22,8 +23,9 @@ const STEP_TIMEOUT: Duration = Duration::from_mins(1);
 /// Where a package runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Engine {
+    /// On the embedded engine, also if pi would choose Node.
     Embedded,
-    /// On Node, since the package needs it; pi chooses it.
+    /// On Node, since the package needs it (`WebAssembly`, `node:sqlite`, worker threads); pi chooses it.
     NodeByNeed,
     /// On Node, by a setting.
     NodeBySetting,
@@ -77,12 +79,16 @@ fn target_directory() -> Option<PathBuf> {
     Some(test.parent()?.parent()?.to_owned())
 }
 
-/// Returns the Node of the TypeScript pi or the one on `PATH`, if it is recent enough.
+/// Returns the Node of an installed TypeScript pi or the one on `PATH`, if it is recent enough.
 fn find_recent_node() -> Option<PathBuf> {
     let peer = std::env::var_os("PI_PEER_DIR").map(PathBuf::from);
     let peer = peer.or_else(|| Some(std::env::home_dir()?.join(".cache/pi-peer")));
-    let installed = peer.map(|it| it.join("node_modules/.bin/node"));
-    let candidates = installed.into_iter().chain(search_path("node").ok());
+    let peers = peer.into_iter().flat_map(|it| {
+        let other = format!("{}-1.5.0", it.display());
+        [it, PathBuf::from(other)]
+    });
+    let installed = peers.map(|it| it.join("node_modules/.bin/node"));
+    let candidates = installed.chain(search_path("node").ok());
     candidates.filter(|it| it.exists()).find(|it| is_recent(it))
 }
 
@@ -99,21 +105,29 @@ fn is_recent(node: &Path) -> bool {
 }
 
 impl Setup {
+    /// Creates a session on an engine, with files below `home`.
+    fn session(&self, home: &Path, engine: Engine) -> (PackageSession, FakeModel) {
+        let root = home.join("run");
+        let session = PackageSession::create(&self.program, &self.node, &self.package, &root);
+        let (session, model) = session.unwrap();
+        let settings = match engine {
+            Engine::Embedded => r#"{"extensionHost": "quickjs"}"#,
+            Engine::NodeByNeed => "{}",
+            Engine::NodeBySetting => r#"{"extensionHost": "node"}"#,
+        };
+        session.write_settings(settings).unwrap();
+        (session, model)
+    }
+
     fn check(&self, package: &str, engine: Engine) {
         let home = tempfile::tempdir().unwrap();
-        let root = home.path().join("run");
-        let session = PackageSession::create(&self.program, &self.node, &self.package, &root);
-        let (mut session, model) = session.unwrap();
-        if engine == Engine::NodeBySetting {
-            session
-                .write_settings(r#"{"extensionHost": "node"}"#)
-                .unwrap();
-        }
+        let (mut session, model) = self.session(home.path(), engine);
         let mut run = PackageRun::default();
         let registered = session.load(&mut run).unwrap();
         assert!(registered.is_some(), "{package}: {:?}", run.load_error);
         for step in scripts::steps(package, &model.page_url()) {
-            let observed = session.call(&step.prompt, STEP_TIMEOUT).unwrap();
+            let observed = session.call(&step.prompt, step.awaited, STEP_TIMEOUT);
+            let observed = observed.unwrap();
             let texts = texts(&observed);
             for text in step.expected {
                 assert!(
@@ -157,7 +171,7 @@ fn processes() {
 #[test]
 #[ignore = "installs packages, and takes minutes: cargo test -p xtask -- --ignored"]
 fn permissions() {
-    check("@gotgenes/pi-permission-system", Engine::Embedded);
+    check("@gotgenes/pi-permission-system", Engine::NodeByNeed);
 }
 
 #[test]
@@ -169,7 +183,7 @@ fn todo() {
 #[test]
 #[ignore = "installs packages, and takes minutes: cargo test -p xtask -- --ignored"]
 fn memory() {
-    check("@samfp/pi-memory", Engine::Embedded);
+    check("@samfp/pi-memory", Engine::NodeByNeed);
 }
 
 #[test]
@@ -206,6 +220,44 @@ fn sub_agents() {
 #[ignore = "installs packages, and takes minutes: cargo test -p xtask -- --ignored"]
 fn sub_agents_on_node() {
     check("pi-subagents", Engine::NodeBySetting);
+}
+
+/// Starts a sub-agent in the background and shows it in the fleet view of the terminal.
+fn check_fleet_view(engine: Engine) {
+    let setup = match prepare("pi-subagents", engine) {
+        Ok(setup) => setup,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let home = tempfile::tempdir().unwrap();
+    let (session, _model) = setup.session(home.path(), engine);
+    let terminal = session.start_in_terminal();
+    terminal.wait("[Extensions]");
+    terminal.wait("pi-subagents");
+    terminal
+        .submit(r#"call-tool subagent {"agent":"scout","task":"in the background","async":true}"#);
+    terminal.wait("Run fan-out: 1/64 used");
+    terminal.wait("done");
+    // Once it is on the screen, so that completion does not replace it.
+    terminal.send("/subagents-fleet");
+    terminal.wait("/subagents-fleet");
+    terminal.send("\r");
+    terminal.wait("Subagent fleet inspector");
+    terminal.wait("Mode: single");
+    terminal.send("\x1b");
+    terminal.wait_gone("Subagent fleet inspector");
+    terminal.quit();
+}
+
+#[test]
+#[ignore = "installs packages, and takes minutes: cargo test -p xtask -- --ignored"]
+fn fleet_view() {
+    check_fleet_view(Engine::Embedded);
+}
+
+#[test]
+#[ignore = "installs packages, and takes minutes: cargo test -p xtask -- --ignored"]
+fn fleet_view_on_node() {
+    check_fleet_view(Engine::NodeBySetting);
 }
 
 #[test]

@@ -29,6 +29,9 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(600);
 /// Time for all calls of a package in one program.
 const PACKAGE_LIMIT: Duration = Duration::from_mins(8);
+/// Columns and rows that views of packages fit into.
+#[cfg(test)]
+const TERMINAL_SIZE: (u16, u16) = (140, 45);
 /// Dialogs of one call that get an answer; the rest are canceled.
 const MAX_DIALOGS: usize = 12;
 
@@ -124,7 +127,7 @@ pub(super) fn run_package(
         if Instant::now() > limit {
             break;
         }
-        let observed = session.call(&prompt, STEP_TIMEOUT)?;
+        let observed = session.call(&prompt, None, STEP_TIMEOUT)?;
         if observed["end"] == "timeout" || unfinished.contains(&name.as_str()) {
             session.stop();
         }
@@ -162,12 +165,13 @@ pub(super) fn builtin_names(program: &Program, node: &Path, root: &Path) -> Resu
         .collect())
 }
 
-/// The scripted model: calls the tool that the last prompt names, otherwise replies with a sentence.
+/// The scripted model: calls the tool that the last prompt names, otherwise replies with a sentence. The prompt of a
+/// sub-agent has its task in the first line.
 fn reply(messages: &[Value]) -> FakeReply {
     let last = last_message(messages);
-    let call = last["text"]
-        .as_str()
-        .and_then(|text| text.strip_prefix(CALL));
+    let text = last["text"].as_str().unwrap_or_default();
+    let task = text.strip_prefix("Task: ").and_then(|it| it.lines().next());
+    let call = task.unwrap_or(text).strip_prefix(CALL);
     let call = call.filter(|_| last["role"] == "user").and_then(|call| {
         let (name, arguments) = call.split_once(' ')?;
         Some((
@@ -178,6 +182,7 @@ fn reply(messages: &[Value]) -> FakeReply {
     FakeReply {
         text: if call.is_some() { "" } else { "done" }.into(),
         tool_call: call,
+        ..FakeReply::default()
     }
 }
 
@@ -242,6 +247,23 @@ impl PackageSession {
         Ok(File::create(file)?.write_all(settings.as_bytes())?)
     }
 
+    /// Starts the program with the package in a terminal.
+    #[cfg(test)]
+    pub(super) fn start_in_terminal(&self) -> pi_test_support::PtyTerminal {
+        let mut configured = Command::new(self.directory.root.join("bin/pi"));
+        self.directory.configure(&mut configured);
+        let mut command = pi_test_support::PtyCommand::new(configured.get_program());
+        command.args(["--model", "scripted/model", "-e"]);
+        command.arg(&self.package);
+        command.cwd(self.directory.project());
+        command.env_clear();
+        for (name, value) in configured.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm-256color");
+        pi_test_support::PtyTerminal::spawn(command, TERMINAL_SIZE.0, TERMINAL_SIZE.1)
+    }
+
     /// Ends the program.
     pub(super) fn stop(&mut self) {
         if let Some(process) = self.process.take() {
@@ -267,7 +289,7 @@ impl PackageSession {
             .env("PROBE_RESULT", &result)
             .stderr(File::create(&errors)?);
         self.process = Some(RpcProcess::start(&mut command)?);
-        let mut observed = self.observe("/probe-registrations", START_TIMEOUT);
+        let mut observed = self.observe("/probe-registrations", None, START_TIMEOUT);
         let text = std::fs::read_to_string(&result).unwrap_or_default();
         let Ok(registered) = serde_json::from_str::<Registrations>(&text) else {
             let errors = std::fs::read_to_string(&errors).unwrap_or_default();
@@ -283,16 +305,21 @@ impl PackageSession {
         Ok(Some(registered))
     }
 
-    /// Sends a prompt and records what follows. Starts the program again if it has ended.
-    pub(super) fn call(&mut self, prompt: &str, timeout: Duration) -> Result<Value> {
+    /// Sends a prompt and records what follows, at least until the awaited text. Starts the program again if it has ended.
+    pub(super) fn call(
+        &mut self,
+        prompt: &str,
+        awaited: Option<&str>,
+        timeout: Duration,
+    ) -> Result<Value> {
         if self.process.is_none() {
             let mut restarted = PackageRun::default();
             self.load(&mut restarted)?;
         }
-        Ok(self.observe(prompt, timeout))
+        Ok(self.observe(prompt, awaited, timeout))
     }
 
-    fn observe(&mut self, prompt: &str, timeout: Duration) -> Value {
+    fn observe(&mut self, prompt: &str, awaited: Option<&str>, timeout: Duration) -> Value {
         let Some(process) = &mut self.process else {
             return json!({"end": "the program does not start"});
         };
@@ -303,6 +330,7 @@ impl PackageSession {
             .clear();
         process.send(&json!({"id": "call", "type": "prompt", "message": prompt}));
         let mut record = CallRecord::default();
+        let mut is_awaiting = awaited.is_some();
         let mut limit = Instant::now() + timeout;
         let end = loop {
             let left = limit.saturating_duration_since(Instant::now());
@@ -317,11 +345,12 @@ impl PackageSession {
             }
             match process.receive(left.min(QUIET)) {
                 Received::Line(line) => {
+                    is_awaiting &= !awaited.is_some_and(|it| line.to_string().contains(it));
                     if let Some(answer) = record.add(&line) {
                         process.send(&answer);
                     }
                 }
-                Received::Silence if record.is_idle() => {
+                Received::Silence if record.is_idle() && (record.aborted || !is_awaiting) => {
                     break if record.aborted { "timeout" } else { "idle" };
                 }
                 Received::Silence => {}
@@ -469,6 +498,8 @@ mod tests {
         let prompt = json!({"role": "user", "content": "call-tool ls {\"path\":\".\"}"});
         let called = reply(std::slice::from_ref(&prompt)).tool_call;
         assert_eq!(called, Some(("ls".into(), json!({"path": "."}))));
+        let task = json!({"role": "user", "content": "Task: call-tool ls {}\n\nMore instructions"});
+        assert_eq!(reply(&[task]).tool_call, Some(("ls".into(), json!({}))));
         let result = json!({"role": "tool", "content": "call-tool ls {}"});
         assert_eq!(reply(&[prompt, result]).tool_call, None);
     }

@@ -2,7 +2,8 @@
 //!
 //! A line is a prompt; `call-tool NAME ARGUMENTS` makes the scripted model call a tool. `{page}` is the URL of a page.
 //! Lines after a prompt state its effect, for the tests of pi alone: after `> ` a text that a client, the model or the
-//! project receives, after `! ` one that none of them does. The comparison with the TypeScript pi has confirmed
+//! project receives, after `! ` one that none of them does. After `~ `, a text that arrives later, from work in the
+//! background: the step ends after it. The comparison with the TypeScript pi has confirmed
 //! them, except for sub-agents, which it cannot start here, and reviews of plan mode, which fail there.
 
 const SCRIPTS: [(&str, &str); 10] = [
@@ -38,6 +39,8 @@ pub(super) struct ScriptStep {
     pub(super) expected: Vec<&'static str>,
     /// Texts that are not.
     pub(super) unexpected: Vec<&'static str>,
+    /// A text that a client receives before the step ends.
+    pub(super) awaited: Option<&'static str>,
 }
 
 /// Returns the steps for a package.
@@ -54,6 +57,7 @@ fn parse(script: &'static str, page_url: &str) -> Vec<ScriptStep> {
             _ if is_skipped => {}
             (Some(("> ", text)), Some(step)) => step.expected.push(text),
             (Some(("! ", text)), Some(step)) => step.unexpected.push(text),
+            (Some(("~ ", text)), Some(step)) => step.awaited = Some(text),
             _ => steps.push(ScriptStep {
                 prompt: line.replace("{page}", page_url),
                 ..ScriptStep::default()
@@ -96,11 +100,12 @@ mod tests {
 
     #[test]
     fn effects_belong_to_the_prompt_before_them() {
-        let script = "# A comment\n/first {page}\n> shown\n! hidden\n\n/second\n";
+        let script = "# A comment\n/first {page}\n> shown\n! hidden\n~ later\n\n/second\n";
         let first = ScriptStep {
             prompt: "/first URL".into(),
             expected: vec!["shown"],
             unexpected: vec!["hidden"],
+            awaited: Some("later"),
         };
         let second = ScriptStep {
             prompt: "/second".into(),

@@ -59,7 +59,7 @@ impl RenderOptions {
     }
 }
 
-fn parse_size(text: &str) -> Result<(u16, u16)> {
+pub(super) fn parse_size(text: &str) -> Result<(u16, u16)> {
     let parts = text.split_once('x');
     let parts = parts.and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
     parts.with_context(|| format!("{text} is not a size such as 80x24"))
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &RenderOptions) -> Result<String> {
 }
 
 /// Converts a picture with rsvg-convert.
-fn to_png(svg: &Path) -> Result<()> {
+pub(super) fn to_png(svg: &Path) -> Result<()> {
     let status = Command::new("rsvg-convert")
         .arg(svg)
         .arg("--output")

@@ -35,6 +35,7 @@ pub(super) const PROJECT: [(&str, &str); 2] = [("wordcount.sh", PROGRAM), ("test
 const PROMPT: &str = "sh test.sh fails. Find the bug and fix it.";
 const SECOND_PROMPT: &str = "Add a --lines option that counts lines instead.";
 const THIRD_PROMPT: &str = "Write a README.md for it.";
+const PICTURE_PROMPT: &str = "Draw a small hut on a meadow for the README.";
 
 /// Settings for a run with a theme: no first-run dialogs, a plain scrollback.
 pub(super) fn settings(theme: &str) -> String {
@@ -44,8 +45,14 @@ pub(super) fn settings(theme: &str) -> String {
         "defaultModel": MODEL,
         "quietStartup": true,
         "enableInstallTelemetry": false,
+        "extensions": ["builtin:image"],
     })
     .to_string()
+}
+
+/// The model that draws.
+pub(super) fn image_models() -> String {
+    json!({"providers": {"demo": {"models": [{"id": "painter"}]}}}).to_string()
 }
 
 /// Replies by the number of tool results and prompts in the request.
@@ -54,10 +61,12 @@ pub(super) fn reply(messages: &[Value]) -> FakeReply {
     let text = |text: &'static str| FakeReply {
         text: text.into(),
         tool_call: None,
+        ..FakeReply::default()
     };
     let call = |text: &'static str, name: &'static str, arguments| FakeReply {
         text: text.into(),
         tool_call: Some((name.into(), arguments)),
+        ..FakeReply::default()
     };
     let last_prompt = messages.iter().rfind(|it| it["role"] == "user");
     let is_prompt = |prompt: &str| last_prompt.is_some_and(|it| it.to_string().contains(prompt));
@@ -66,6 +75,15 @@ pub(super) fn reply(messages: &[Value]) -> FakeReply {
     }
     if is_prompt(THIRD_PROMPT) {
         return text("Wrote `README.md` with the usage and two examples.");
+    }
+    if is_prompt(PICTURE_PROMPT) {
+        let is_drawn = messages.last().is_some_and(|it| it["role"] == "tool");
+        let arguments = json!({"prompt": "A small hut on a meadow", "path": "hut.png"});
+        return if is_drawn {
+            text("The picture is in `hut.png`.")
+        } else {
+            call("", "image", arguments)
+        };
     }
     match count("tool") {
         0 => call(
@@ -122,4 +140,9 @@ pub(super) fn play(terminal: &PtyTerminal, mut capture: impl FnMut(&'static str)
     capture("tree");
     terminal.send("\x1b");
     terminal.wait_gone("Session tree");
+
+    terminal.submit(PICTURE_PROMPT);
+    terminal.wait("The picture is in");
+    terminal.wait("▀▀▀▀");
+    capture("image");
 }

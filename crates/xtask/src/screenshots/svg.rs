@@ -1,6 +1,7 @@
 //! Draws an emulated terminal screen as SVG.
 
 use std::fmt::Write as _;
+use std::num::NonZeroU16;
 
 use pi_test_support::vt100::{Cell, Color, Screen};
 
@@ -16,13 +17,13 @@ const MARGIN: f64 = 16.0;
 const TITLE_BAR: f64 = 30.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColorScheme {
+pub(crate) enum ColorScheme {
     Dark,
     Light,
 }
 
 impl ColorScheme {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Dark => "dark",
             Self::Light => "light",
@@ -97,6 +98,25 @@ struct CellRun {
 /// Returns the screen as an SVG document with a window frame.
 pub(super) fn render(screen: &Screen, scheme: ColorScheme) -> String {
     let (rows, columns) = screen.size();
+    let mut svg = window([rows, columns], scheme);
+    for number in 0..rows.get() {
+        let content = row(screen, number, scheme);
+        if !content.is_empty() {
+            let top = top(usize::from(number));
+            line(
+                &mut svg,
+                format_args!("<g transform=\"translate(0 {top})\">"),
+            );
+            svg.push_str(&content);
+            svg.push_str("</g>\n");
+        }
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Returns the start of a document: a window of so many rows and columns.
+pub(super) fn window([rows, columns]: [NonZeroU16; 2], scheme: ColorScheme) -> String {
     let width = f64::from(columns.get()) * CELL_WIDTH + 2.0 * MARGIN;
     let height = f64::from(rows.get()) * CELL_HEIGHT + 2.0 * MARGIN + TITLE_BAR;
     let mut svg = format!(
@@ -115,17 +135,25 @@ pub(super) fn render(screen: &Screen, scheme: ColorScheme) -> String {
             format_args!("<circle cx=\"{x}\" cy=\"17\" r=\"5.5\" fill=\"{fill}\"/>"),
         );
     }
-    for row in 0..rows.get() {
-        let top = f64::from(row) * CELL_HEIGHT + MARGIN + TITLE_BAR - 8.0;
-        let runs = runs(screen, row, scheme);
-        for run in &runs {
-            draw_background(&mut svg, run, top);
-        }
-        for run in &runs {
-            draw_text(&mut svg, run, top);
-        }
+    svg
+}
+
+/// Returns where a row starts in a window.
+pub(super) fn top(row: usize) -> f64 {
+    let row = f64::from(u16::try_from(row).unwrap_or(u16::MAX));
+    row * CELL_HEIGHT + MARGIN + TITLE_BAR - 8.0
+}
+
+/// Returns the elements of a row at the top of the document.
+pub(super) fn row(screen: &Screen, row: u16, scheme: ColorScheme) -> String {
+    let mut svg = String::new();
+    let runs = runs(screen, row, scheme);
+    for run in &runs {
+        draw_background(&mut svg, run);
     }
-    svg.push_str("</svg>\n");
+    for run in &runs {
+        draw_text(&mut svg, run);
+    }
     svg
 }
 
@@ -167,20 +195,48 @@ fn left(run: &CellRun) -> f64 {
     f64::from(run.column) * CELL_WIDTH + MARGIN
 }
 
-fn draw_background(svg: &mut String, run: &CellRun, top: f64) {
+fn draw_background(svg: &mut String, run: &CellRun) {
     if let Some(fill) = &run.style.background {
         let (x, width) = (left(run), f64::from(run.columns) * CELL_WIDTH);
         line(
             svg,
             format_args!(
-                "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>",
+                "<rect x=\"{x:.1}\" y=\"0\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>",
                 height = CELL_HEIGHT + OVERLAP,
             ),
         );
     }
 }
 
-fn draw_text(svg: &mut String, run: &CellRun, top: f64) {
+/// Returns where the foreground of the cells starts and ends, as parts of their height, if they are blocks. The glyphs of
+/// fonts do not fill their cells.
+fn block(text: &str) -> Option<(f64, f64)> {
+    let mut characters = text.chars();
+    let first = characters.next()?;
+    let extent = match first {
+        '▀' => (0.0, 0.5),
+        '▄' => (0.5, 1.0),
+        '█' => (0.0, 1.0),
+        _ => return None,
+    };
+    characters.all(|next| next == first).then_some(extent)
+}
+
+fn draw_text(svg: &mut String, run: &CellRun) {
+    if let Some((start, end)) = block(&run.text) {
+        let overlap = if end < 1.0 { 0.0 } else { OVERLAP };
+        return line(
+            svg,
+            format_args!(
+                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>",
+                x = left(run),
+                y = start * CELL_HEIGHT,
+                width = f64::from(run.columns) * CELL_WIDTH,
+                height = (end - start) * CELL_HEIGHT + overlap,
+                fill = run.style.foreground,
+            ),
+        );
+    }
     let text = run.text.trim_end();
     if text.is_empty() {
         return;
@@ -208,15 +264,15 @@ fn draw_text(svg: &mut String, run: &CellRun, top: f64) {
     line(
         svg,
         format_args!(
-            "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{:.1}\" xml:space=\"preserve\" {attributes}>{}</text>",
-            top + BASELINE,
+            "<text x=\"{x:.1}\" y=\"{BASELINE}\" textLength=\"{:.1}\" xml:space=\"preserve\" {attributes}>{}</text>",
             f64::from(columns) * CELL_WIDTH,
             escape(text.trim_start()),
         ),
     );
 }
 
-fn line(svg: &mut String, element: std::fmt::Arguments<'_>) {
+/// Appends an element on a line.
+pub(super) fn line(svg: &mut String, element: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     writeln!(svg, "{element}").ok();
 }
@@ -258,8 +314,6 @@ fn color(color: Color) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU16;
-
     use pi_test_support::vt100::Parser;
     use pretty_assertions::assert_eq;
 
@@ -269,11 +323,8 @@ mod tests {
         let (rows, columns) = (NonZeroU16::MIN, NonZeroU16::new(12).unwrap());
         let mut parser = Parser::new(rows, columns, 0);
         parser.process(bytes);
-        let svg = render(parser.screen(), ColorScheme::Dark);
-        let drawn = svg
-            .lines()
-            .filter(|line| line.starts_with("<text") || line.starts_with("<rect x=\"16"));
-        drawn.map(str::to_owned).collect()
+        let svg = row(parser.screen(), 0, ColorScheme::Dark);
+        svg.lines().map(str::to_owned).collect()
     }
 
     #[test]
@@ -281,8 +332,8 @@ mod tests {
         assert_eq!(
             elements(b"a<b \x1b[1;31mred\x1b[0m"),
             [
-                r##"<text x="16.0" y="51.5" textLength="25.2" xml:space="preserve" fill="#d8dbe2">a&lt;b</text>"##,
-                r##"<text x="49.6" y="51.5" textLength="25.2" xml:space="preserve" fill="#e0566a" font-weight="bold">red</text>"##,
+                r##"<text x="16.0" y="13.5" textLength="25.2" xml:space="preserve" fill="#d8dbe2">a&lt;b</text>"##,
+                r##"<text x="49.6" y="13.5" textLength="25.2" xml:space="preserve" fill="#e0566a" font-weight="bold">red</text>"##,
             ]
         );
     }
@@ -292,9 +343,17 @@ mod tests {
         assert_eq!(
             elements(b"\x1b[7mx\x1b[0m"),
             [
-                r##"<rect x="16.0" y="38.0" width="8.4" height="18.5" fill="#d8dbe2"/>"##,
-                r##"<text x="16.0" y="51.5" textLength="8.4" xml:space="preserve" fill="#15171c">x</text>"##,
+                r##"<rect x="16.0" y="0" width="8.4" height="18.5" fill="#d8dbe2"/>"##,
+                r##"<text x="16.0" y="13.5" textLength="8.4" xml:space="preserve" fill="#15171c">x</text>"##,
             ]
+        );
+    }
+
+    #[test]
+    fn blocks_fill_their_part_of_the_cell() {
+        assert_eq!(
+            elements("\x1b[31m▀▀".as_bytes()),
+            [r##"<rect x="16.0" y="0.0" width="16.8" height="9.0" fill="#e0566a"/>"##]
         );
     }
 

@@ -1,6 +1,5 @@
-//! The program under test in RPC mode, and its resource use as the kernel reports it.
+//! The program under test in RPC mode.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,13 +11,23 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::samples::Sample;
+use super::usage;
 
 /// Limit for one response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Readings per sample and the time between them.
-const READINGS: usize = 5;
-const READING_INTERVAL: Duration = Duration::from_millis(20);
+/// Returns a command that starts the program in a home directory of the test, with the model of the test.
+pub(super) fn command(binary: &Path, home: &Path) -> Command {
+    let mut command = Command::new(binary);
+    command
+        .current_dir(home.join("project"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home.join("home"))
+        .env("PI_CODING_AGENT_DIR", home.join("agent"))
+        .env("PI_OFFLINE", "1");
+    command
+}
 
 pub(super) struct RpcProcess {
     child: Child,
@@ -29,15 +38,9 @@ pub(super) struct RpcProcess {
 
 impl RpcProcess {
     pub(super) fn start(binary: &Path, home: &Path, arguments: &[&str]) -> Result<Self> {
-        let mut child = Command::new(binary)
+        let mut child = command(binary, home)
             .args(["--mode", "rpc", "--model", "soak/model"])
             .args(arguments)
-            .current_dir(home.join("project"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", home.join("home"))
-            .env("PI_CODING_AGENT_DIR", home.join("agent"))
-            .env("PI_OFFLINE", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -104,34 +107,8 @@ impl RpcProcess {
         }
     }
 
-    /// Samples the idle program. Takes the minimum of several readings, since background tasks finish a little later.
     pub(super) fn sample(&self) -> Result<Sample> {
-        let mut least = self.read_usage()?;
-        for _ in 1..READINGS {
-            thread::sleep(READING_INTERVAL);
-            let now = self.read_usage()?;
-            least = Sample {
-                kibibytes: least.kibibytes.min(now.kibibytes),
-                threads: least.threads.min(now.threads),
-                descriptors: least.descriptors.min(now.descriptors),
-            };
-        }
-        Ok(least)
-    }
-
-    fn read_usage(&self) -> Result<Sample> {
-        let directory = Path::new("/proc").join(self.child.id().to_string());
-        let status = fs::read_to_string(directory.join("status"))?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-            number.with_context(|| format!("/proc/PID/status has no {name}"))
-        };
-        Ok(Sample {
-            kibibytes: field("VmRSS:")?,
-            threads: field("Threads:")?,
-            descriptors: fs::read_dir(directory.join("fd"))?.count(),
-        })
+        usage::sample(self.child.id())
     }
 
     /// Closes its stdin and waits until it exits.

@@ -25,7 +25,15 @@ pub(super) async fn store(
     name: &str,
     content: &[u8],
 ) -> Result<(), EngineError> {
-    let subject = server.names.file(batch, name);
+    store_at(server, server.names.file(batch, name), content).await
+}
+
+/// Stores a file at a subject.
+pub(super) async fn store_at(
+    server: &Server,
+    subject: String,
+    content: &[u8],
+) -> Result<(), EngineError> {
     let upload = server.client.new_inbox().replace("_INBOX.", "");
     let mut rest = content;
     loop {
@@ -48,13 +56,21 @@ pub(super) async fn store(
 }
 
 pub(super) async fn read(server: &Server, batch: &str, name: &str) -> Result<Vec<u8>, EngineError> {
-    let subject = server.names.file(batch, name);
-    let stream = server.names.files_stream();
-    let stored = server.read_all(&stream, &subject).await?;
-    last_complete(&stored).ok_or_else(|| EngineError::Server {
+    let found = read_at(server, &server.names.file(batch, name)).await?;
+    found.ok_or_else(|| EngineError::Server {
         action: "read a file",
         reason: format!("{name} is not stored"),
     })
+}
+
+/// Returns the file at a subject; `None` if there is none.
+pub(super) async fn read_at(
+    server: &Server,
+    subject: &str,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let stream = server.names.files_stream();
+    let stored = server.read_all(&stream, subject).await?;
+    Ok(last_complete(&stored))
 }
 
 /// Returns the content of the last upload that is complete.

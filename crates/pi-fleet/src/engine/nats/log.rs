@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 
 use super::names::RunAddress;
-use super::server::Server;
+use super::server::{Server, Stored};
 use crate::engine::{AppendError, EngineError, RunContent, RunLog};
 use crate::record::{LogEntry, RunRecord, VERSION};
 use crate::run_state::RunState;
@@ -20,6 +20,9 @@ const PART_BYTES: usize = 512 * 1024;
 /// How long to wait before an append is sent again; doubled each time.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(2);
+
+/// How often a log is read from a replica that lags.
+const READ_ATTEMPTS: u32 = 100;
 
 /// Identifies a message across retries.
 const MESSAGE_ID: &str = "Nats-Msg-Id";
@@ -53,7 +56,7 @@ impl NatsLog {
             content: RunContent::default(),
             server,
         };
-        let messages = log.server.read_all(&log.stream, &log.subject).await?;
+        let messages = log.read_messages().await?;
         let mut parts = Parts::default();
         for message in messages {
             log.last = message.sequence;
@@ -64,6 +67,23 @@ impl NatsLog {
                 })?;
         }
         Ok(log)
+    }
+
+    /// Reads all messages. A replica may lag behind the leader: reads again until it has the last one.
+    async fn read_messages(&self) -> Result<Vec<Stored>, EngineError> {
+        for _ in 0..READ_ATTEMPTS {
+            let messages = self.server.read_all(&self.stream, &self.subject).await?;
+            let last = self.server.last(&self.stream, &self.subject).await?;
+            let last = last.map_or(0, |last| last.sequence);
+            if messages.last().map_or(0, |message| message.sequence) >= last {
+                return Ok(messages);
+            }
+            tokio::time::sleep(FIRST_RETRY).await;
+        }
+        Err(EngineError::Server {
+            action: "read a log",
+            reason: "a replica lags behind".to_owned(),
+        })
     }
 
     fn read(&mut self, message: &[u8], parts: &mut Parts) -> Result<(), String> {
@@ -89,10 +109,12 @@ impl NatsLog {
                 }
             }
             RunRecord::Tree { .. } if !payload.is_empty() => self.content.packs.push(payload),
-            RunRecord::Reopen => self.content = RunContent::default(),
+            RunRecord::Reopen { prompt: None, .. } => self.content = RunContent::default(),
             RunRecord::Tree { .. }
             | RunRecord::Claim { .. }
             | RunRecord::Control { .. }
+            | RunRecord::Reopen { .. }
+            | RunRecord::Release { .. }
             | RunRecord::End { .. } => {}
         }
         self.state.apply(&entry);
@@ -111,7 +133,21 @@ impl NatsLog {
         let line = line.map_err(|error| AppendError::Failed(error.to_string()))?;
         self.store(&line, rest).await?;
         self.state.apply(entry);
-        self.publish_state(&entry.record).await;
+        let is_shown = match &entry.record {
+            RunRecord::Bytes { usage, .. } => usage.is_some(),
+            RunRecord::Claim { .. }
+            | RunRecord::Release { .. }
+            | RunRecord::End { .. }
+            | RunRecord::Reopen { .. } => true,
+            RunRecord::Tree { .. } | RunRecord::Control { .. } => false,
+        };
+        if is_shown {
+            let is_end = matches!(
+                entry.record,
+                RunRecord::End { .. } | RunRecord::Reopen { .. }
+            );
+            self.publish_state(is_end).await;
+        }
         Ok(())
     }
 
@@ -156,13 +192,7 @@ impl NatsLog {
     }
 
     /// Publishes the state for clients that list runs. The log is what counts: a lost state is published with the next one.
-    async fn publish_state(&self, record: &RunRecord) {
-        let is_end = matches!(record, RunRecord::End { .. } | RunRecord::Reopen);
-        let is_shown = match record {
-            RunRecord::Bytes { usage, .. } => usage.is_some(),
-            RunRecord::Claim { .. } | RunRecord::End { .. } | RunRecord::Reopen => true,
-            RunRecord::Tree { .. } | RunRecord::Control { .. } => false,
-        };
+    async fn publish_state(&self, is_end: bool) {
         let Ok(state) = serde_json::to_vec(&self.state) else {
             return;
         };
@@ -170,14 +200,14 @@ impl NatsLog {
         if is_end {
             let message = PublishMessage::build().payload(state.into());
             self.server.publish(subject, message).await.ok();
-        } else if is_shown {
+        } else {
             self.server.client.publish(subject, state.into()).await.ok();
         }
     }
 
     /// Publishes the state of a finished run again, in case its worker died before it did.
     pub(super) async fn publish_end(&self) {
-        self.publish_state(&RunRecord::Reopen).await;
+        self.publish_state(true).await;
     }
 }
 
@@ -192,6 +222,17 @@ impl RunLog for NatsLog {
 
     fn take_content(&mut self) -> RunContent {
         std::mem::take(&mut self.content)
+    }
+
+    fn check_owner(&self) -> BoxFuture<'_, Result<(), AppendError>> {
+        Box::pin(async move {
+            let last = self.server.last(&self.stream, &self.subject).await;
+            let last = last.map_err(|error| AppendError::Failed(error.to_string()))?;
+            if last.is_some_and(|last| last.sequence > self.last) {
+                return Err(AppendError::Fenced);
+            }
+            Ok(())
+        })
     }
 
     fn append(

@@ -2,11 +2,16 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::task::FleetTask;
+
 /// Number of streams that share the logs: one stream has one writer in a cluster.
 pub(super) const LOG_STREAMS: u8 = 16;
 
 /// The consumers of the queue, in the order in which they are served.
 pub(super) const CLASSES: [&str; 3] = ["high", "normal", "low"];
+
+/// The label of runs that any worker takes.
+pub(super) const ANY_LABEL: &str = "any";
 
 /// Names of one fleet. Several fleets may use one server.
 pub(super) struct Names {
@@ -32,6 +37,7 @@ impl Names {
             self.messages_stream(),
             self.files_stream(),
             self.costs_stream(),
+            self.limits_stream(),
         ];
         others.into_iter().chain(logs).collect()
     }
@@ -65,7 +71,12 @@ impl Names {
         format!("PI_{}_COST", self.fleet)
     }
 
-    pub(super) fn class(priority: i64) -> &'static str {
+    /// Rate limits.
+    pub(super) fn limits_stream(&self) -> String {
+        format!("PI_{}_LIMIT", self.fleet)
+    }
+
+    fn class(priority: i64) -> &'static str {
         match priority {
             1.. => CLASSES[0],
             0 => CLASSES[1],
@@ -73,12 +84,14 @@ impl Names {
         }
     }
 
-    pub(super) fn queued(&self, class: &str) -> String {
-        format!("pi.{}.run.{class}.>", self.fleet)
+    pub(super) fn queued(&self, class: &str, label: &str) -> String {
+        format!("pi.{}.run.{class}.{label}.>", self.fleet)
     }
 
-    pub(super) fn queue(&self, class: &str, run: &RunAddress) -> String {
-        format!("pi.{}.run.{class}.{run}", self.fleet)
+    pub(super) fn queue(&self, task: &FleetTask, run: &RunAddress) -> String {
+        let class = Self::class(task.priority);
+        let label = task.queue.as_deref().unwrap_or(ANY_LABEL);
+        format!("pi.{}.run.{class}.{label}.{run}", self.fleet)
     }
 
     pub(super) fn task(&self, run: &RunAddress) -> String {
@@ -111,6 +124,35 @@ impl Names {
         format!("pi.{}.file.{}.{digest}", self.fleet, token(batch))
     }
 
+    /// The file of a task, which its content names.
+    pub(super) fn task_file(&self, batch: &str, digest: &str) -> String {
+        format!("pi.{}.file.{}.task.{digest}", self.fleet, token(batch))
+    }
+
+    /// The streams and subjects of everything that a batch has, with the queue first.
+    pub(super) fn everything_of(&self, batch: &str) -> Vec<(String, String)> {
+        let (fleet, batch_token) = (&self.fleet, token(batch));
+        let of = |kind: &str| format!("pi.{fleet}.{kind}.{batch_token}.>");
+        let mut subjects = vec![
+            (
+                self.runs_stream(),
+                format!("pi.{fleet}.run.*.*.{batch_token}.*"),
+            ),
+            (self.messages_stream(), of("msg")),
+            (self.files_stream(), of("file")),
+        ];
+        let logs =
+            (0..LOG_STREAMS).map(|shard| (self.log_stream(shard), of(&format!("log.{shard}"))));
+        subjects.extend(logs);
+        subjects.extend([
+            (self.costs_stream(), self.cost(batch)),
+            (self.state_stream(), of("state")),
+            (self.state_stream(), of("task")),
+            (self.state_stream(), self.batch(batch)),
+        ]);
+        subjects
+    }
+
     pub(super) fn batch(&self, batch: &str) -> String {
         format!("pi.{}.batch.{}", self.fleet, token(batch))
     }
@@ -120,9 +162,33 @@ impl Names {
         format!("pi.{}.cost.{}", self.fleet, token(batch))
     }
 
+    /// A counter of all batches of a day.
+    pub(super) fn day_cost(&self, day: u64) -> String {
+        format!("pi.{}.cost.day.{day}", self.fleet)
+    }
+
+    pub(super) fn limit(&self, key: &str) -> String {
+        format!("pi.{}.limit.{key}", self.fleet)
+    }
+
+    /// Where workers announce that a provider has refused a request.
+    pub(super) fn drained(&self, key: &str) -> String {
+        format!("pi.{}.drained.{key}", self.fleet)
+    }
+
     /// Where the owner of a run answers.
     pub(super) fn owner(&self, run: &RunAddress) -> String {
         format!("pi.{}.owner.{run}", self.fleet)
+    }
+
+    /// Where the worker of a run takes commands of clients.
+    pub(super) fn control(&self, run: &RunAddress) -> String {
+        format!("pi.{}.ctl.{run}", self.fleet)
+    }
+
+    /// Where the worker of a run publishes events while a client watches.
+    pub(super) fn live(&self, run: &RunAddress) -> String {
+        format!("pi.{}.live.{run}", self.fleet)
     }
 
     pub(super) fn log(&self, run: &RunAddress) -> String {
@@ -189,9 +255,16 @@ mod tests {
     fn runs_are_found_by_their_subject() {
         let names = Names::new("main").unwrap();
         let run = RunAddress::new("b.1", "django-1.2");
-        let subject = names.queue("high", &run);
-        assert_eq!(subject, "pi.main.run.high.b=1.django-1=2");
-        assert_eq!(RunAddress::of_subject(&subject), Some(run));
+        for (fields, expected) in [
+            (r#""priority":2"#, "pi.main.run.high.any.b=1.django-1=2"),
+            (r#""queue":"gpu""#, "pi.main.run.normal.gpu.b=1.django-1=2"),
+        ] {
+            let line = format!("{{\"id\":\"django-1.2\",\"prompt\":\"x\",{fields}}}");
+            let tasks = crate::task::parse_tasks(&line).unwrap();
+            let subject = names.queue(&tasks[0], &run);
+            assert_eq!(subject, expected);
+            assert_eq!(RunAddress::of_subject(&subject).as_ref(), Some(&run));
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! The connection to a server, and requests that the engine makes.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::{self, Context, consumer, stream};
-use async_nats::{Client, Event, ServerError, StatusCode};
+use async_nats::{Client, ServerAddr, StatusCode};
 use futures_util::StreamExt as _;
 use serde::de::DeserializeOwned;
 
-use super::names::{CLASSES, LOG_STREAMS, Names};
+use super::link::Link;
+use super::names::{ANY_LABEL, CLASSES, LOG_STREAMS, Names};
 use super::{NatsOptions, RunAddress};
 use crate::engine::EngineError;
 
@@ -19,6 +20,9 @@ const MINIMUM_VERSION: (u64, u64) = (2, 12);
 
 /// Number of messages that one request reads.
 const READ_BATCH: u32 = 256;
+
+/// How often a silent connection is tested. After two tests without a response, it is opened again.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long a request waits for a response.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,12 +34,18 @@ pub(super) struct Server {
     pub(super) client: Client,
     pub(super) context: Context,
     pub(super) names: Names,
+    /// By class, and then by label.
     pub(super) consumers: Vec<QueueConsumer>,
-    /// The first request that the server refused. It does not respond to such a request.
-    denied: Denial,
+    /// The one on which free slots wait.
+    pub(super) waiting: usize,
+    link: Arc<Link>,
 }
 
-type Denial = Arc<OnceLock<String>>;
+/// The payload of a counter.
+#[derive(serde::Deserialize)]
+struct CounterValue {
+    val: String,
+}
 
 /// A message of a stream.
 pub(super) struct Stored {
@@ -54,20 +64,15 @@ impl Server {
     pub(super) async fn connect(options: &NatsOptions) -> Result<Self, EngineError> {
         let names = Names::new(&options.fleet)
             .ok_or_else(|| EngineError::InvalidFleet(options.fleet.clone()))?;
-        let denied = Denial::default();
-        let noticed = Arc::clone(&denied);
+        let link = Arc::new(Link::new());
+        let observer = Arc::clone(&link);
         let connecting = async_nats::ConnectOptions::new()
             .name("pi-fleet")
             .event_callback(move |event| {
-                if let Event::ServerError(ServerError::Other(reason)) = event
-                    && reason
-                        .to_ascii_lowercase()
-                        .contains("permissions violation")
-                {
-                    noticed.set(reason).ok();
-                }
+                observer.observe(event);
                 std::future::ready(())
             })
+            .ping_interval(PING_INTERVAL)
             .request_timeout(Some(TIMEOUT))
             .connection_timeout(TIMEOUT)
             .max_reconnects(None)
@@ -81,8 +86,12 @@ impl Server {
                 .custom_inbox_prefix(inbox_prefix(user)),
             None => connecting,
         };
+        let addresses = options.url.split(',').map(str::parse::<ServerAddr>);
+        let addresses: Vec<ServerAddr> = addresses
+            .collect::<Result<_, _>>()
+            .map_err(|error| server_error("connect", &error))?;
         let client = connecting
-            .connect(&options.url)
+            .connect(addresses)
             .await
             .map_err(|error| server_error("connect", &error))?;
         check_version(&client.server_info().version)?;
@@ -93,7 +102,8 @@ impl Server {
             context,
             names,
             consumers: Vec::new(),
-            denied,
+            waiting: 0,
+            link,
         };
         server.open_streams(options).await?;
         Ok(server)
@@ -127,7 +137,12 @@ impl Server {
             config(names.files_stream(), vec![names.all("file")]),
             stream::Config {
                 allow_message_counter: true,
+                max_messages_per_subject: 1,
                 ..config(names.costs_stream(), vec![names.all("cost")])
+            },
+            stream::Config {
+                max_messages_per_subject: 1,
+                ..config(names.limits_stream(), vec![names.all("limit")])
             },
         ];
         let shards = 0..LOG_STREAMS;
@@ -136,50 +151,94 @@ impl Server {
         for config in streams {
             self.open_stream(config).await?;
         }
+        let labels = options.labels.iter().map(String::as_str);
+        let labels: Vec<&str> = labels.chain([ANY_LABEL]).collect();
         for class in CLASSES {
-            let consumer = self.open_consumer(class, options.lease).await?;
-            self.consumers.push(consumer);
+            for label in &labels {
+                let consumer = self.open_consumer(class, label, options.lease).await?;
+                self.consumers.push(consumer);
+            }
+        }
+        // Most runs have the second class and no label.
+        self.waiting = 2 * labels.len() - 1;
+        Ok(())
+    }
+
+    /// Creates the queues of a label unless they exist.
+    pub(super) async fn open_label(&self, label: &str, lease: Duration) -> Result<(), EngineError> {
+        for class in CLASSES {
+            self.open_consumer(class, label, lease).await?;
         }
         Ok(())
     }
 
     async fn open_stream(&self, config: stream::Config) -> Result<(), EngineError> {
         // A worker may not create streams: look first.
-        if self.context.get_stream(&config.name).await.is_ok() {
+        const ACTION: &str = "create a stream";
+        let looking = Box::pin(self.context.get_stream(&config.name));
+        if self.guard(ACTION, looking).await?.is_ok() {
             return Ok(());
         }
-        let created = self.context.get_or_create_stream(config).await;
-        created.map_err(|error| server_error("create a stream", &error))?;
+        let creating = Box::pin(self.context.get_or_create_stream(config));
+        let created = self.guard(ACTION, creating).await?;
+        created.map_err(|error| server_error(ACTION, &error))?;
         Ok(())
     }
 
     async fn open_consumer(
         &self,
         class: &str,
+        label: &str,
         lease: Duration,
     ) -> Result<QueueConsumer, EngineError> {
+        const ACTION: &str = "create a consumer";
         let stream = self.names.runs_stream();
-        let found = self.context.get_consumer_from_stream(class, &stream).await;
-        if let Ok(consumer) = found {
+        let name = format!("{class}-{label}");
+        let looking = Box::pin(self.context.get_consumer_from_stream(&name, &stream));
+        if let Ok(consumer) = self.guard(ACTION, looking).await? {
             return Ok(consumer);
         }
         let config = consumer::pull::Config {
-            durable_name: Some(class.to_owned()),
-            filter_subject: self.names.queued(class),
+            durable_name: Some(name),
+            filter_subject: self.names.queued(class, label),
             ack_wait: lease,
             max_ack_pending: -1,
             ..consumer::pull::Config::default()
         };
-        let created = self.context.create_consumer_on_stream(config, stream).await;
-        created.map_err(|error| server_error("create a consumer", &error))
+        let creating = Box::pin(self.context.create_consumer_on_stream(config, stream));
+        let created = self.guard(ACTION, creating).await?;
+        created.map_err(|error| server_error(ACTION, &error))
     }
 
-    /// Reports whether the server has refused a request.
-    pub(super) fn check_denied(&self) -> Result<(), EngineError> {
-        match self.denied.get() {
-            Some(reason) => Err(EngineError::Denied(reason.clone())),
-            None => Ok(()),
+    /// Whether a consumer of this worker has runs, also those that other workers hold.
+    pub(super) async fn has_runs(&self) -> Result<bool, EngineError> {
+        const ACTION: &str = "read the queue";
+        for consumer in &self.consumers {
+            let info = self.guard(ACTION, consumer.get_info()).await?;
+            let info = info.map_err(|error| server_error(ACTION, &error))?;
+            if info.num_pending > 0 || info.num_ack_pending > 0 {
+                return Ok(true);
+            }
         }
+        Ok(false)
+    }
+
+    /// Waits for a request, unless the server refuses it or the connection breaks.
+    pub(super) async fn guard<T>(
+        &self,
+        action: &'static str,
+        request: impl Future<Output = T>,
+    ) -> Result<T, EngineError> {
+        self.link.guard(action, request).await
+    }
+
+    /// Waits for a request that the server may refuse; returns `None` then.
+    pub(super) async fn try_request<T>(
+        &self,
+        subject: &str,
+        request: impl Future<Output = T>,
+    ) -> Option<T> {
+        self.link.try_request(subject, request).await
     }
 
     /// Reads all messages of a stream with this subject, which may have wildcards.
@@ -188,6 +247,11 @@ impl Server {
         stream: &str,
         subject: &str,
     ) -> Result<Vec<Stored>, EngineError> {
+        let reading = self.read_batches(stream, subject);
+        self.guard("read a stream", reading).await?
+    }
+
+    async fn read_batches(&self, stream: &str, subject: &str) -> Result<Vec<Stored>, EngineError> {
         let failed = |reason: String| EngineError::Server {
             action: "read a stream",
             reason,
@@ -258,7 +322,8 @@ impl Server {
         let failed = |error: &dyn std::error::Error| server_error("read a stream", error);
         let stream = self.context.get_stream_no_info(stream).await;
         let stream = stream.map_err(|error| failed(&error))?;
-        match stream.get_last_raw_message_by_subject(subject).await {
+        let reading = stream.get_last_raw_message_by_subject(subject);
+        match self.guard("read a stream", reading).await? {
             Ok(message) => Ok(Some(message)),
             Err(error) if error.kind() == stream::LastRawMessageErrorKind::NoMessageFound => {
                 Ok(None)
@@ -281,25 +346,44 @@ impl Server {
         subject: String,
         message: PublishMessage,
     ) -> Result<PublishAck, EngineError> {
-        let failed = |error: &dyn std::error::Error| server_error("store a message", error);
-        let sent = self.context.send_publish(subject, message).await;
-        sent.map_err(|error| failed(&error))?
-            .await
-            .map_err(|error| failed(&error))
+        const ACTION: &str = "store a message";
+        let failed = |error: &dyn std::error::Error| server_error(ACTION, error);
+        let sending = async {
+            let sent = self.context.send_publish(subject, message).await;
+            sent.map_err(|error| failed(&error))?
+                .await
+                .map_err(|error| failed(&error))
+        };
+        self.guard(ACTION, sending).await?
     }
 
-    /// Adds to a counter, and returns its value.
-    pub(super) async fn count(&self, subject: String, amount: u64) -> Result<u64, EngineError> {
-        let message = PublishMessage::build().header("Nats-Incr", format!("+{amount}"));
-        let counted = self.send(subject, message).await?;
-        let value = counted.value.and_then(|value| value.parse().ok());
-        value.ok_or_else(|| EngineError::Server {
+    /// Adds to a counter, once for each ID, and returns its value.
+    pub(super) async fn count(
+        &self,
+        subject: String,
+        amount: i64,
+        id: &str,
+    ) -> Result<i64, EngineError> {
+        if amount != 0 {
+            let message = PublishMessage::build()
+                .message_id(id)
+                .header("Nats-Incr", format!("{amount:+}"));
+            let counted = self.send(subject.clone(), message).await?;
+            let value = counted.value.and_then(|value| value.parse().ok());
+            if let Some(value) = value.filter(|_| !counted.duplicate) {
+                return Ok(value);
+            }
+        }
+        let last = self.last(&self.names.costs_stream(), &subject).await?;
+        let last = last.map(|last| parse::<CounterValue>(&subject, &last.payload));
+        let value = last.transpose()?.map(|last| last.val.parse::<i64>());
+        value.unwrap_or(Ok(0)).map_err(|error| EngineError::Server {
             action: "count",
-            reason: "the server has returned no value".to_owned(),
+            reason: error.to_string(),
         })
     }
 
-    /// Returns the name of the worker that owns a run; `None` if none answers.
+    /// Asks whether a worker owns a run.
     pub(super) async fn owner(&self, run: &RunAddress) -> OwnerQuery {
         let request = self
             .client

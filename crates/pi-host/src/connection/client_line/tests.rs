@@ -66,6 +66,7 @@ fn every_command_is_parsed_by_its_type() {
         json!({"type": "undo_compaction"}),
         json!({"type": "get_cache_report"}),
         json!({"type": "get_context_report"}),
+        json!({"type": "get_extension_costs"}),
         json!({"type": "navigate_tree", "entryId": "e", "summarize": true, "customInstructions": "short"}),
         json!({"type": "set_label", "entryId": "e", "label": "l"}),
         json!({"type": "get_tools"}),

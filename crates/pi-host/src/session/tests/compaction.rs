@@ -214,6 +214,121 @@ async fn a_summary_that_fails_changes_nothing() {
     assert_eq!(harness.entries(), before);
 }
 
+/// A session whose history does not fit into one summary request of its model.
+async fn with_large_history() -> SessionHarness {
+    let mut settings = tight();
+    settings.compaction.enabled = Some(false);
+    let harness = SessionHarness::with_options(HarnessOptions {
+        models: vec![small_model()],
+        settings,
+        ..HarnessOptions::default()
+    });
+    harness
+        .faux
+        .extend(["one".into(), "two".into(), "three".into()]);
+    for text in [long(900), long(900), long(60)] {
+        harness.prompt(&text).await;
+    }
+    harness.lines();
+    harness
+}
+
+#[tokio::test]
+async fn a_history_that_does_not_fit_is_summarized_in_parts() {
+    let harness = with_large_history().await;
+    let before = harness.faux.call_count();
+    harness
+        .faux
+        .extend(["first part".into(), "both parts".into()]);
+    let outcome = harness.session.compaction().run(None).await.unwrap();
+    assert_eq!(outcome.summary, "both parts");
+    let requests = harness.faux.requests();
+    let [first, second] = &requests[before..] else {
+        panic!("two requests for summaries")
+    };
+    let text = |position: usize| serde_json::to_string(&requests[position].messages).unwrap();
+    assert!(!text(before).contains("previous-summary"));
+    assert!(text(before + 1).contains("<previous-summary>\\nfirst part"));
+    for request in [first, second] {
+        let size = serde_json::to_string(&request.messages).unwrap().len();
+        assert!(
+            size / 4 < 2000,
+            "{size} characters for a window of 2000 tokens"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_summary_request_that_is_rejected_as_too_large_is_split() {
+    let harness = with_history().await;
+    let before = harness.faux.call_count();
+    harness.faux.push(FauxResponse::error(too_long()));
+    harness.faux.push("the summary");
+    let outcome = harness.session.compaction().run(None).await.unwrap();
+    assert_eq!(outcome.summary, "the summary");
+    assert_eq!(harness.faux.call_count(), before + 2);
+}
+
+#[tokio::test]
+async fn a_history_whose_parts_do_not_fit_is_quoted_without_a_model() {
+    let harness = with_large_history().await;
+    harness.faux.push(FauxResponse::error(too_long()));
+    let outcome = harness.session.compaction().run(None).await.unwrap();
+    let summary = &outcome.summary;
+    assert!(
+        summary.contains("could not be summarized by a model"),
+        "{summary}"
+    );
+    assert!(summary.contains("## Prompts\n- wordword"), "{summary}");
+    assert!(summary.contains("## Last response\n- "), "{summary}");
+    assert!(harness.context()[1].starts_with("compactionSummary"));
+    harness.faux.push("still works");
+    harness.prompt("next").await;
+    assert_eq!(harness.context().last().unwrap(), "assistant still works");
+}
+
+#[tokio::test]
+async fn automatic_compaction_stops_after_three_failures() {
+    let harness = with_history().await;
+    let refused = || FauxResponse::error(ProviderError::invalid("400 cannot"));
+    harness.faux.extend([
+        FauxResponse::text(long(1600)),
+        refused(),
+        refused(),
+        "fine".into(),
+        refused(),
+        "later".into(),
+    ]);
+    harness.prompt("third").await;
+    harness.prompt("fourth").await;
+    let failed = |lines: Vec<String>| {
+        let failed = lines
+            .iter()
+            .filter(|line| line.contains("threshold failed"));
+        failed.count()
+    };
+    assert_eq!(failed(harness.lines()), 3);
+    harness.prompt("fifth").await;
+    let lines = harness.lines();
+    assert!(
+        !lines.iter().any(|line| line.starts_with("compaction")),
+        "{lines:?}"
+    );
+    // A context that is too large is still compacted, without a model.
+    harness.faux.extend([
+        FauxResponse::error(too_long()),
+        refused(),
+        "recovered".into(),
+    ]);
+    harness.prompt("sixth").await;
+    assert!(
+        harness.context()[1].contains("could not be summarized by a model"),
+        "{:?}",
+        harness.context()
+    );
+    assert_eq!(harness.context().last().unwrap(), "assistant recovered");
+}
+
 #[tokio::test(start_paused = true)]
 async fn summary_requests_are_retried() {
     let harness = with_history().await;

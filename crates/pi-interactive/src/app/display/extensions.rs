@@ -13,7 +13,7 @@ use crate::controllers::extensions::ExtensionMsg;
 use crate::extensions::bridge::{ComponentTask, DrawOutcome};
 use crate::extensions::view::ExtensionView;
 use crate::screen::WidgetSide;
-use crate::screen::working::WorkingOverrides;
+use pi_views::working_indicator::WorkingOverrides;
 
 /// A component that does not respond for this long is considered stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(1);

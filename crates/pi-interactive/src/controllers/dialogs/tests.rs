@@ -72,7 +72,7 @@ fn dialog_ids() -> (DialogId, DialogId) {
 fn dialogs_are_closed_independently_of_their_order() {
     let mut tester = DialogTester::default();
     let lower = tester.open(DialogMsg::Open(DialogRequest::Settings));
-    let upper = tester.open(DialogMsg::Open(DialogRequest::Resume));
+    let upper = tester.open(DialogMsg::Open(DialogRequest::Resume { search: None }));
     assert_ne!(lower, upper);
     assert_eq!(closed(&tester.send(DialogMsg::Done(lower))), [lower]);
     assert_eq!(closed(&tester.send(DialogMsg::Done(upper))), [upper]);

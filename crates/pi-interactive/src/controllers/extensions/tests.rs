@@ -184,7 +184,7 @@ fn an_indicator_is_limited_to_the_frame_rate() {
     assert_eq!(frames, ["-", "+"]);
     assert_eq!(interval, Duration::from_millis(16));
     let (frames, interval) = read_indicator(&json!({}));
-    assert_eq!(frames.len(), crate::screen::working::FRAMES.len());
+    assert_eq!(frames.len(), pi_views::working_indicator::FRAMES.len());
     assert_eq!(interval, INTERVAL);
 }
 

@@ -165,8 +165,21 @@ fn fetched_models_go_to_the_picker_or_to_the_sign_in() {
     let refreshed = |provider: Option<&str>| ModelMsg::Refreshed {
         provider: provider.map(str::to_owned),
         available: Vec::new(),
+        failed: Vec::new(),
     };
     assert_eq!(send(&app, refreshed(None)), ["UpdateDialog(Models([]))"]);
+    let failed = ModelMsg::Refreshed {
+        provider: None,
+        available: Vec::new(),
+        failed: vec!["openai".to_owned(), "groq".to_owned()],
+    };
+    assert_eq!(
+        send(&app, failed),
+        [
+            "UpdateDialog(Models([]))",
+            "UpdateDialog(Failed(\"Could not refresh the models of openai, groq; showing cached ones.\"))"
+        ]
+    );
     assert_eq!(
         send(&app, refreshed(Some("openai"))),
         ["SignIn(ModelsRefreshed { provider: \"openai\", available: [] })"]

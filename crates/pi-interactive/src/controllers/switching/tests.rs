@@ -82,6 +82,24 @@ fn a_fork_restores_the_text_of_the_message() {
 }
 
 #[test]
+fn the_session_of_a_hit_is_opened_at_the_entry() {
+    let mut tester = SwitchTester::new();
+    let path = PathBuf::from("/other.jsonl");
+    let open = SwitchMsg::OpenHit {
+        path: path.clone(),
+        entry: entry("e7"),
+    };
+    assert_eq!(listed(&tester.send(open)), ["session Replace"]);
+    let commands = tester.send(SwitchMsg::Replaced {
+        request: Replacement::ResumeAt(path, entry("e7")),
+        result: Ok(ReplaceOutcome::default()),
+    });
+    let commands = listed(&commands);
+    assert_eq!(commands[0], "Status: Session resumed");
+    assert!(commands[1].starts_with("ShowEntry("), "{commands:?}");
+}
+
+#[test]
 fn a_switch_that_a_hook_canceled_reports_nothing() {
     let mut tester = SwitchTester::new();
     let commands = tester.send(SwitchMsg::Replaced {
@@ -123,6 +141,7 @@ fn navigation_shows_the_summary_in_progress_and_then_the_new_branch() {
         panic!("{:?}", listed(&commands));
     };
     assert_eq!(options.instructions.as_deref(), Some("briefly"));
+    assert_eq!(options.step, NavigateStep::Rest);
 
     let commands = tester.send(SwitchMsg::Navigated {
         target: entry("e1"),
@@ -142,6 +161,32 @@ fn navigation_shows_the_summary_in_progress_and_then_the_new_branch() {
             "Extensions(NavigationEnded)",
         ]
     );
+}
+
+#[test]
+fn a_summary_is_asked_about_after_what_is_restored() {
+    let mut tester = SwitchTester::new();
+    let commands = tester.send(SwitchMsg::Navigate {
+        target: entry("e1"),
+        summarize: Summarize::Ask,
+    });
+    let [
+        _,
+        AppCommand::Session(SessionCommand::Navigate { options, .. }),
+    ] = &commands[..]
+    else {
+        panic!("{:?}", listed(&commands));
+    };
+    assert_eq!(options.step, NavigateStep::UntilSummary);
+    let commands = tester.send(SwitchMsg::Navigated {
+        target: entry("e1"),
+        result: Ok(NavigateOutcome {
+            needs_summary_choice: true,
+            ..NavigateOutcome::default()
+        }),
+    });
+    let commands = listed(&commands);
+    assert!(commands[1].contains("BranchSummary"), "{commands:?}");
 }
 
 #[test]
@@ -177,7 +222,7 @@ fn the_current_entry_is_no_target() {
     tester.app.session.leaf = Some(entry("e1"));
     let commands = tester.send(SwitchMsg::Navigate {
         target: entry("e1"),
-        summarize: Summarize::No,
+        summarize: Summarize::Skip,
     });
     assert_eq!(listed(&commands), ["Status: Already at this entry"]);
 }

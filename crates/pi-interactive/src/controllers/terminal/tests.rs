@@ -74,6 +74,26 @@ fn an_unchanged_text_and_a_failed_editor_are_reported() {
 }
 
 #[test]
+fn a_clicked_file_opens_the_editor_once_it_is_found() {
+    let mut tester = TerminalTester::default();
+    let commands = tester.send(TerminalMsg::OpenUrl("pi-file:3:0:src/a.rs".to_owned()));
+    assert!(commands[0].starts_with("EditFile("), "{commands:?}");
+    let command = |setting: &str| {
+        let file = std::path::Path::new("/p/a.rs");
+        EditorCommand::new(setting, file, None).unwrap()
+    };
+    let commands = tester.send(TerminalMsg::OpenEditor(command("code -w")));
+    assert_eq!(commands, ["run start the editor"]);
+    assert!(!tester.terminal.is_released());
+    let commands = tester.send(TerminalMsg::OpenEditor(command("vim")));
+    assert_eq!(commands, ["ReleaseTerminal"]);
+    let commands = tester.send(TerminalMsg::Released(Ok(())));
+    assert_eq!(commands, ["run run the editor"]);
+    tester.send(TerminalMsg::EditorClosed(Ok(None)));
+    assert!(tester.send(TerminalMsg::Reclaimed(Ok(()))).is_empty());
+}
+
+#[test]
 fn a_terminal_that_cannot_be_released_stays_in_use() {
     let mut tester = TerminalTester::default();
     let text = "draft".to_owned();

@@ -61,7 +61,10 @@ pub(super) fn submit(
         SessionCommand::ReadLastResponse => pages::last_response(session).boxed(),
         SessionCommand::CountUsage => pages::count_usage(session).boxed(),
         SessionCommand::ReadInsight(insight) => pages::read_insight(session, insight).boxed(),
-        SessionCommand::SearchSessions { query } => files::search(&runtime, query).boxed(),
+        SessionCommand::DescribeExtensions => pages::describe_extensions(runtime).boxed(),
+        SessionCommand::SearchSessions { query, scope } => {
+            files::search(&runtime, query, scope).boxed()
+        }
         SessionCommand::PreviewCompaction { instructions } => {
             pages::preview_compaction(session, instructions).boxed()
         }

@@ -22,7 +22,9 @@ pub(super) async fn replace(runtime: SessionRuntime, request: Replacement) -> Se
         Replacement::New => runtime.new_session(None).await,
         Replacement::Clone => runtime.clone_session().await,
         Replacement::Reload => runtime.reload().await.map(|()| ReplaceOutcome::default()),
-        Replacement::Resume(path) => runtime.switch_session(path).await,
+        Replacement::Resume(path) | Replacement::ResumeAt(path, _) => {
+            runtime.switch_session(path).await
+        }
         Replacement::Fork(entry) => runtime.fork(entry, ForkPosition::Before).await,
         Replacement::Import(path) => runtime.import(path, None).await,
     };
@@ -63,18 +65,31 @@ pub(super) fn list(
 pub(super) fn search(
     runtime: &SessionRuntime,
     query: String,
+    scope: SessionScope,
 ) -> impl Future<Output = SessionOutcome> + Send + use<> {
     let search = session_search(runtime);
+    let cwd = match scope {
+        SessionScope::Project => Some(runtime.workspace().cwd.clone()),
+        SessionScope::All => None,
+    };
+    let options_query = query.clone();
     let work = move || {
         let options = SessionSearchOptions {
-            query,
+            query: options_query,
+            is_incomplete: true,
+            cwd,
             limit: MAX_HITS,
             ..SessionSearchOptions::default()
         };
         let found = search.search(&options, IndexFreshness::SoFar);
         found.map_err(|error| pi_host::describe_error(&error))
     };
-    async move { SessionOutcome::SessionsFound(blocking(work).await) }
+    async move {
+        SessionOutcome::SessionsFound {
+            query,
+            result: blocking(work).await,
+        }
+    }
 }
 
 pub(super) async fn rename(

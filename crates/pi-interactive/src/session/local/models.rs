@@ -150,10 +150,11 @@ pub(super) async fn list_logins(runtime: SessionRuntime, session: AgentSession) 
 
 pub(super) async fn refresh(session: AgentSession, provider: Option<String>) -> SessionOutcome {
     let models = session.models();
-    fetch_models(models, provider.as_deref()).await;
+    let failed = fetch_models(models, provider.as_deref()).await;
     SessionOutcome::ModelsRefreshed {
         provider,
         available: models.available(),
+        failed,
     }
 }
 

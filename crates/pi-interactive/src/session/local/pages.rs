@@ -2,7 +2,7 @@
 
 use pi_host::{
     AgentSession, BugReport, ExportTheme, Exporter, SessionRuntime, cache_text, context_text,
-    cost_text, preview_text, redact_secrets,
+    cost_text, extension_costs, extension_costs_text, preview_text, redact_secrets,
 };
 use pi_views::dialogs::ForkPoint;
 
@@ -51,6 +51,11 @@ pub(super) async fn count_usage(session: AgentSession) -> SessionOutcome {
 pub(super) async fn describe(session: AgentSession, version: String) -> SessionOutcome {
     let report = blocking(move || session_report(&session, &version));
     SessionOutcome::SessionDescribed(report.await)
+}
+
+pub(super) async fn describe_extensions(runtime: SessionRuntime) -> SessionOutcome {
+    let costs = extension_costs(&runtime).await;
+    SessionOutcome::SessionDescribed(Ok(extension_costs_text(&costs)))
 }
 
 pub(super) async fn read_insight(session: AgentSession, insight: SessionInsight) -> SessionOutcome {

@@ -2,8 +2,10 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{CycleDirection, NavigateOutcome, RemoteError, RemoteSession};
-use pi_protocol::{Command, Delivery, EntryId, ThinkingLevel};
+use pi_host::{
+    CycleDirection, NavigateOutcome, NavigateStep, RemoteError, RemoteSession, extension_costs_text,
+};
+use pi_protocol::{Command, Delivery, EntryId, ExtensionCost, ThinkingLevel};
 use serde_json::Value;
 
 use super::OWNER_ONLY;
@@ -83,6 +85,17 @@ pub(super) fn submit(
             SessionOutcome::Compacted(compacted.map(drop).map_err(CompactFailure::Failed))
         }
         .boxed(),
+        SessionCommand::DescribeExtensions => async move {
+            let costs = send(&remote, Command::GetExtensionCosts).await;
+            let text = costs.and_then(|data| {
+                let costs =
+                    pi_protocol::json::from_value::<Vec<ExtensionCost>>(&data["extensions"]);
+                let costs = costs.map_err(|error| error.to_string())?;
+                Ok(extension_costs_text(&costs))
+            });
+            SessionOutcome::SessionDescribed(text)
+        }
+        .boxed(),
         SessionCommand::UndoCompaction => async move {
             let undone = send(&remote, Command::UndoCompaction).await;
             let leaf = undone.as_ref().ok().and_then(|it| it["leafId"].as_str());
@@ -159,6 +172,18 @@ pub(super) fn submit(
             request,
             result: Err(OWNER_ONLY.to_owned()),
         }),
+        // The process that runs the session asks what is restored when it moves.
+        SessionCommand::Navigate { target, options }
+            if options.step == NavigateStep::UntilSummary =>
+        {
+            ready(SessionOutcome::Navigated {
+                target,
+                result: Ok(NavigateOutcome {
+                    needs_summary_choice: true,
+                    ..NavigateOutcome::default()
+                }),
+            })
+        }
         SessionCommand::Navigate { target, options } => async move {
             let command = Command::NavigateTree {
                 entry_id: target.as_str().to_owned(),

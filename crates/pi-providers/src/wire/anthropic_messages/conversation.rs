@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pi_protocol::json::JsonObject;
+use pi_protocol::json::{JsonObject, serialize_text};
 use pi_protocol::{
     AssistantBlock, AssistantMessage, InputBlock, Message, MessageContent, ProviderError,
     SystemMessage, ThinkingContent, ToolResultMessage, api, join_text, transcript,
@@ -42,7 +42,7 @@ enum MessageRole {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum WireContent<'request> {
-    Text(Cow<'request, str>),
+    Text(#[serde(serialize_with = "serialize_text")] Cow<'request, str>),
     Blocks(Vec<MarkedBlock<'request>>),
 }
 
@@ -68,13 +68,16 @@ impl<'request> From<WireBlock<'request>> for MarkedBlock<'request> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum WireBlock<'request> {
     Text {
+        #[serde(serialize_with = "serialize_text")]
         text: Cow<'request, str>,
     },
     Image {
         source: ImageSource<'request>,
     },
     Thinking {
+        #[serde(serialize_with = "serialize_text")]
         thinking: &'request str,
+        #[serde(serialize_with = "serialize_text")]
         signature: &'request str,
     },
     RedactedThinking {
@@ -103,6 +106,7 @@ struct ImageSource<'request> {
     #[serde(rename = "type")]
     kind: &'static str,
     media_type: &'request str,
+    #[serde(serialize_with = "serialize_text")]
     data: &'request str,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! [`super::conversation`] converts the conversation itself.
 
+use pi_protocol::json::serialize_text;
 use pi_protocol::{CacheRetention, ProviderError, ThinkingLevel, Tool, ToolChoice, transcript};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -76,6 +77,7 @@ struct MessagesBody<'request> {
 struct SystemBlock {
     #[serde(rename = "type")]
     kind: &'static str,
+    #[serde(serialize_with = "serialize_text")]
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<CacheControl>,
@@ -84,6 +86,7 @@ struct SystemBlock {
 #[derive(Debug, Serialize)]
 pub(super) struct WireTool<'request> {
     name: &'request str,
+    #[serde(serialize_with = "serialize_text")]
     description: &'request str,
     #[serde(skip_serializing_if = "Option::is_none")]
     eager_input_streaming: Option<bool>,

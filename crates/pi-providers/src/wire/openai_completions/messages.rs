@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use pi_protocol::json::serialize_text;
 use pi_protocol::{
     AssistantBlock, AssistantMessage, ImageContent, InputBlock, Message, MessageContent, Model,
     ProviderError, SystemMessage, ThinkingContent, Tool, ToolResultMessage, UserMessage, join_text,
@@ -71,7 +72,7 @@ pub(super) struct ToolChatMessage {
 pub(super) enum ChatContent {
     #[default]
     Null,
-    Text(String),
+    Text(#[serde(serialize_with = "serialize_text")] String),
     Parts(Vec<ContentPart>),
 }
 
@@ -89,6 +90,7 @@ impl ChatContent {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ContentPart {
     Text {
+        #[serde(serialize_with = "serialize_text")]
         text: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<ChatCacheControl>,
@@ -100,6 +102,7 @@ pub(super) enum ContentPart {
 
 #[derive(Debug, Serialize)]
 pub(super) struct ImageUrl {
+    #[serde(serialize_with = "serialize_text")]
     url: String,
 }
 

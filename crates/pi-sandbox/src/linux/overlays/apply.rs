@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 
-use super::Overlay;
 use super::changes::FoundChanges;
-use super::directory::{Directory, FileStatus};
+use super::directory::{Directory, FileStatus, copy_attributes};
+use super::{MAX_DEPTH, Overlay, too_deep};
 use crate::attempt::{ApplyStep, FailedChange, KeptChanges, TriedChange, TriedChangeKind};
 use crate::policy::Policy;
 
@@ -88,9 +88,10 @@ impl Application<'_> {
         // Times of directories last: they change with their entries.
         for (relative, status) in found.directories.iter().rev() {
             if is_complete || directories.contains(relative.as_path()) {
-                let is_set = lower
-                    .open_below(relative)
-                    .and_then(|directory| set_attributes(&directory, status));
+                let is_set = lower.open_below(relative).and_then(|directory| {
+                    copy_attributes(&upper.open_below(relative)?, &directory)?;
+                    set_attributes(&directory, status)
+                });
                 if let Err(error) = is_set {
                     let path = self.overlay.root.join(relative);
                     self.kept.failed.push(FailedChange { path, error });
@@ -140,7 +141,9 @@ impl Application<'_> {
         let contains_protected = |protected: &PathBuf| {
             protected.starts_with(&change.path) && protected.symlink_metadata().is_ok()
         };
+        let becomes_file = !change.is_directory && change.kind != TriedChangeKind::Deleted;
         if self.policy.is_protected(&change.path)
+            || (becomes_file && self.policy.is_above_protected(&change.path))
             || (!is_merged && self.policy.protect.iter().any(contains_protected))
         {
             self.kept.protected.push(change.path.clone());
@@ -148,7 +151,7 @@ impl Application<'_> {
         }
         let path = &change.path;
         if change.kind == TriedChangeKind::Deleted {
-            self.delete(&lower_parent, name, path)?;
+            self.delete(&lower_parent, name, path, 0)?;
             return Ok(true);
         }
         let upper_parent = upper.open_below(parent)?;
@@ -157,10 +160,10 @@ impl Application<'_> {
         };
         match old {
             Some(old) if old.is_directory() && !new.is_directory() => {
-                self.delete(&lower_parent, name, path)?;
+                self.delete(&lower_parent, name, path, 0)?;
             }
             Some(old) if !old.is_directory() && new.is_directory() => {
-                self.delete(&lower_parent, name, path)?;
+                self.delete(&lower_parent, name, path, 0)?;
             }
             _ => {}
         }
@@ -180,7 +183,16 @@ impl Application<'_> {
     }
 
     /// Deletes a path with everything below it, one by one.
-    fn delete(&mut self, parent: &Directory, name: &OsStr, path: &Path) -> io::Result<()> {
+    fn delete(
+        &mut self,
+        parent: &Directory,
+        name: &OsStr,
+        path: &Path,
+        depth: usize,
+    ) -> io::Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
         let Some(status) = parent.status(name)? else {
             return Ok(());
         };
@@ -189,7 +201,7 @@ impl Application<'_> {
             flags = AtFlags::REMOVEDIR;
             let directory = parent.open_readable(name)?;
             for child in directory.names()? {
-                self.delete(&directory, &child, &path.join(&child))?;
+                self.delete(&directory, &child, &path.join(&child), depth + 1)?;
             }
         }
         (self.perform)(path, &mut || Ok(rustix::fs::unlinkat(parent, name, flags)?))
@@ -277,8 +289,10 @@ impl Place<'_> {
             opened => opened,
         };
         let (unfinished, mut target) = self.create_unfinished()?;
-        let copied = io::copy(&mut File::from(source?), &mut target)
-            .and_then(|_| set_attributes(&target, new))
+        let mut source = File::from(source?);
+        let copied = io::copy(&mut source, &mut target)
+            .and_then(|_| copy_attributes(&source, &target))
+            .and_then(|()| set_attributes(&target, new))
             .and_then(|()| {
                 rustix::fs::renameat(self.lower, &unfinished, self.lower, self.name)?;
                 Ok(())

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::Overlay;
-use super::directory::{Directory, FileStatus};
+use super::directory::{Directory, FileStatus, attributes};
+use super::{MAX_DEPTH, Overlay, too_deep};
 use crate::attempt::{TriedChange, TriedChangeKind};
 
 /// What is in an overlay.
@@ -30,17 +30,29 @@ pub(super) fn find(index: usize, overlay: &Overlay) -> io::Result<FoundChanges> 
         index,
         overlay,
         found: FoundChanges::default(),
+        depth: 0,
     };
     if let Some(status) = status {
-        search.compare(&upper, status, Some(&lower), Path::new(""))?;
+        search.compare(&upper, status, Below::Shown(&lower), Path::new(""))?;
     }
     Ok(search.found)
+}
+
+/// What is below a directory of an overlay.
+#[derive(Clone, Copy)]
+enum Below<'lower> {
+    Nothing,
+    /// A directory whose entries the command saw.
+    Shown(&'lower Directory),
+    /// A directory that the command removed before it created this one, so that it saw no entry of it.
+    Hidden(&'lower Directory),
 }
 
 struct Search<'search> {
     index: usize,
     overlay: &'search Overlay,
     found: FoundChanges,
+    depth: usize,
 }
 
 impl Search<'_> {
@@ -58,12 +70,17 @@ impl Search<'_> {
         &mut self,
         upper: &Directory,
         status: FileStatus,
-        lower: Option<&Directory>,
+        below: Below<'_>,
         relative: &Path,
     ) -> io::Result<()> {
         self.found.directories.push((relative.to_owned(), status));
         let names = upper.names()?;
-        if let Some(lower) = lower.filter(|_| upper.is_opaque()) {
+        let (lower, is_hidden) = match below {
+            Below::Nothing => (None, false),
+            Below::Shown(lower) => (Some(lower), upper.is_opaque()),
+            Below::Hidden(lower) => (Some(lower), true),
+        };
+        if let Some(lower) = lower.filter(|_| is_hidden) {
             for name in lower.names()? {
                 if names.binary_search(&name).is_err()
                     && let Some(status) = lower.status(&name)?
@@ -84,6 +101,7 @@ impl Search<'_> {
             self.compare_entry(&Entry {
                 upper,
                 lower,
+                is_hidden,
                 name: &name,
                 relative: relative.join(&name),
                 new,
@@ -106,15 +124,32 @@ impl Search<'_> {
             }
         } else if new.is_directory() {
             let is_merged = old.is_some_and(|old| old.is_directory());
-            if !is_merged || old.is_some_and(|old| !old.has_same_owner_and_mode(new)) {
-                self.add(path, kind, true);
-            }
             let upper = entry.upper.open_readable(entry.name)?;
             let lower = match entry.lower {
                 Some(lower) if is_merged => Some(lower.open_below(Path::new(entry.name))?),
                 _ => None,
             };
-            self.compare(&upper, *new, lower.as_ref(), path)?;
+            let is_same = match (&lower, old) {
+                (Some(lower), Some(old)) => {
+                    old.has_same_owner_and_mode(new) && attributes(&upper)? == attributes(lower)?
+                }
+                _ => false,
+            };
+            if !is_same {
+                self.add(path, kind, true);
+            }
+            if self.depth == MAX_DEPTH {
+                return Err(too_deep());
+            }
+            let below = match &lower {
+                None => Below::Nothing,
+                // The file system marks only the first directory.
+                Some(lower) if entry.is_hidden => Below::Hidden(lower),
+                Some(lower) => Below::Shown(lower),
+            };
+            self.depth += 1;
+            self.compare(&upper, *new, below, path)?;
+            self.depth -= 1;
         } else if new.kind() != FileType::Socket && !entry.is_unchanged() {
             self.add(path, kind, false);
         }
@@ -126,6 +161,8 @@ impl Search<'_> {
 struct Entry<'entry> {
     upper: &'entry Directory,
     lower: Option<&'entry Directory>,
+    /// The command saw nothing of the directory below.
+    is_hidden: bool,
     name: &'entry OsStr,
     relative: PathBuf,
     new: FileStatus,
@@ -147,25 +184,26 @@ impl Entry<'_> {
     }
 }
 
+/// Whether files have the same contents and attributes.
 fn has_same_contents(upper: &Directory, lower: &Directory, name: &OsStr) -> io::Result<bool> {
     const CHUNK: usize = 64 * 1024;
     let open = |directory: &Directory| -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(directory, name, flags, Mode::empty())?.into())
     };
-    let (mut upper, mut lower) = (open(upper)?, open(lower)?);
+    let (mut upper_file, mut lower_file) = (open(upper)?, open(lower)?);
     let read = |file: &mut File| -> io::Result<Vec<u8>> {
         let mut chunk = Vec::with_capacity(CHUNK);
         file.take(CHUNK as u64).read_to_end(&mut chunk)?;
         Ok(chunk)
     };
     loop {
-        let (new, old) = (read(&mut upper)?, read(&mut lower)?);
+        let (new, old) = (read(&mut upper_file)?, read(&mut lower_file)?);
         if new != old {
             return Ok(false);
         }
         if new.is_empty() {
-            return Ok(true);
+            return Ok(attributes(&upper_file)? == attributes(&lower_file)?);
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Directories by descriptor: nothing that is renamed or replaced by a link meanwhile leads elsewhere.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, Timespec, XattrFlags,
+};
 use rustix::io::Errno;
 
 /// Start of the names of attributes that the overlay file system uses.
@@ -117,27 +120,106 @@ impl Directory {
             .join(name)
     }
 
-    /// Removes an entry with everything below it.
-    pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
-        match self.status(name)? {
-            None => return Ok(()),
-            Some(status) if status.is_directory() => {
-                let directory = self.open_readable(name)?;
-                for child in directory.names()? {
-                    match directory.remove(&child) {
-                        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                            rustix::fs::fchmod(&directory, Mode::RWXU)?;
-                            directory.remove(&child)?;
-                        }
-                        removed => removed?,
-                    }
-                }
-                rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?;
+    /// Removes a directory with everything in it, files of its own last. Directories in it are moved up one by one, because
+    /// they may be nested deeper than a path or the stack can be.
+    pub(super) fn remove_directory(&self, name: &OsStr) -> io::Result<()> {
+        let base = self.open_readable(name)?;
+        let mut files = Vec::new();
+        let mut directories = Vec::new();
+        for child in base.names()? {
+            match base.status(&child)? {
+                Some(status) if status.is_directory() => directories.push(child),
+                Some(_) => files.push(child),
+                None => {}
             }
-            Some(_) => rustix::fs::unlinkat(&self.0, name, AtFlags::empty())?,
         }
-        Ok(())
+        let mut moved = 0_u64;
+        while let Some(emptied) = directories.pop() {
+            let directory = base.open_readable(&emptied)?;
+            for child in directory.names()? {
+                let is_directory = directory
+                    .status(&child)?
+                    .is_some_and(|it| it.is_directory());
+                if !is_directory {
+                    directory
+                        .writable(|| rustix::fs::unlinkat(&directory, &child, AtFlags::empty()))?;
+                    continue;
+                }
+                let name = OsString::from(format!("removed-{moved}"));
+                moved += 1;
+                // A directory that is moved must be writable, too.
+                rustix::fs::chmodat(&directory, &child, Mode::RWXU, AtFlags::empty())?;
+                directory.writable(|| rustix::fs::renameat(&directory, &child, &base, &name))?;
+                directories.push(name);
+            }
+            rustix::fs::unlinkat(&base, &emptied, AtFlags::REMOVEDIR)?;
+        }
+        for file in files {
+            rustix::fs::unlinkat(&base, &file, AtFlags::empty())?;
+        }
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
+
+    /// Changes this directory, which the user may have made unwritable.
+    fn writable(&self, change: impl Fn() -> Result<(), Errno>) -> io::Result<()> {
+        match change() {
+            Err(Errno::ACCESS) => {
+                rustix::fs::fchmod(&self.0, Mode::RWXU)?;
+                Ok(change()?)
+            }
+            changed => Ok(changed?),
+        }
+    }
+}
+
+/// Attributes with access control lists.
+const ACCESS_LISTS: [&[u8]; 2] = [b"system.posix_acl_access", b"system.posix_acl_default"];
+
+/// Returns the attributes of a file or directory, except for those of the system and of the overlay file system.
+pub(super) fn attributes(of: impl AsFd) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let list = read_attribute(|buffer| rustix::fs::flistxattr(&of, buffer))?;
+    let mut attributes = BTreeMap::new();
+    for name in list.split(|byte| *byte == 0) {
+        let is_of_user = name.starts_with(b"user.") && !name.starts_with(OVERLAY_ATTRIBUTES);
+        if is_of_user || ACCESS_LISTS.contains(&name) {
+            let value = read_attribute(|buffer| rustix::fs::fgetxattr(&of, name, buffer))?;
+            attributes.insert(name.to_owned(), value);
+        }
+    }
+    Ok(attributes)
+}
+
+/// Gives a file or directory the attributes of another one.
+pub(super) fn copy_attributes(from: impl AsFd, to: impl AsFd) -> io::Result<()> {
+    let current = attributes(&to)?;
+    for (name, value) in attributes(from)? {
+        if current.get(&name) == Some(&value) {
+            continue;
+        }
+        match rustix::fs::fsetxattr(&to, name.as_slice(), &value, XattrFlags::empty()) {
+            // The file system of the workspace has none.
+            Ok(()) | Err(Errno::NOTSUP) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a value whose size is not known.
+fn read_attribute(
+    mut read: impl FnMut(&mut Vec<u8>) -> Result<usize, Errno>,
+) -> io::Result<Vec<u8>> {
+    /// The limit of Linux.
+    const MAX_BYTES: usize = 64 * 1024;
+    let mut value = vec![0; MAX_BYTES];
+    let length = match read(&mut value) {
+        Ok(length) => length,
+        // Also if another process has removed it.
+        Err(Errno::NOTSUP | Errno::NODATA) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    value.truncate(length);
+    Ok(value)
 }
 
 /// What an entry of a directory is.

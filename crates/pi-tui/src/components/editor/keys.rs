@@ -186,9 +186,11 @@ impl Editor {
         if means(action::SELECT_CONFIRM) {
             let popup = self.autocomplete.popup.as_ref();
             let command = popup.is_some_and(|popup| popup.prefix.starts_with('/'));
+            let typed = self.text.buffer.line().trim_end().to_owned();
             self.accept_completion();
-            // Enter on a command runs it, so continue with submitting.
-            return !command;
+            // Enter on a command, or after its complete argument, runs it, so continue with submitting.
+            let is_complete = typed.starts_with('/') && self.text.buffer.line().trim_end() == typed;
+            return !(command || is_complete);
         }
         false
     }

@@ -1,9 +1,16 @@
 //! Finds an image in a rendered line, and crops it where only a part is visible.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::dimensions::image_dimensions;
 
 const KITTY: &str = "\x1b_G";
-const ITERM2: &str = "\x1b]1337;File=";
+
+/// Every line of a frame is searched, and few contain an image.
+static KITTY_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(KITTY));
+static ITERM2_FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\x1b]1337;File="));
 
 /// The rows an image in a line covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +35,7 @@ impl ImageSpan {
                 id: control(controls, 'i').filter(|id| *id != 0),
             });
         }
-        let (before, _) = split_at(line, ITERM2)?;
+        let (before, _) = split_at(line, &ITERM2_FINDER)?;
         let above = before
             .strip_prefix("\x1b[")
             .and_then(|rest| rest.strip_suffix('A'))
@@ -86,14 +93,15 @@ impl ImageSpan {
     }
 }
 
-/// Splits a line at a sequence; every line of a frame is searched, and few contain one.
-fn split_at<'line>(line: &'line str, sequence: &str) -> Option<(&'line str, &'line str)> {
-    let start = memchr::memmem::find(line.as_bytes(), sequence.as_bytes())?;
-    Some((line.get(..start)?, line.get(start + sequence.len()..)?))
+/// Splits a line at a sequence.
+fn split_at<'line>(line: &'line str, sequence: &Finder<'_>) -> Option<(&'line str, &'line str)> {
+    let start = sequence.find(line.as_bytes())?;
+    let end = start + sequence.needle().len();
+    Some((line.get(..start)?, line.get(end..)?))
 }
 
 fn kitty_parts(line: &str) -> Option<(&str, &str, &str)> {
-    let (before, command) = split_at(line, KITTY)?;
+    let (before, command) = split_at(line, &KITTY_FINDER)?;
     let (controls, payload) = command.split_once(';')?;
     Some((before, controls, payload))
 }

@@ -1,3 +1,4 @@
+use pi_protocol::{SearchRole, SessionSearchHit, SessionSearchResults, SnippetPart};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -47,7 +48,7 @@ fn found(scope: SessionScope, sessions: Vec<Arc<SessionInfo>>) -> DialogUpdate {
 fn tester() -> DialogTester<DialogFrame<ResumeDialog>> {
     let ui = UiTheme::for_tests();
     let current = Some(sessions()[0].path.clone());
-    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), current, NOW));
+    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), current, NOW, None));
     assert_eq!(
         tester.intents(),
         [Intent::ListSessions(SessionScope::Project)]
@@ -70,6 +71,151 @@ fn a_session_is_opened() {
         [Intent::Resume(sessions()[1].path.clone())]
     );
     assert!(tester.is_done());
+}
+
+fn hit(entry: &str, snippet: &[(&str, bool)]) -> SessionSearchHit {
+    SessionSearchHit {
+        path: "/sessions/s2.jsonl".into(),
+        session_id: "s2".to_owned(),
+        cwd: "/home/user/garden".to_owned(),
+        title: Some("about autumn and much more".to_owned()),
+        entry_id: entry.to_owned(),
+        role: SearchRole::User,
+        timestamp_ms: Some(NOW),
+        snippet: snippet
+            .iter()
+            .map(|(text, is_match)| SnippetPart {
+                text: (*text).to_owned(),
+                is_match: *is_match,
+            })
+            .collect(),
+    }
+}
+
+fn hits(query: &str, entries: &[&str]) -> DialogUpdate {
+    let hits: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            hit(
+                entry,
+                &[("where the ", false), ("roses", true), (" grow", false)],
+            )
+        })
+        .collect();
+    DialogUpdate::SessionHits {
+        query: query.to_owned(),
+        result: Ok(SessionSearchResults {
+            total: hits.len(),
+            hits,
+            indexing: None,
+        }),
+    }
+}
+
+fn search(query: &str, scope: SessionScope) -> Intent {
+    Intent::SearchSessions {
+        query: query.to_owned(),
+        scope,
+    }
+}
+
+#[test]
+fn the_text_of_sessions_is_searched_and_a_hit_opened() {
+    let mut tester = tester();
+    tester.press("ctrl+f").type_text("ro");
+    // One search at a time; what was typed meanwhile follows.
+    assert_eq!(tester.intents(), [search("r", SessionScope::Project)]);
+    tester.on_update(hits("r", &["e9"]));
+    assert_eq!(tester.intents(), [search("ro", SessionScope::Project)]);
+    tester.on_update(hits("ro", &["e1", "e2"]));
+    assert_eq!(tester.intents(), []);
+    insta::assert_snapshot!(tester.screen());
+    tester.press("tab");
+    assert_eq!(
+        tester.intents(),
+        [
+            Intent::ListSessions(SessionScope::All),
+            search("ro", SessionScope::All)
+        ]
+    );
+    tester.on_update(hits("ro", &["e1", "e2"]));
+    tester.press("down enter");
+    let path = PathBuf::from("/sessions/s2.jsonl");
+    let entry = "e2".into();
+    assert_eq!(tester.intents(), [Intent::ResumeAt { path, entry }]);
+    assert!(tester.is_done());
+}
+
+#[test]
+fn the_first_match_of_a_long_snippet_is_visible() {
+    let mut tester = tester();
+    tester.press("ctrl+f").type_text("r");
+    let long = hit(
+        "e1",
+        &[
+            (&"before ".repeat(20), false),
+            ("roses", true),
+            (" after", false),
+        ],
+    );
+    tester.on_update(DialogUpdate::SessionHits {
+        query: "r".to_owned(),
+        result: Ok(SessionSearchResults {
+            hits: vec![long],
+            total: 1,
+            indexing: None,
+        }),
+    });
+    let screen = tester.screen();
+    assert!(screen.contains("before roses after"), "{screen}");
+    assert!(screen.contains("1 match") && !screen.contains("1 matches"));
+}
+
+#[test]
+fn titles_of_hits_use_the_width_of_the_terminal() {
+    let title = "about autumn and much more than fits in a narrow terminal";
+    let mut found = hit("e1", &[("where the ", false), ("roses", true)]);
+    found.title = Some(title.to_owned());
+    let ui = UiTheme::for_tests();
+    for (width, expected) in [(80, "about autumn and much…  where"), (200, title)] {
+        let dialog = ResumeDialog::open(ui.clone(), None, NOW, Some("ro".to_owned()));
+        let mut tester = DialogTester::sized(&ui, dialog, width, 24);
+        tester.on_update(DialogUpdate::SessionHits {
+            query: "ro".to_owned(),
+            result: Ok(SessionSearchResults {
+                hits: vec![found.clone()],
+                total: 1,
+                indexing: None,
+            }),
+        });
+        let screen = tester.screen();
+        assert!(screen.contains(expected), "{screen}");
+    }
+}
+
+#[test]
+fn a_failed_search_and_a_cleared_query_are_shown() {
+    let ui = UiTheme::for_tests();
+    let dialog = ResumeDialog::open(ui.clone(), None, NOW, Some("ro".to_owned()));
+    let mut tester = DialogTester::new(&ui, dialog);
+    assert_eq!(
+        tester.intents(),
+        [
+            Intent::ListSessions(SessionScope::All),
+            search("ro", SessionScope::All)
+        ]
+    );
+    tester.on_update(DialogUpdate::SessionHits {
+        query: "ro".to_owned(),
+        result: Err("search is turned off".to_owned()),
+    });
+    assert!(tester.screen().contains("search is turned off"));
+    tester.press("enter");
+    assert!(!tester.is_done());
+    tester.press("ctrl+u");
+    assert!(tester.screen().contains("Type to search"));
+    tester.press("ctrl+f");
+    assert!(tester.screen().contains("All sessions"));
 }
 
 #[test]
@@ -231,7 +377,7 @@ fn renaming_reloads_the_visible_scope() {
 #[test]
 fn a_canceled_listing_restarts() {
     let ui = UiTheme::for_tests();
-    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), None, NOW));
+    let mut tester = DialogTester::new(&ui, ResumeDialog::open(ui.clone(), None, NOW, None));
     tester.intents();
     tester.press("tab");
     assert_eq!(tester.intents(), [Intent::ListSessions(SessionScope::All)]);
@@ -280,7 +426,7 @@ fn session_names_are_sanitized() {
     let mut hostile = SessionInfo::clone(&session("s9", HOSTILE, Some(HOSTILE), 3));
     hostile.cwd = format!("/tmp/{HOSTILE}");
     hostile.path = PathBuf::from(format!("/tmp/{HOSTILE}.jsonl"));
-    let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
+    let mut dialog = ResumeDialog::open(ui.clone(), None, NOW, None);
     crate::dialogs::dialog::Dialog::on_update(
         &mut dialog,
         found(SessionScope::Project, vec![Arc::new(hostile)]),
@@ -294,20 +440,20 @@ fn session_names_are_sanitized() {
 
 #[test]
 fn fits_any_terminal() {
-    let mut dialog = ResumeDialog::open(UiTheme::for_tests(), None, NOW);
+    let mut dialog = ResumeDialog::open(UiTheme::for_tests(), None, NOW, None);
     crate::dialogs::dialog::Dialog::on_update(
         &mut dialog,
         found(SessionScope::Project, sessions()),
     );
     fits_every_size(dialog);
-    fits_every_size(ResumeDialog::open(UiTheme::for_tests(), None, NOW));
+    fits_every_size(ResumeDialog::open(UiTheme::for_tests(), None, NOW, None));
 }
 
 #[test]
 fn survives_any_input() {
     let ui = UiTheme::for_tests();
     survives_random_input(&ui, || {
-        let mut dialog = ResumeDialog::open(ui.clone(), None, NOW);
+        let mut dialog = ResumeDialog::open(ui.clone(), None, NOW, None);
         crate::dialogs::dialog::Dialog::take_intents(&mut dialog);
         crate::dialogs::dialog::Dialog::on_update(
             &mut dialog,

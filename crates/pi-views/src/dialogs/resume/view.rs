@@ -33,16 +33,7 @@ impl ResumeDialog {
             };
             state = format!("{progress} · {state}");
         }
-        let left = canvas.bold(ColorToken::Accent, title);
-        let used = visible_width(title) + visible_width(&state) + 2;
-        let right = canvas.paint(ColorToken::Muted, &state);
-        if used < canvas.width() {
-            let gap = " ".repeat(canvas.width() - used);
-            canvas.row(RowPriority::Title, &format!(" {left}{gap}{right}"));
-        } else {
-            canvas.row(RowPriority::Title, &format!(" {left}"));
-            canvas.row(RowPriority::Detail, &format!(" {right}"));
-        }
+        canvas.title_with_state(title, &state);
         if let ResumeMode::Deleting(path) = &self.mode {
             let title = self.title_of(path);
             let question = format!("Delete “{title}” permanently?");
@@ -168,6 +159,7 @@ impl ResumeDialog {
         vec![
             Hint::key(action::SELECT_CONFIRM, "open"),
             Hint::key(action::INPUT_TAB, "this directory/all"),
+            Hint::key(keys::SESSION_SEARCH_TEXT, "search text"),
             Hint::key(keys::SESSION_TOGGLE_SORT, "sort"),
             Hint::key(keys::SESSION_TOGGLE_NAMED_FILTER, "named"),
             Hint::key(keys::SESSION_TOGGLE_PATH, paths),

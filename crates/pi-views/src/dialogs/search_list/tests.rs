@@ -13,6 +13,7 @@ fn options(entries: &[(&str, &str)]) -> SearchListOptions {
         title: "Prompt history",
         verb: "edit",
         empty: "No earlier prompts.",
+        notes: NoteColumn::RightEdge,
         entries: entries.iter().map(entry).collect(),
     }
 }
@@ -57,4 +58,43 @@ fn survives_any_input() {
     survives_random_input(&ui, || {
         SearchListDialog::open(ui.clone(), options(&[(HOSTILE, "")]))
     });
+}
+
+#[test]
+fn notes_are_next_to_names_and_at_the_edge_of_prompts() {
+    let ui = UiTheme::for_tests();
+    let entries = [
+        ("/new", "Start a new session"),
+        ("/settings", "Open settings"),
+    ];
+    let mut names = options(&entries);
+    names.notes = NoteColumn::AfterLabels;
+    let screen = DialogTester::new(&ui, SearchListDialog::open(ui.clone(), names)).screen();
+    assert!(
+        screen.contains("/new       Start a new session"),
+        "{screen}"
+    );
+    assert!(screen.contains("/settings  Open settings"), "{screen}");
+
+    let prompts = options(&entries);
+    let screen = DialogTester::new(&ui, SearchListDialog::open(ui.clone(), prompts)).screen();
+    assert!(
+        !screen.contains("/new       Start a new session"),
+        "{screen}"
+    );
+
+    // A long label moves only its own note.
+    let long = "x".repeat(MAX_LABEL_COLUMN + 1);
+    let entry = |label: &str| SearchEntry {
+        label: label.to_owned(),
+        note: "note".to_owned(),
+        intent: Intent::SetPromptText(String::new()),
+    };
+    let entries = [entry("short"), entry(&long)];
+    let column = label_column(&entries);
+    assert_eq!(column, 5);
+    assert_eq!(
+        columns(&entries[1], Some(column), 80),
+        (long, "  note".to_owned())
+    );
 }

@@ -103,13 +103,7 @@ pub(super) fn switch(
     value: bool,
     change: impl Fn(bool) -> SettingChange,
 ) -> SettingItem {
-    cycle(
-        id,
-        label,
-        value,
-        &[(true, "true"), (false, "false")],
-        change,
-    )
+    cycle(id, label, value, &[(true, "on"), (false, "off")], change)
 }
 
 /// Returns a numeric setting; a value outside the choices is shown, too.

@@ -249,7 +249,7 @@ fn a_tiny_terminal_shows_the_selected_setting() {
     let mut tester = DialogTester::sized(&ui, dialog, 20, 8);
     tester.press("down down");
     let screen = tester.screen();
-    assert!(screen.contains("→ Block im…  false"), "{screen}");
+    assert!(screen.contains("→ Block im…  off"), "{screen}");
     fits_every_size(SettingsDialog::open(UiTheme::for_tests(), choices()));
 }
 

@@ -138,10 +138,17 @@ fn message_summary(
             (summary_of.text, summary_of.color) = (text, Some(color));
             summary_of
         }
-        AgentMessage::ToolResult(result) => match call(&result.tool_call_id) {
-            Some(call) => EntrySummary::note(Muted, &call_line(&call)),
-            None => EntrySummary::note(Muted, &format!("[{}]", result.tool_name)),
-        },
+        AgentMessage::ToolResult(result) => {
+            let line = match call(&result.tool_call_id) {
+                Some(call) => call_line(&call),
+                None => format!("[{}]", result.tool_name),
+            };
+            if result.is_error {
+                EntrySummary::note(Error, &format!("✗ {line}"))
+            } else {
+                EntrySummary::note(Muted, &line)
+            }
+        }
         AgentMessage::BashExecution(bash) => {
             EntrySummary::with_prefix(Dim, "[bash] ", &bash.command)
         }

@@ -1,11 +1,15 @@
-//! Formats when a label was set.
+//! Formats when an entry was appended or a label was set.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Returns the time of day, with the date unless it is today.
 pub(super) fn label_time(timestamp: &str, now_ms: i64, zone: &TimeZone) -> Option<String> {
-    let then: Timestamp = timestamp.parse().ok()?;
+    entry_time(timestamp.parse().ok()?, now_ms, zone)
+}
+
+/// Returns the time of day, with the date unless it is today.
+pub(super) fn entry_time(then: Timestamp, now_ms: i64, zone: &TimeZone) -> Option<String> {
     let then = then.to_zoned(zone.clone());
     let now = Timestamp::from_millisecond(now_ms)
         .ok()?

@@ -33,6 +33,8 @@ pub(super) struct TreeRow {
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     rows: Vec<TreeRow>,
+    /// By node: its row or that of the nearest visible ancestor.
+    row_of: Vec<Option<usize>>,
     has_multiple_roots: bool,
 }
 
@@ -71,8 +73,8 @@ impl Outline {
         mut shows: impl FnMut(usize) -> bool,
     ) -> Self {
         let mut rows: Vec<TreeRow> = Vec::new();
-        // By node: its row or that of the nearest visible ancestor, and whether it is inside a fold.
         let mut row_of: Vec<Option<usize>> = vec![None; tree.nodes.len()];
+        // By node: whether it is inside a fold.
         let mut away = vec![false; tree.nodes.len()];
         for node in order {
             let parent = tree.nodes.get(*node).and_then(|node| node.parent);
@@ -95,6 +97,7 @@ impl Outline {
         }
         let mut outline = Self {
             rows,
+            row_of,
             has_multiple_roots: false,
         };
         outline.count_children();
@@ -173,22 +176,8 @@ impl Outline {
     }
 
     /// Returns the row of an entry or of its nearest visible ancestor.
-    pub(super) fn nearest(&self, tree: &SessionTree, node: usize) -> Option<usize> {
-        let rows_by_node: std::collections::HashMap<usize, usize> = self
-            .rows
-            .iter()
-            .enumerate()
-            .map(|(index, row)| (row.node, index))
-            .collect();
-        let mut next = Some(node);
-        for _ in 0..=tree.nodes.len() {
-            let node = next?;
-            if let Some(row) = rows_by_node.get(&node) {
-                return Some(*row);
-            }
-            next = tree.nodes.get(node).and_then(|node| node.parent);
-        }
-        None
+    pub(super) fn nearest(&self, node: usize) -> Option<usize> {
+        self.row_of.get(node).copied().flatten()
     }
 
     /// Whether a row can be folded: it is a root or has siblings.

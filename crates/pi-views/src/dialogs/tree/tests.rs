@@ -1,10 +1,12 @@
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pi_protocol::EntryBody;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dialogs::dialog::Dialog as _;
 use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_random_input};
 
 const NOW: i64 = 1_772_700_000_000;
@@ -66,7 +68,11 @@ impl TestTree {
             .map(|entry| pi_protocol::TreeNode {
                 id: entry.id.clone(),
                 kind: entry.body.kind(),
-                timestamp_ms: 0,
+                timestamp_ms: entry
+                    .timestamp
+                    .parse::<jiff::Timestamp>()
+                    .unwrap()
+                    .as_millisecond(),
                 parent: parent(entry),
                 children: Vec::new(),
                 label: None,
@@ -211,13 +217,33 @@ fn branches_fold_and_can_be_jumped_to() {
 }
 
 #[test]
-fn navigating_asks_about_a_summary() {
+fn an_entry_is_chosen_before_anything_is_asked() {
     let mut tester = tester();
     tester.press("up up enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::NavigateTree {
+            target: EntryId::from("9"),
+            summarize: Summarize::Ask
+        }]
+    );
+    assert!(tester.is_done());
+}
+
+/// The tree with the question about a summary.
+fn asking() -> DialogTester<DialogFrame<TreeDialog>> {
+    let ui = UiTheme::for_tests();
+    let mut choices = test_tree().choices("12");
+    choices.summary = SummaryQuestion::Now;
+    choices.selected = Some(EntryId::from("9"));
+    DialogTester::new(&ui, TreeDialog::open(ui.clone(), choices))
+}
+
+#[test]
+fn leaving_a_branch_asks_about_a_summary() {
+    let mut tester = asking();
     insta::assert_snapshot!(tester.screen());
-    tester.press("escape");
-    assert!(tester.screen().contains("Session tree"));
-    tester.press("enter enter");
+    tester.press("enter");
     assert_eq!(
         tester.intents(),
         [Intent::NavigateTree {
@@ -226,12 +252,23 @@ fn navigating_asks_about_a_summary() {
         }]
     );
     assert!(tester.is_done());
+    let mut tester = asking();
+    tester.press("escape");
+    assert!(tester.screen().contains("Session tree"));
+    tester.press("enter");
+    assert_eq!(
+        tester.intents(),
+        [Intent::NavigateTree {
+            target: EntryId::from("9"),
+            summarize: Summarize::Ask
+        }]
+    );
 }
 
 #[test]
 fn a_summary_can_have_instructions() {
-    let mut tester = tester();
-    tester.press("up up enter down down enter");
+    let mut tester = asking();
+    tester.press("down down enter");
     assert!(tester.screen().contains("Instructions for the summary"));
     tester.press("escape");
     assert!(
@@ -261,7 +298,7 @@ fn the_question_can_be_skipped() {
         tester.intents(),
         [Intent::NavigateTree {
             target: EntryId::from("4"),
-            summarize: Summarize::No
+            summarize: Summarize::Skip
         }]
     );
 }
@@ -304,11 +341,7 @@ fn the_full_text_is_copied() {
 fn a_click_chooses() {
     let mut tester = tester();
     tester.click("and a pond");
-    assert!(
-        tester
-            .screen()
-            .contains("Summarize the current branch before leaving it?")
-    );
+    assert!(tester.is_done());
 }
 
 #[test]
@@ -341,6 +374,200 @@ fn a_long_conversation_stays_flat() {
     assert!(tester.screen().contains(" → • user: more"));
     tester.press("down");
     assert!(tester.screen().contains(" → • user: begin"));
+}
+
+/// Two turns, the first one with two requests, an edited and a written file.
+fn costly_tree() -> TestTree {
+    let at = |seconds: u64| format!("2026-03-05T07:{:02}:{:02}.000Z", seconds / 60, seconds % 60);
+    let usage = |cost: f64| {
+        json!({"input": 1_200, "output": 80, "cacheRead": 800, "cacheWrite": 0, "totalTokens": 2_080,
+            "cost": {"input": 0, "output": cost, "cacheRead": 0, "cacheWrite": 0, "total": cost}})
+    };
+    let response = |seconds, cost, content: Value| {
+        json!({"type": "message", "timestamp": at(seconds), "message": {"role": "assistant",
+            "content": content, "model": "m-1", "stopReason": "stop", "usage": usage(cost)}})
+    };
+    let result = |seconds, call: &str, tool: &str, details: Value, failed: bool| {
+        json!({"type": "message", "timestamp": at(seconds), "message": {"role": "toolResult",
+            "toolCallId": call, "toolName": tool, "content": [{"type": "text", "text": "ok"}],
+            "details": details, "isError": failed, "durationMs": 2_500, "timestamp": 0}})
+    };
+    let prompt = |seconds, text: &str| {
+        let message = json!({"role": "user", "content": text, "timestamp": 0});
+        json!({"type": "message", "timestamp": at(seconds), "message": message})
+    };
+    let call = |id: &str, tool: &str, arguments: Value| json!({"type": "toolCall", "id": id, "name": tool, "arguments": arguments});
+    let calls = json!([
+        call("c1", "edit", json!({"path": "src/lib.rs"})),
+        call(
+            "c2",
+            "write",
+            json!({"path": "README.md", "content": "1\n2\n3\n"})
+        ),
+        call(
+            "c3",
+            "write",
+            json!({"path": "/etc/passwd", "content": "1\n"})
+        ),
+    ]);
+    let diff = json!({"diff": "-1 old\n+1 new\n+2 more"});
+    TestTree::new()
+        .add(
+            "1",
+            None,
+            &prompt(0, "fix the parser and describe it in the README, please"),
+        )
+        .add("2", Some("1"), &response(20, 0.04, calls))
+        .add("3", Some("2"), &result(23, "c1", "edit", diff, false))
+        .add(
+            "4",
+            Some("3"),
+            &result(26, "c2", "write", Value::Null, false),
+        )
+        .add(
+            "5",
+            Some("4"),
+            &result(29, "c3", "write", Value::Null, true),
+        )
+        .add(
+            "6",
+            Some("5"),
+            &response(
+                72,
+                0.01,
+                json!([{"type": "text", "text": "Fixed and described."}]),
+            ),
+        )
+        .add("7", Some("6"), &prompt(600, "and now a pond"))
+        .add(
+            "8",
+            Some("7"),
+            &response(
+                603,
+                0.002,
+                json!([{"type": "text", "text": "A pond it gets."}]),
+            ),
+        )
+}
+
+#[test]
+fn a_prompt_has_the_totals_of_its_turn() {
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), costly_tree().choices("8"));
+    let mut tester = DialogTester::sized(&ui, dialog, 80, 40);
+    tester.press("ctrl+u up");
+    insta::assert_snapshot!(tester.screen());
+}
+
+#[test]
+fn a_wide_terminal_has_the_preview_next_to_the_tree() {
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), costly_tree().choices("8"));
+    let mut tester = DialogTester::sized(&ui, dialog, 150, 30);
+    tester.press("up up up up");
+    insta::assert_snapshot!(tester.screen());
+    // The preview is no row.
+    tester.click_at("README.md", 120);
+    assert!(tester.screen().contains("Session tree"));
+    tester.click_at("README.md", 20);
+    assert!(tester.is_done());
+}
+
+#[test]
+fn a_narrow_terminal_has_no_columns() {
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), costly_tree().choices("8"));
+    let mut tester = DialogTester::sized(&ui, dialog, 50, 30);
+    let screen = tester.screen();
+    assert!(
+        !screen.contains("changes") && !screen.contains("2 files"),
+        "{screen}"
+    );
+    assert!(screen.contains("user: fix the parser"), "{screen}");
+}
+
+/// Turns of four entries: a prompt, a response that only calls a tool, its result, and a response.
+fn long_tree(turns: usize) -> TestTree {
+    let mut tree = TestTree::new();
+    let mut parent: Option<String> = None;
+    for turn in 0..turns {
+        let ids = [0, 1, 2, 3].map(|part| (4 * turn + part).to_string());
+        let call = format!("c{turn}");
+        tree = tree
+            .user(&ids[0], parent.as_deref(), &format!("prompt {turn}."))
+            .assistant(
+                &ids[1],
+                &ids[0],
+                &json!([{"type": "toolCall", "id": call, "name": "edit", "arguments": {"path": "a"}}]),
+            )
+            .add(
+                &ids[2],
+                Some(&ids[1]),
+                &json!({"type": "message", "message": {"role": "toolResult", "toolCallId": call,
+                    "toolName": "edit", "content": [], "details": {"diff": "+1 x"}, "timestamp": 0}}),
+            )
+            .assistant_text(&ids[3], &ids[2], &format!("answer {turn}."));
+        parent = Some(ids[3].clone());
+    }
+    tree
+}
+
+/// Opens a tree and counts the entries that are read.
+fn counted(turns: usize) -> (DialogTester<DialogFrame<TreeDialog>>, Arc<AtomicUsize>) {
+    let ui = UiTheme::for_tests();
+    let mut choices = long_tree(turns).choices(&(4 * turns - 1).to_string());
+    let reads = Arc::new(AtomicUsize::new(0));
+    let (count, read) = (Arc::clone(&reads), choices.read);
+    choices.read = Box::new(move |id| {
+        count.fetch_add(1, Ordering::Relaxed);
+        read(id)
+    });
+    let dialog = TreeDialog::open(ui.clone(), choices);
+    (DialogTester::sized(&ui, dialog, 100, 40), reads)
+}
+
+#[test]
+fn a_long_session_is_read_where_it_is_shown() {
+    let (mut tester, reads) = counted(5_000);
+    let screen = tester.screen();
+    assert!(screen.contains("→ • assistant: answer 4999."), "{screen}");
+    assert!(screen.contains("1 file"), "{screen}");
+    assert!(!screen.contains("(no text)"), "{screen}");
+    let opened = reads.swap(0, Ordering::Relaxed);
+    assert!(opened < 2_000, "{opened} of 20,000 entries");
+    // Three rows for each turn: responses that only call tools are skipped.
+    tester.press("up up up");
+    let screen = tester.screen();
+    assert!(screen.contains("→ • assistant: answer 4998."), "{screen}");
+    tester.press("pageUp pageUp pageUp pageUp pageUp pageUp pageUp pageUp");
+    let screen = tester.screen();
+    assert!(!screen.contains("(no text)"), "{screen}");
+    let moved = reads.load(Ordering::Relaxed);
+    assert!(moved < 5_000, "{moved} of 20,000 entries");
+}
+
+#[test]
+fn a_long_session_is_searched_in_steps() {
+    let (mut tester, reads) = counted(5_000);
+    tester.screen();
+    reads.store(0, Ordering::Relaxed);
+    tester.press("'4321.");
+    assert!(tester.screen().contains("searching"), "{}", tester.screen());
+    let typed = reads.swap(0, Ordering::Relaxed);
+    assert!(typed < 20_000, "{typed} entries for five keys");
+    let mut steps = 0;
+    while tester.dialog().next_tick().is_some() {
+        tester.dialog().tick(Instant::now());
+        steps += 1;
+        assert!(steps < 200);
+    }
+    let screen = tester.screen();
+    assert!(screen.contains("user: prompt 4321."), "{screen}");
+    assert!(screen.contains("assistant: answer 4321."), "{screen}");
+    assert!(screen.contains("/2"), "{screen}");
+    tester.press("escape");
+    let screen = tester.screen();
+    assert!(screen.contains("prompt 4320."), "{screen}");
 }
 
 #[test]

@@ -209,6 +209,11 @@ impl AcpClient {
         texts.collect()
     }
 
+    /// Kills the agent.
+    pub(super) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
     /// Closes stdin and waits for the exit.
     pub(super) async fn close(mut self) -> Option<i32> {
         drop(self.stdin.take());

@@ -122,3 +122,66 @@ async fn a_terminal_observes_the_session_of_an_editor() {
     assert_eq!(editor.text("user_message_chunk"), "typed in the terminal");
     terminal.wait("Both saw it.");
 }
+
+#[tokio::test]
+async fn a_session_of_another_process_is_not_deleted() {
+    let context = TestContext::new([text_reply("First."), text_reply("Second.")]).await;
+    let mut owner = AcpClient::start(&context, json!({})).await;
+    let session = owner.open(&context).await;
+    assert_eq!(owner.ask(&session, "One").await, "end_turn");
+
+    let mut other = AcpClient::start(&context, json!({})).await;
+    let params = json!({"sessionId": session});
+    let error = other
+        .call("session/delete", params.clone())
+        .await
+        .unwrap_err();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("a pi process has it open"), "{message}");
+    assert_eq!(owner.ask(&session, "Two").await, "end_turn");
+
+    // Its owner may.
+    let deleted = owner.call("session/delete", params).await;
+    assert_eq!(deleted, Ok(json!({})));
+    assert_eq!(owner.close().await, Some(0));
+    assert_eq!(other.close().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_prompt_fails_when_the_process_that_runs_it_is_killed() {
+    let replies = [
+        text_reply("First."),
+        partial_reply("Second").stall(),
+        text_reply("Third."),
+    ];
+    let context = TestContext::new(replies).await;
+    let mut owner = AcpClient::start(&context, json!({})).await;
+    let session = owner.open(&context).await;
+    assert_eq!(owner.ask(&session, "One").await, "end_turn");
+    let mut guest = AcpClient::start(&context, json!({})).await;
+    let params = load_params(&context, &session);
+    guest.call("session/load", params.clone()).await.unwrap();
+    let prompt = guest.prompt(&session, "Two").await;
+    wait_for_text(&mut guest, "Second").await;
+    owner.kill().await;
+    let error = guest.response(prompt).await.unwrap_err();
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("load the session again"), "{message}");
+    guest.call("session/load", params).await.unwrap();
+    assert_eq!(guest.ask(&session, "Three").await, "end_turn");
+}
+
+#[tokio::test]
+async fn a_session_that_is_loaded_right_after_its_process_ended_continues_here() {
+    let context = TestContext::new([text_reply("First."), text_reply("Second.")]).await;
+    let mut owner = AcpClient::start(&context, json!({})).await;
+    let session = owner.open(&context).await;
+    assert_eq!(owner.ask(&session, "One").await, "end_turn");
+    let mut guest = AcpClient::start(&context, json!({})).await;
+    let params = load_params(&context, &session);
+    guest.call("session/load", params.clone()).await.unwrap();
+    owner.kill().await;
+    guest.call("session/load", params).await.unwrap();
+    assert_eq!(guest.ask(&session, "Two").await, "end_turn");
+    assert!(guest.text("agent_message_chunk").ends_with("Second."));
+}

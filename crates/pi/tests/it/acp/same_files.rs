@@ -1,7 +1,5 @@
 //! Work over ACP leaves the same session file as over RPC, except for IDs and times.
 
-use std::path::Path;
-
 use pi_protocol::ThinkingLevel;
 use pi_rpc::{RpcClient, RpcClientOptions};
 use pi_test_support::ScriptedReply;
@@ -126,10 +124,8 @@ async fn over_acp(context: &TestContext, steps: &[Step]) {
 /// Returns the entries of the only session, without IDs, times and paths of the test.
 fn stored_entries(context: &TestContext) -> Vec<Value> {
     let home = context.home.path();
-    let mut files = Vec::new();
-    find_sessions(&home.join("agent/sessions"), &mut files);
-    assert_eq!(files.len(), 1, "{files:?}");
-    let text = files.remove(0).replace(home.to_str().unwrap(), "HOME");
+    let text = std::fs::read_to_string(context.session_file()).unwrap();
+    let text = text.replace(home.to_str().unwrap(), "HOME");
     let mut ids = Vec::new();
     let records = text.lines().map(|line| {
         let mut record: Value = serde_json::from_str(line).unwrap();
@@ -137,17 +133,6 @@ fn stored_entries(context: &TestContext) -> Vec<Value> {
         record
     });
     records.collect()
-}
-
-fn find_sessions(directory: &Path, files: &mut Vec<String>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            find_sessions(&path, files);
-        } else if path.extension().is_some_and(|it| it == "jsonl") {
-            files.push(std::fs::read_to_string(path).unwrap());
-        }
-    }
 }
 
 /// Replaces IDs by their order, and removes times.

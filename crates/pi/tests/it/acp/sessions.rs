@@ -1,10 +1,12 @@
 //! Sessions of a client: open, list, load, resume, fork, close and delete.
 
+use std::time::Duration;
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::client::AcpClient;
-use crate::harness::{TestContext, bash_reply, text_reply, tool_call_reply};
+use crate::harness::{TEST_TIMEOUT, TestContext, bash_reply, text_reply, tool_call_reply};
 
 #[tokio::test]
 async fn a_new_session_has_options_and_commands() {
@@ -139,6 +141,33 @@ async fn a_stored_session_is_listed_loaded_resumed_and_deleted() {
 }
 
 #[tokio::test]
+async fn a_closed_session_is_released() {
+    let context = TestContext::new([text_reply("Done")]).await;
+    let mut client = AcpClient::start(&context, json!({})).await;
+    let session = client.open(&context).await;
+    assert_eq!(client.ask(&session, "Work").await, "end_turn");
+    let file = std::fs::File::open(context.session_file()).unwrap();
+    assert!(file.try_lock().is_err(), "an open session is not locked");
+
+    client
+        .call("session/close", json!({"sessionId": session}))
+        .await
+        .unwrap();
+    let released = async {
+        while file.try_lock().is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, released)
+        .await
+        .expect("the closed session is still locked");
+    drop(file);
+    let params = json!({"sessionId": session, "cwd": context.project_dir(), "mcpServers": []});
+    client.call("session/resume", params).await.unwrap();
+    assert_eq!(client.close().await, Some(0));
+}
+
+#[tokio::test]
 async fn sessions_of_a_process_are_independent() {
     let replies = [text_reply("first").gate("go"), text_reply("second")];
     let context = TestContext::new(replies).await;
@@ -179,7 +208,7 @@ async fn a_fork_continues_the_conversation_in_another_session() {
         .call("session/fork", params.clone())
         .await
         .unwrap_err();
-    assert_eq!(error["code"], json!(-32002), "nothing is stored yet");
+    assert_eq!(error["code"], json!(-32600), "nothing is stored yet");
     client.ask(&session, "Begin").await;
     let forked = client.call("session/fork", params).await.unwrap();
     let copy = forked["sessionId"].as_str().unwrap().to_owned();

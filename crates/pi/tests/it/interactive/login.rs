@@ -28,7 +28,6 @@ fn open_login(terminal: &Terminal, provider: &str) {
     terminal.wait(&completion);
     terminal.send("\r");
     terminal.wait_gone(&completion);
-    terminal.send("\r");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,80 @@
+//! What all batches of this machine have cost today, in a file that their processes share.
+
+use std::io;
+use std::path::Path;
+
+use pi_fs::NewFileMode;
+use serde::{Deserialize, Serialize};
+
+use crate::budget::fits;
+use crate::engine::{Charge, day};
+use crate::limits::unix_ms;
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct DayLedger {
+    /// Days since 1970.
+    day: u64,
+    /// What was spent or is reserved, in US dollars.
+    dollars: f64,
+}
+
+/// Counts a charge. Returns whether the budget of the day is reached; nothing is reserved then.
+pub(super) fn charge(path: &Path, charge: &Charge) -> io::Result<bool> {
+    let lock = pi_fs::private::open_or_create(&path.with_extension("lock"))?;
+    lock.lock()?;
+    let today = day(unix_ms());
+    let mut ledger = read(path)?;
+    if ledger.day != today {
+        ledger = DayLedger {
+            day: today,
+            dollars: 0.0,
+        };
+    }
+    let spent = (ledger.dollars + charge.spent).max(0.0);
+    let is_reached = charge
+        .per_day
+        .is_some_and(|limit| !fits(spent, charge.reserve, limit));
+    let reserved = if is_reached { 0.0 } else { charge.reserve };
+    if (spent + reserved - ledger.dollars).abs() > 0.0 {
+        ledger.dollars = spent + reserved;
+        let text = serde_json::to_vec(&ledger)?;
+        pi_fs::atomic_file::write(path, &text, NewFileMode::Private)?;
+    }
+    Ok(is_reached)
+}
+
+fn read(path: &Path) -> io::Result<DayLedger> {
+    match std::fs::read(path) {
+        // A file that cannot be read must not stop all batches.
+        Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(DayLedger::default()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_has_one_budget_for_all_processes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("day.json");
+        let cost = |spent, reserve| Charge {
+            spent,
+            reserve,
+            per_day: Some(1.0),
+            ..Charge::default()
+        };
+        assert!(!charge(&path, &cost(0.5, 0.25)).unwrap());
+        assert!(charge(&path, &cost(0.0, 0.5)).unwrap(), "0.25 are reserved");
+        assert!(!charge(&path, &cost(0.0, 0.25)).unwrap());
+        // The first request was cheaper than expected, and the second one was not sent.
+        assert!(!charge(&path, &cost(-0.125, 0.0)).unwrap());
+        assert!(!charge(&path, &cost(-0.25, 0.375)).unwrap());
+        assert!(charge(&path, &cost(0.0, 0.0)).unwrap());
+        // Yesterday does not count.
+        std::fs::write(&path, r#"{"day":1,"dollars":9.0}"#).unwrap();
+        assert!(!charge(&path, &cost(0.0, 0.0)).unwrap());
+    }
+}
