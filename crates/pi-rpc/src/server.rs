@@ -29,6 +29,9 @@ use crate::rpc_extension_ui::RpcExtensionUi;
 /// enough to bound memory.
 const PENDING_COMMANDS: usize = 4096;
 
+/// How long commands may still run after the input has ended and the session is shut down.
+const COMMAND_GRACE: Duration = Duration::from_secs(5);
+
 /// How long to wait for the client to read the last lines at shutdown.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -160,7 +163,16 @@ impl Server {
                 () = &mut shutdown => break,
             }
         }
-        while let Some(Some(())) = commands.next().now_or_never() {}
+        // What does not wait for the session, such as an export, completes for a client that
+        // closed its input after its last command.
+        let remaining = async { while commands.next().await.is_some() {} };
+        if end == ServeOutcome::InputEnded {
+            if tokio::time::timeout(COMMAND_GRACE, remaining).await.is_err() {
+                tracing::info!("commands did not complete in time after the end of input");
+            }
+        } else {
+            remaining.now_or_never();
+        }
         end
     }
 
