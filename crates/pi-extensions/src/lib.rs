@@ -164,7 +164,7 @@ impl SessionExtensions {
             agent: 0,
             bridge,
             hooks: HookState::new(HookLimits::from_env(&environment.env)),
-            budget: BudgetState::new(environment.settings.extension_budget),
+            budget: BudgetState::new(environment.settings.extension_settings.budget),
             prompt_texts: Mutex::default(),
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));

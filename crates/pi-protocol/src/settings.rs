@@ -7,6 +7,7 @@ mod accessors;
 mod change;
 mod extension_budget;
 mod extension_hosts;
+mod extension_settings;
 mod group;
 mod number;
 mod package_source;
@@ -19,6 +20,7 @@ pub use accessors::CompactionTokens;
 pub use change::SettingChange;
 pub use extension_budget::{BudgetAction, ExtensionBudget};
 pub use extension_hosts::{ExtensionEngine, ExtensionHosts};
+pub use extension_settings::ExtensionSettings;
 pub use package_source::{PackageFilter, PackageSource};
 pub use permissions::{CheckedRule, PermissionRule, PermissionSettings};
 pub use reference::{SETTING_REFERENCE, SettingReference, SettingScope, SettingTopic};
@@ -163,11 +165,8 @@ pub struct Settings {
     pub packages: Option<Vec<PackageSource>>,
     /// Extension files, directories and patterns. Not merged across scopes.
     pub extensions: Option<Vec<String>>,
-    /// Engine that runs extensions. User settings only.
-    pub extension_host: Option<ExtensionHosts>,
-    /// What an extension may cost. User settings only.
-    #[serde(deserialize_with = "group::group")]
-    pub extension_budget: ExtensionBudget,
+    #[serde(flatten)]
+    pub extension_settings: ExtensionSettings,
     /// Skill files, directories and patterns. Not merged across scopes.
     pub skills: Option<Vec<String>>,
     /// Prompt template files, directories and patterns. Not merged across scopes.
@@ -181,9 +180,6 @@ pub struct Settings {
     pub collapse_changelog: Option<bool>,
     /// Version whose changelog was shown last.
     pub last_changelog_version: Option<String>,
-    /// Versions of package changelogs that were shown last, by the JSON text of `source` and `scope`.
-    #[serde(deserialize_with = "group::group")]
-    pub extension_changelog_versions: BTreeMap<String, String>,
     pub enable_install_telemetry: Option<bool>,
     /// UUID of this installation, created when a sign-in first needs it. User settings only.
     pub device_id: Option<String>,

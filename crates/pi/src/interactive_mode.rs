@@ -316,7 +316,8 @@ fn package_news(workspace: &Workspace, packages: &[ConfiguredPackage]) -> Vec<St
     };
     let seen = &settings
         .scope(ConfigScope::User)
-        .extension_changelog_versions;
+        .extension_settings
+        .changelog_versions;
     let mut found = seen.clone();
     let mut news = Vec::new();
     for package in packages {
@@ -340,7 +341,7 @@ fn package_news(workspace: &Workspace, packages: &[ConfiguredPackage]) -> Vec<St
     }
     if found != *seen {
         let saved = settings.update(ConfigScope::User, |settings| {
-            settings.extension_changelog_versions = found;
+            settings.extension_settings.changelog_versions = found;
         });
         if let Err(error) = saved {
             tracing::debug!(%error, "cannot record changelog versions");

@@ -13,7 +13,7 @@ use crate::resources::GlobSegment;
 ///
 /// `None` if nothing is configured for the extension.
 pub fn extension_engine(settings: &Settings, path: &Path) -> Option<ExtensionEngine> {
-    match &settings.extension_host {
+    match &settings.extension_settings.host {
         None => None,
         Some(ExtensionHosts::All(engine)) => Some(*engine),
         Some(ExtensionHosts::Matching(engines)) => {
@@ -55,10 +55,8 @@ mod tests {
             "/": "node",
             "[": "node",
         });
-        let settings = Settings {
-            extension_host: serde_json::from_value(patterns).unwrap(),
-            ..Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.extension_settings.host = serde_json::from_value(patterns).unwrap();
         let cases = [
             ("/home/u/.pi/agent/extensions/a.ts", None),
             (

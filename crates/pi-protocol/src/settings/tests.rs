@@ -70,6 +70,29 @@ fn defaults() {
 }
 
 #[test]
+fn extension_settings_are_keys_of_the_file() {
+    let object = json!({
+        "extensionHost": {"pi-lens": "node"},
+        "extensionBudget": {"heapMb": 64, "onExceeded": "pause"},
+        "extensionChangelogVersions": {"p": "1.0.0"},
+    });
+    let settings = settings(object.clone());
+    assert_eq!(settings.extension_settings.budget.heap_mb, Some(64));
+    assert_eq!(Value::Object(settings.to_json()), object);
+    // Values of the wrong type are found, and an empty group may be null.
+    for (value, is_valid) in [
+        (json!({"extensionBudget": null}), true),
+        (json!({"extensionBudget": {"heapMb": 64.9}}), true),
+        (json!({"extensionBudget": 64}), false),
+        (json!({"extensionHost": "deno"}), false),
+        (json!({"extensionChangelogVersions": []}), false),
+    ] {
+        let read = serde_json::from_value::<Settings>(value.clone());
+        assert_eq!(read.is_ok(), is_valid, "{value}");
+    }
+}
+
+#[test]
 fn out_of_range_numbers_are_clamped() {
     let settings = settings(json!({
         "editorPaddingX": 9,
