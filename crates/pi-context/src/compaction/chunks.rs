@@ -11,6 +11,9 @@ use crate::estimate::message_tokens;
 /// Characters per token in estimates.
 const TOKEN_CHARACTERS: usize = 4;
 
+/// Parts that are summarized by a model; the rest is quoted.
+const MAX_CHUNKS: usize = 64;
+
 /// Smaller parts are not worth a request.
 const MIN_CHUNK_TOKENS: u64 = 1000;
 
@@ -43,11 +46,15 @@ impl SummaryRequest {
 /// A conversation that is summarized part by part.
 #[derive(Debug)]
 pub struct ChunkedSummary<'plan> {
-    plan: &'plan CompactionPlan,
     purpose: SummaryPurpose,
+    messages: Vec<&'plan AgentMessage>,
     text: String,
+    /// Where the text of each message ends.
+    ends: Vec<usize>,
     /// Where the next part starts.
     position: usize,
+    /// Parts that are summarized.
+    count: usize,
     /// Size of the next part.
     tokens: u64,
     /// What the parts so far were summarized as.
@@ -58,35 +65,34 @@ pub struct ChunkedSummary<'plan> {
 impl<'plan> ChunkedSummary<'plan> {
     /// Prepares to summarize what `request` contains, for a model with a context window of this size; 0 means unknown.
     pub fn new(plan: &'plan CompactionPlan, request: &SummaryRequest, window: u64) -> Self {
-        let messages: Vec<&AgentMessage> = match request.purpose {
-            SummaryPurpose::TurnPrefix => plan.turn_prefix_messages().collect(),
-            SummaryPurpose::History | SummaryPurpose::Branch => plan.history_messages().collect(),
-        };
+        let messages = plan.messages_of(request.purpose);
         let fitting = if window == 0 {
             u64::MAX
         } else {
             window.saturating_sub(INSTRUCTION_TOKENS)
         };
-        let previous = plan.previous_summary.clone();
+        let (text, ends) = serialize_with_ends(&messages);
         Self {
-            plan,
             purpose: request.purpose,
-            text: SummaryInput(messages).serialized(),
+            messages,
+            text,
+            ends,
             position: 0,
+            count: 0,
             // Half of what would fit, since the estimate may be wrong and the summary so far is part of the request.
             tokens: (fitting.min(request.estimated_tokens()) / 2).max(MIN_CHUNK_TOKENS),
-            summary: previous.filter(|_| request.purpose == SummaryPurpose::History),
+            summary: plan.summary_to_update(request.purpose).map(str::to_owned),
             usage: None,
         }
     }
 
-    /// Returns the request for the next part; `None` when all parts are summarized.
+    /// Returns the request for the next part; `None` if there is none, or after as many parts as are worth requests.
     pub fn next_request(
         &self,
         summarizer: &Summarizer<'_>,
         focus: Option<&str>,
     ) -> Option<SummaryRequest> {
-        let chunk = self.chunk()?;
+        let chunk = self.chunk().filter(|_| self.count < MAX_CHUNKS)?;
         let focus = focus.filter(|text| !text.is_empty());
         Some(match self.purpose {
             SummaryPurpose::TurnPrefix => {
@@ -102,6 +108,7 @@ impl<'plan> ChunkedSummary<'plan> {
     /// Continues after the part of the last request.
     pub fn accept(&mut self, summary: Summary) {
         self.position += self.chunk().map_or(0, str::len);
+        self.count += 1;
         self.usage = Some(match self.usage.take() {
             Some(usage) => usage.plus(&summary.usage),
             None => summary.usage,
@@ -120,20 +127,26 @@ impl<'plan> ChunkedSummary<'plan> {
         is_possible
     }
 
-    /// Returns the summary of all parts.
-    pub fn finish(self) -> Summary {
-        Summary {
-            purpose: self.purpose,
-            text: self.summary.unwrap_or_default(),
-            usage: self.usage.unwrap_or_default(),
-        }
+    /// Whether all parts are summarized.
+    pub fn is_complete(&self) -> bool {
+        self.position >= self.text.len()
     }
 
-    /// Returns a summary without a model. Earlier parts are not repeated: their summary may depend on them.
-    pub fn finish_without_model(self) -> Summary {
+    /// Returns the summary of the parts so far, and quotes what follows them.
+    pub fn finish(self) -> Summary {
+        let text = if self.is_complete() {
+            self.summary.unwrap_or_default()
+        } else {
+            let is_left = |(message, end): (&&'plan AgentMessage, &usize)| {
+                (*end > self.position).then_some(*message)
+            };
+            let messages = self.messages.iter().zip(&self.ends);
+            let left: Vec<&AgentMessage> = messages.filter_map(is_left).collect();
+            outline(self.summary.as_deref(), &left)
+        };
         Summary {
             purpose: self.purpose,
-            text: self.plan.outline(self.purpose),
+            text,
             usage: self.usage.unwrap_or_default(),
         }
     }
@@ -158,58 +171,85 @@ impl<'plan> ChunkedSummary<'plan> {
 impl CompactionPlan {
     /// Returns summaries for all requests of the plan, without a model.
     pub fn outlines(&self, requests: &[SummaryRequest]) -> Vec<Summary> {
-        let outline = |request: &SummaryRequest| Summary {
+        let summary = |request: &SummaryRequest| Summary {
             purpose: request.purpose,
-            text: self.outline(request.purpose),
+            text: outline(
+                self.summary_to_update(request.purpose),
+                &self.messages_of(request.purpose),
+            ),
             usage: Usage::default(),
         };
-        requests.iter().map(outline).collect()
+        requests.iter().map(summary).collect()
     }
 
-    /// Quotes the prompts and the last results; the files are part of every summary.
-    fn outline(&self, purpose: SummaryPurpose) -> String {
-        let messages: Vec<&AgentMessage> = match purpose {
+    fn messages_of(&self, purpose: SummaryPurpose) -> Vec<&AgentMessage> {
+        match purpose {
             SummaryPurpose::TurnPrefix => self.turn_prefix_messages().collect(),
             SummaryPurpose::History | SummaryPurpose::Branch => self.history_messages().collect(),
-        };
-        let mut text = String::new();
-        if purpose == SummaryPurpose::History
-            && let Some(previous) = &self.previous_summary
-        {
-            text.push_str(previous);
-            text.push_str("\n\n");
         }
-        text.push_str(
-            "This part of the conversation could not be summarized by a model. It had these prompts and results.\n",
-        );
-        let prompts = messages.iter().filter_map(|message| match message {
-            AgentMessage::User(user) => Some(match &user.content {
-                MessageContent::Text(text) => text.clone(),
-                MessageContent::Blocks(blocks) => texts(blocks),
-            }),
-            _ => None,
-        });
-        let prompts: Vec<String> = prompts.collect();
-        write_quotes(&mut text, "Prompts", &prompts, MAX_PROMPTS);
-        let results = messages.iter().filter_map(|message| match message {
-            AgentMessage::ToolResult(result) => {
-                Some(format!("{}: {}", result.tool_name, texts(&result.content)))
-            }
-            _ => None,
-        });
-        let results: Vec<String> = results.collect();
-        write_quotes(&mut text, "Last tool results", &results, MAX_RESULTS);
-        let responses = messages.iter().filter_map(|message| match message {
-            AgentMessage::Assistant(response) => {
-                let texts = response.content.iter().filter_map(AssistantBlock::as_text);
-                Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
-            }
-            _ => None,
-        });
-        let responses: Vec<String> = responses.collect();
-        write_quotes(&mut text, "Last response", &responses, 1);
-        text.trim_end().to_owned()
     }
+
+    /// Returns the earlier summary that a summary of the history replaces.
+    fn summary_to_update(&self, purpose: SummaryPurpose) -> Option<&str> {
+        let previous = self.previous_summary.as_deref();
+        previous.filter(|_| purpose == SummaryPurpose::History)
+    }
+}
+
+/// Serializes a conversation; also returns where the text of each message ends.
+fn serialize_with_ends(messages: &[&AgentMessage]) -> (String, Vec<usize>) {
+    let mut text = String::new();
+    let ends = messages.iter().map(|message| {
+        let part = SummaryInput(vec![message]).serialized();
+        if !part.is_empty() {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            text.push_str(&part);
+        }
+        text.len()
+    });
+    let ends = ends.collect();
+    (text, ends)
+}
+
+/// Quotes the prompts and the last results after the summary so far; the files are part of every summary.
+fn outline(summary: Option<&str>, messages: &[&AgentMessage]) -> String {
+    let mut text = String::new();
+    if let Some(summary) = summary.filter(|text| !text.is_empty()) {
+        text.push_str(summary);
+        text.push_str("\n\n");
+    }
+    text.push_str(
+        "This part of the conversation could not be summarized by a model. It had these prompts and results.\n",
+    );
+    let prompts = messages.iter().filter_map(|message| match message {
+        AgentMessage::User(user) => Some(match &user.content {
+            MessageContent::Text(text) => text.clone(),
+            MessageContent::Blocks(blocks) => texts(blocks),
+        }),
+        _ => None,
+    });
+    let prompts: Vec<String> = prompts.collect();
+    write_quotes(&mut text, "Prompts", &prompts, MAX_PROMPTS);
+    let results = messages.iter().filter_map(|message| match message {
+        AgentMessage::ToolResult(result) => {
+            Some(format!("{}: {}", result.tool_name, texts(&result.content)))
+        }
+        _ => None,
+    });
+    let results: Vec<String> = results.collect();
+    write_quotes(&mut text, "Last tool results", &results, MAX_RESULTS);
+    let responses = messages.iter().filter_map(|message| match message {
+        AgentMessage::Assistant(response) => {
+            let texts = response.content.iter().filter_map(AssistantBlock::as_text);
+            Some(texts.collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
+        }
+        _ => None,
+    });
+    let responses: Vec<String> = responses.collect();
+    write_quotes(&mut text, "Last response", &responses, 1);
+    text.trim_end().to_owned()
 }
 
 fn texts(blocks: &[InputBlock]) -> String {

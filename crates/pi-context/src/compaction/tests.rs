@@ -12,6 +12,7 @@ use pi_session::testing::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use super::chunks::ChunkedSummary;
 use super::*;
 use crate::estimate::message_tokens;
 
@@ -395,6 +396,48 @@ fn the_previous_summary_is_included_for_update() {
         request_text("old notes").contains("<previous-summary>\nold notes\n</previous-summary>")
     );
     assert!(!request_text("").contains("previous-summary"));
+}
+
+#[test]
+fn what_follows_the_last_part_is_quoted_after_the_summary_so_far() {
+    let prompts = (1..=71).map(|n| user(&format!("prompt {n} {}", "x".repeat(3000))));
+    let planned = plan(prompts.collect(), 10).unwrap();
+    let model = model();
+    let summarizer = summarizer(&model);
+    let request = &planned.requests(&summarizer, None)[0];
+    let chunked = || {
+        let mut chunks = ChunkedSummary::new(&planned, request, 0);
+        // A request that is too large is not a part.
+        while chunks.shrink() {}
+        chunks
+    };
+    let mut chunks = chunked();
+    let mut parts = 0;
+    while chunks.next_request(&summarizer, None).is_some() {
+        parts += 1;
+        chunks.accept(summary(
+            SummaryPurpose::History,
+            &format!("1 to {parts}"),
+            1,
+        ));
+    }
+    assert_eq!((parts, chunks.is_complete()), (64, false));
+    let finished = chunks.finish();
+    assert_eq!(finished.usage.input, 64);
+    let quoted = |text: &str, n: u32| text.contains(&format!("\n- prompt {n} x"));
+    let text = &finished.text;
+    assert!(text.starts_with("1 to 64\n\nThis part of the"), "{text}");
+    assert!(
+        !quoted(text, 64) && quoted(text, 65) && quoted(text, 70),
+        "{text}"
+    );
+
+    let text = chunked().finish().text;
+    assert!(text.starts_with("This part of the"), "{text}");
+    assert!(
+        text.contains("\n- (40 earlier ones)") && quoted(&text, 41),
+        "{text}"
+    );
 }
 
 fn summary(purpose: SummaryPurpose, text: &str, input: u64) -> Summary {

@@ -151,11 +151,8 @@ impl SummaryRequests<'_> {
     }
 }
 
-/// Requests after which a conversation is summarized without a model.
-const MAX_CHUNKS: usize = 64;
-
 /// Writes the summaries of a compaction: each with one request if that fits, otherwise part by part. If not even small
-/// parts fit, without a model.
+/// parts fit, the rest without a model.
 pub(super) struct PlanSummarizer<'a> {
     pub(super) session: &'a AgentSession,
     pub(super) plan: &'a CompactionPlan,
@@ -186,10 +183,7 @@ impl PlanSummarizer<'_> {
             }
         }
         let mut chunks = ChunkedSummary::new(self.plan, request, self.model.context_window);
-        for _ in 0..MAX_CHUNKS {
-            let Some(next) = chunks.next_request(&self.summarizer, self.focus) else {
-                return Ok(chunks.finish());
-            };
+        while let Some(next) = chunks.next_request(&self.summarizer, self.focus) {
             match self.send(&next).await {
                 Ok(summary) => chunks.accept(summary),
                 Err(error) if error.is_overflow() && chunks.shrink() => {}
@@ -197,8 +191,10 @@ impl PlanSummarizer<'_> {
                 Err(error) => return Err(error),
             }
         }
-        tracing::warn!("the conversation does not fit into requests for summaries");
-        Ok(chunks.finish_without_model())
+        if !chunks.is_complete() {
+            tracing::warn!("the conversation does not fit into requests for summaries");
+        }
+        Ok(chunks.finish())
     }
 
     async fn send(&self, request: &SummaryRequest) -> Result<Summary, SummaryError> {
