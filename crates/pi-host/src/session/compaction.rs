@@ -199,12 +199,12 @@ impl Compaction<'_> {
         decision
     }
 
-    /// Returns how often automatic compaction has failed in a row with a model.
+    /// Returns how often automatic compaction has failed in a row with a selected model.
     fn failures_with(self, model: &Model) -> u32 {
         let state = self.session.0.state();
         let failures = state.compaction_failures.as_ref();
         failures
-            .filter(|failures| failures.model == model.id)
+            .filter(|failures| failures.model.is_same(model))
             .map_or(0, |failures| failures.count)
     }
 
@@ -217,10 +217,7 @@ impl Compaction<'_> {
             return "";
         }
         let count = self.failures_with(&model) + 1;
-        self.session.0.state().compaction_failures = Some(CompactionFailures {
-            model: model.id.clone(),
-            count,
-        });
+        self.session.0.state().compaction_failures = Some(CompactionFailures { model, count });
         if count >= MAX_FAILURES {
             STOPPED_HINT
         } else {
@@ -393,13 +390,13 @@ impl Compaction<'_> {
 
     async fn write_summary(
         self,
-        model: &Arc<Model>,
+        selected: &Arc<Model>,
         plan: &CompactionPlan,
         job: PlannedCompaction<'_>,
         cancel: &CancellationToken,
     ) -> Result<CompactionResult, CompactError> {
         let routing = self.session.selection();
-        let routing = routing.route_directly(Arc::clone(model), cancel);
+        let routing = routing.route_directly(Arc::clone(selected), cancel);
         let (model, thinking_level) = &routing.await?;
         let summarizer = Summarizer {
             model,
@@ -419,7 +416,7 @@ impl Compaction<'_> {
             cancel,
         };
         let is_last_resort = job.job.reason == CompactionReason::Overflow
-            && self.failures_with(model) + 1 >= MAX_FAILURES;
+            && self.failures_with(selected) + 1 >= MAX_FAILURES;
         let summaries = match writer.summarize(&requests).await {
             Err(error) if is_last_resort && error != SummaryError::Aborted => {
                 tracing::warn!(%error, "summarized the conversation without a model");

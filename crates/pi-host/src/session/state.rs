@@ -36,10 +36,10 @@ pub(super) struct SessionState {
 }
 
 /// Failures of automatic compaction in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct CompactionFailures {
-    /// The ID of the model that should have written the summary.
-    pub model: String,
+    /// The selected model; if it is virtual, each summary may be written by another one.
+    pub model: Arc<Model>,
     pub count: u32,
 }
 

@@ -5,10 +5,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use pi_context::{CompactionResult, NothingToCompact};
 use pi_core::Prompt;
-use pi_protocol::{ProviderError, StopReason, ToolOutput};
-use pi_providers::FauxResponse;
+use pi_protocol::{
+    Model, ModelRoute, ProviderError, RouteRequest, RouteTarget, StopReason, ThinkingLevel,
+    ToolOutput, api,
+};
+use pi_providers::{FauxResponse, ModelRouter, Registration, VirtualModel};
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::harness::{
     HarnessOptions, SessionHarness, long, one_turn, overloaded, small_model, tight, too_long, tool,
@@ -16,7 +20,7 @@ use super::harness::{
 use crate::participants::{
     CompactionHook, CompactionProposal, CompactionVerdict, Participants, ParticipantsBuilder,
 };
-use crate::session::{CompactError, PromptError};
+use crate::session::{CompactError, Persist, PromptError};
 
 fn small() -> SessionHarness {
     SessionHarness::with_options(HarnessOptions {
@@ -287,9 +291,7 @@ async fn a_history_whose_parts_do_not_fit_is_quoted_without_a_model() {
     assert_eq!(harness.context().last().unwrap(), "assistant still works");
 }
 
-#[tokio::test]
-async fn automatic_compaction_stops_after_three_failures() {
-    let harness = with_history().await;
+async fn check_that_compaction_stops(harness: SessionHarness) {
     let refused = || FauxResponse::error(ProviderError::invalid("400 cannot"));
     harness.faux.extend([
         FauxResponse::text(long(1600)),
@@ -327,6 +329,53 @@ async fn automatic_compaction_stops_after_three_failures() {
         harness.context()
     );
     assert_eq!(harness.context().last().unwrap(), "assistant recovered");
+}
+
+#[tokio::test]
+async fn automatic_compaction_stops_after_three_failures() {
+    check_that_compaction_stops(with_history().await).await;
+}
+
+/// Routes every request to the model of the harness.
+struct SmallModelRouter;
+
+impl ModelRouter for SmallModelRouter {
+    fn route(
+        &self,
+        _request: RouteRequest,
+        _cancel: CancellationToken,
+    ) -> BoxFuture<'_, Result<ModelRoute, String>> {
+        let model = RouteTarget {
+            provider: "faux".to_owned(),
+            id: "small".to_owned(),
+        };
+        Box::pin(std::future::ready(Ok(ModelRoute {
+            model,
+            thinking_level: ThinkingLevel::Off,
+            state: None,
+        })))
+    }
+}
+
+#[tokio::test]
+async fn automatic_compaction_with_a_virtual_model_stops_after_three_failures() {
+    let harness = with_history().await;
+    let auto = Arc::new(Model {
+        id: "auto".to_owned(),
+        provider: "router".to_owned(),
+        api: api::PI_VIRTUAL.to_owned(),
+        ..Model::unknown()
+    });
+    let registration = Registration::Virtual(VirtualModel {
+        model: Arc::clone(&auto),
+        router: Arc::new(SmallModelRouter),
+    });
+    let models = &harness.session.0.models;
+    models.register("router", registration).unwrap();
+    let selection = harness.session.selection();
+    selection.set_model(auto, Persist::Session).await.unwrap();
+    harness.lines();
+    check_that_compaction_stops(harness).await;
 }
 
 #[tokio::test(start_paused = true)]
