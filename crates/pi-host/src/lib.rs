@@ -131,7 +131,7 @@ pub use pi_model_patterns::{
 };
 pub use pi_permissions::{Effect, PermissionRules, ToolUse};
 pub use pi_protocol::describe_error;
-pub use pi_providers::{LlamaRouter, Models};
+pub use pi_providers::{LlamaRouter, Models, RateLimitHooks, RateLimitObserver, RequestHooks};
 pub use pi_sandbox::{
     Attempt, Denial, DeniedAccess, KeptChanges, Sandbox, SandboxError, TriedChange, TriedChangeKind,
 };

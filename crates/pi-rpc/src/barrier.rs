@@ -8,12 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
-use pi_host::{Barrier, ContextHook, LineSink, Participants};
-use pi_http::{ResponseHead, classify_status};
-use pi_protocol::{
-    BarrierLine, BarrierResponse, BarrierStop, ErrorClass, Model, RateLimitLine, SupervisedPoint,
+use pi_host::{
+    Barrier, ContextHook, LineSink, Participants, RateLimitHooks, RateLimitObserver, RequestHooks,
 };
-use pi_providers::RequestHooks;
+use pi_protocol::{BarrierLine, BarrierResponse, BarrierStop, RateLimitLine, SupervisedPoint};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -125,36 +123,23 @@ impl Barrier for RpcBarrier {
     }
 }
 
-/// Reports answers of providers that have received too many requests.
-#[derive(Clone)]
-struct RateLimitReporter(RpcBarrier);
-
-impl ContextHook for RateLimitReporter {
-    fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
-        Some(Arc::new(self.clone()))
-    }
-}
-
-impl RequestHooks for RateLimitReporter {
-    fn on_response<'a>(
-        &'a self,
-        response: &'a ResponseHead,
-        model: &'a Model,
-    ) -> BoxFuture<'a, ()> {
+impl RateLimitObserver for RpcBarrier {
+    fn rate_limited(&self, limit: RateLimitLine) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let ErrorClass::RateLimited { retry_after } = classify_status(response, "") else {
-                return;
-            };
-            let retry_after = retry_after.map(|delay| delay.as_millis());
-            let limit = RateLimitLine {
-                model: format!("{}/{}", model.provider, model.id),
-                retry_after_ms: retry_after.and_then(|delay| u64::try_from(delay).ok()),
-            };
             let line = pi_protocol::json::to_string(&limit);
-            if let (Some(sink), Ok(line)) = (self.0.0.sink.get(), line) {
+            if let (Some(sink), Ok(line)) = (self.0.sink.get(), line) {
                 // A client that has disconnected is noticed at the next barrier.
                 sink.send(line).await.ok();
             }
         })
+    }
+}
+
+/// Reports rate limits of the requests of a session to its client.
+struct RateLimitReporter(RpcBarrier);
+
+impl ContextHook for RateLimitReporter {
+    fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
+        Some(Arc::new(RateLimitHooks::new(self.0.clone())))
     }
 }

@@ -167,7 +167,10 @@ impl Server {
         // closed its input after its last command.
         let remaining = async { while commands.next().await.is_some() {} };
         if end == ServeOutcome::InputEnded {
-            if tokio::time::timeout(COMMAND_GRACE, remaining).await.is_err() {
+            if tokio::time::timeout(COMMAND_GRACE, remaining)
+                .await
+                .is_err()
+            {
                 tracing::info!("commands did not complete in time after the end of input");
             }
         } else {

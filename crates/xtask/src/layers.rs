@@ -185,19 +185,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Framing only: used by sessions and by programs that link none.
     ("pi-lines", &[]),
     ("pi-host", RUNTIME_AND_BELOW),
-    // Front ends see the protocol and the host, and no crate below the host.
     // Links no session, so that programs that start pi stay small.
     ("pi-rpc-client", &["pi-lines", "pi-protocol"]),
-    (
-        "pi-rpc",
-        &[
-            "pi-host",
-            "pi-rpc-client",
-            "pi-providers",
-            "pi-http",
-            "pi-protocol",
-        ],
-    ),
+    // Front ends see the protocol and the host, and no crate below the host.
+    ("pi-rpc", &["pi-host", "pi-rpc-client", "pi-protocol"]),
     // A separate program; no other crate depends on it.
     (
         "pi-fleet",
@@ -604,8 +595,8 @@ mod tests {
                 "pi-protocol depends on pi-env, but may use no workspace crate",
                 "pi-http depends on pi-auth, but may use only pi-env and pi-protocol",
                 "pi-tools depends on pi-session, but may use only pi-sandbox, pi-core, pi-fs, pi-env and pi-protocol",
-                "pi-rpc depends on pi-tools, but may use only pi-host, pi-rpc-client, pi-providers, pi-http and pi-protocol",
-                "pi-rpc depends on pi-tui, but may use only pi-host, pi-rpc-client, pi-providers, pi-http and pi-protocol",
+                "pi-rpc depends on pi-tools, but may use only pi-host, pi-rpc-client and pi-protocol",
+                "pi-rpc depends on pi-tui, but may use only pi-host, pi-rpc-client and pi-protocol",
                 "pi-core uses reqwest, which only pi-http, pi-auth, pi-providers, pi-bedrock, \
                  pi-model-tasks, pi-mcp, pi-ext and pi-mom may",
                 "pi-core uses anyhow, which only pi and xtask may",
