@@ -38,6 +38,15 @@ pub struct ExtensionUsage {
     pub errors: u64,
 }
 
+/// What ran, which decides what its time counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeKind {
+    Ordinary,
+    Rendering,
+    /// Has its own heap.
+    Worker,
+}
+
 #[derive(Debug, Default)]
 struct MeterState {
     usage: BTreeMap<Arc<str>, ExtensionUsage>,
@@ -148,17 +157,20 @@ impl UsageMeter {
     }
 
     /// Counts time that the code of an extension ran on the engine.
-    pub(crate) fn ran(&self, extension: &Arc<str>, time: Duration, is_rendering: bool) {
+    pub(crate) fn ran(&self, extension: &Arc<str>, time: Duration, kind: CodeKind) {
         let mut state = self.state();
         state.update(extension, |usage| {
             usage.running += time;
-            if is_rendering {
+            if kind == CodeKind::Rendering {
                 usage.rendering += time;
                 usage.longest_frame = usage.longest_frame.max(time);
                 usage.frames += 1;
                 usage.late_frames += u64::from(time > FRAME_DEADLINE);
             }
         });
+        if kind == CodeKind::Worker {
+            return;
+        }
         match state.since_sample.get_mut(extension) {
             Some(since) => *since += time,
             None => {
@@ -237,10 +249,11 @@ mod tests {
         let (small, large): (Arc<str>, Arc<str>) = (Arc::from("a"), Arc::from("b"));
         let meter = UsageMeter::default();
         meter.sample_heap(3 * MIB);
-        meter.ran(&small, Duration::from_millis(1), false);
+        meter.ran(&small, Duration::from_millis(1), CodeKind::Ordinary);
         meter.sample_heap(4 * MIB);
-        meter.ran(&large, Duration::from_millis(3), false);
-        meter.ran(&small, Duration::from_millis(1), false);
+        meter.ran(&large, Duration::from_millis(3), CodeKind::Rendering);
+        meter.ran(&small, Duration::from_millis(1), CodeKind::Ordinary);
+        meter.ran(&small, Duration::from_millis(50), CodeKind::Worker);
         meter.sample_heap(12 * MIB);
         assert_eq!(
             heaps(&meter),
@@ -260,12 +273,13 @@ mod tests {
     fn only_rendering_that_misses_the_deadline_is_late() {
         let extension: Arc<str> = Arc::from("a");
         let meter = UsageMeter::default();
-        for (milliseconds, is_rendering) in [(4, true), (17, true), (40, false)] {
-            meter.ran(
-                &extension,
-                Duration::from_millis(milliseconds),
-                is_rendering,
-            );
+        for (milliseconds, kind) in [
+            (4, CodeKind::Rendering),
+            (17, CodeKind::Rendering),
+            (30, CodeKind::Ordinary),
+            (10, CodeKind::Worker),
+        ] {
+            meter.ran(&extension, Duration::from_millis(milliseconds), kind);
         }
         let usage = meter.usage_of("a");
         assert_eq!((usage.frames, usage.late_frames), (2, 1));

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::usage_meter::UsageMeter;
+use crate::usage_meter::{CodeKind, UsageMeter};
 
 /// Samples of the heap may take one part in this many of the time.
 const SAMPLING_SHARE: u32 = 100;
@@ -39,16 +39,19 @@ impl CodeOwner {
 /// Measures the code that runs.
 #[derive(Debug)]
 pub(super) struct ChargeClock {
+    /// What runs unless it renders.
+    default_kind: CodeKind,
     since: Cell<Option<Instant>>,
-    is_rendering: Cell<bool>,
+    kind: Cell<CodeKind>,
     next_sample: Cell<Option<Instant>>,
 }
 
 impl ChargeClock {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(default_kind: CodeKind) -> Self {
         Self {
+            default_kind,
             since: Cell::new(None),
-            is_rendering: Cell::new(false),
+            kind: Cell::new(default_kind),
             next_sample: Cell::new(None),
         }
     }
@@ -56,7 +59,7 @@ impl ChargeClock {
     /// Begins to measure. Code of the extension that runs now is not rendering until it says so.
     pub(super) fn start(&self, now: Instant) {
         self.since.set(Some(now));
-        self.is_rendering.set(false);
+        self.kind.set(self.default_kind);
     }
 
     /// Counts the time since the last change; `is_rendering` is what follows.
@@ -67,12 +70,16 @@ impl ChargeClock {
         is_rendering: bool,
         now: Instant,
     ) {
-        let was_rendering = self.is_rendering.replace(is_rendering);
+        let next = match (is_rendering, self.default_kind) {
+            (true, CodeKind::Ordinary) => CodeKind::Rendering,
+            (_, kind) => kind,
+        };
+        let kind = self.kind.replace(next);
         if let Some(since) = self.since.replace(Some(now))
             && let Some(extension) = charged
         {
             let time = now.saturating_duration_since(since);
-            meter.ran(extension, time, was_rendering);
+            meter.ran(extension, time, kind);
         }
     }
 
@@ -80,14 +87,16 @@ impl ChargeClock {
         self.since.set(None);
     }
 
-    /// Samples the heap, if samples have not taken more than their share of the time.
+    /// Samples the heap, if samples have not taken more than their share of the time. The heap of a worker is none of
+    /// the meter's, which divides one heap.
     pub(super) fn sample_if_due(
         &self,
         meter: &UsageMeter,
         now: Instant,
         heap: impl FnOnce() -> u64,
     ) {
-        if self.next_sample.get().is_some_and(|next| now < next) {
+        let is_early = self.next_sample.get().is_some_and(|next| now < next);
+        if is_early || self.default_kind == CodeKind::Worker {
             return;
         }
         meter.sample_heap(heap());
@@ -107,7 +116,7 @@ mod tests {
     fn time_is_charged_to_the_extension_that_ran() {
         let (one, other): (Arc<str>, Arc<str>) = (Arc::from("one"), Arc::from("other"));
         let meter = UsageMeter::default();
-        let clock = ChargeClock::new();
+        let clock = ChargeClock::new(CodeKind::Ordinary);
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         clock.start(start);
@@ -127,7 +136,7 @@ mod tests {
     #[test]
     fn a_sample_delays_the_next_one() {
         let meter = UsageMeter::default();
-        let clock = ChargeClock::new();
+        let clock = ChargeClock::new(CodeKind::Ordinary);
         let now = Instant::now();
         let samples = Cell::new(0);
         let sample = |at| {
@@ -141,5 +150,7 @@ mod tests {
         assert_eq!(samples.get(), 1);
         sample(now + Duration::from_mins(10));
         assert_eq!(samples.get(), 2);
+        let worker = ChargeClock::new(CodeKind::Worker);
+        worker.sample_if_due(&meter, now, || unreachable!("the heap of a worker"));
     }
 }

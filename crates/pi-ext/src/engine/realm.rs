@@ -23,6 +23,7 @@ use crate::host::{ConsoleLevel, ConsoleLine, ExtensionFault, FaultKind};
 use crate::loader::{ExtensionLoader, ExtensionResolver, ModuleTable};
 use crate::node::{NativeError, RealmResources};
 use crate::tui_toolkit::WidgetTable;
+use crate::usage_meter::CodeKind;
 
 /// Heap size in bytes that triggers the first garbage collection. Loading modules creates little
 /// garbage, and collections get slower as more code is loaded.
@@ -103,6 +104,10 @@ impl Realm {
         let watchdog = Watchdog::new(Arc::clone(&heartbeat));
         let guard = Rc::clone(&watchdog);
         runtime.set_interrupt_handler(Some(Box::new(move || guard.should_interrupt())));
+        let kind = match options.worker {
+            Some(_) => CodeKind::Worker,
+            None => CodeKind::Ordinary,
+        };
         let modules = Rc::new(ModuleTable::new(&options, Rc::clone(&watchdog)));
         runtime.set_loader(
             ExtensionResolver::new(Rc::clone(&modules)),
@@ -116,7 +121,7 @@ impl Realm {
             rejections: RefCell::default(),
             calls: RefCell::default(),
             owner: RefCell::default(),
-            clock: ChargeClock::new(),
+            clock: ChargeClock::new(kind),
             flooding: Cell::new(false),
             timers: Timers::default(),
             resources: RealmResources::default(),

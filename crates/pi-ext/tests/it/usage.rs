@@ -93,6 +93,45 @@ async fn the_most_expensive_extension_ranks_first_in_its_column() {
 }
 
 #[tokio::test]
+async fn the_heap_of_a_worker_is_not_that_of_the_extensions() {
+    let env = ManagerEnv::new();
+    let paths = load(
+        &env,
+        [
+            (
+                "allocates.ts",
+                r#"const kept: string[] = [];
+                pi.on("turn_start", () => { for (let i = 0; i < 60; i++) kept.push("x".repeat(1024 * 1024)); });"#,
+            ),
+            (
+                "works.ts",
+                r#"pi.on("turn_end", async () => {
+                    const { Worker } = await import("node:worker_threads");
+                    const source = `const end = Date.now() + 100; while (Date.now() < end);
+                        require("node:worker_threads").parentPort.postMessage("done");`;
+                    const worker = new Worker(source, { eval: true });
+                    await new Promise((done) => worker.once("exit", done));
+                });"#,
+            ),
+            ("idles.ts", r#"pi.on("turn_start", () => {});"#),
+            ("reads.ts", r#"pi.on("turn_end", () => {});"#),
+        ],
+    )
+    .await;
+    let engine = env.extensions().engine();
+    engine.usage(PATIENCE).await;
+    for event in ["turn_start", "turn_end"] {
+        env.emit(json!({ "type": event })).await;
+        engine.usage(PATIENCE).await;
+    }
+    let usage = engine.usage(PATIENCE).await;
+    let of = |position: usize| usage[&paths[position]];
+    assert!(of(0).heap > 50 * MIB, "{usage:?}");
+    assert!(of(1).heap < 10 * MIB, "{usage:?}");
+    assert!(of(1).running >= Duration::from_millis(50), "{usage:?}");
+}
+
+#[tokio::test]
 async fn failures_and_children_are_counted_for_the_extension_whose_handler_runs() {
     let env = ManagerEnv::new();
     let paths = load(
