@@ -307,15 +307,17 @@ impl Engine {
         }
     }
 
-    /// Returns what the extensions use. Sampling of the heap waits until the thread is idle, and no longer than
-    /// `patience`.
+    /// Returns what the extensions use, and follows the heap from now on. Sampling of the heap waits until the thread is
+    /// idle, and no longer than `patience`.
     pub async fn usage(&self, patience: Duration) -> BTreeMap<String, ExtensionUsage> {
+        let meter = self.options.running_hooks.meter();
+        meter.follow_heap();
         if self.is_started() {
             // Without a new sample, the last one is returned.
             let sampling = self.run(|realm| realm.sample_live_heap());
             drop(tokio::time::timeout(patience, sampling).await);
         }
-        self.options.running_hooks.meter().usage()
+        meter.usage()
     }
 
     /// Runs garbage collection and returns the size of the JavaScript heap in bytes, or 0 if the

@@ -47,6 +47,16 @@ pub(crate) enum CodeKind {
     Worker,
 }
 
+/// Which samples of the heap are taken without a request. A sample walks the whole heap, while no JavaScript runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum HeapSampling {
+    None,
+    /// One: the heap before extensions are loaded, or after.
+    #[default]
+    Next,
+    All,
+}
+
 #[derive(Debug, Default)]
 struct MeterState {
     usage: BTreeMap<Arc<str>, ExtensionUsage>,
@@ -55,6 +65,7 @@ struct MeterState {
     since_sample: BTreeMap<Arc<str>, Duration>,
     /// Size of the heap in the last sample.
     heap: Option<u64>,
+    sampling: HeapSampling,
 }
 
 /// How long dialogs have been open.
@@ -131,8 +142,23 @@ impl UsageMeter {
         }
     }
 
+    /// Samples the heap regularly from now on. Until then, it is sampled after loading and by
+    /// [`Engine::usage`](crate::Engine::usage), which then divides the growth over a longer time.
+    pub fn follow_heap(&self) {
+        self.state().sampling = HeapSampling::All;
+    }
+
+    /// Whether a sample of the heap is wanted now.
+    pub(crate) fn wants_heap(&self) -> bool {
+        self.state().sampling != HeapSampling::None
+    }
+
     pub(crate) fn loaded(&self, extension: &str, time: Duration) {
-        self.update(extension, |usage| usage.load += time);
+        let mut state = self.state();
+        state.update(extension, |usage| usage.load += time);
+        if state.sampling == HeapSampling::None {
+            state.sampling = HeapSampling::Next;
+        }
     }
 
     pub(crate) fn start_wait(&self) -> WaitStart {
@@ -183,6 +209,9 @@ impl UsageMeter {
     /// was freed by their shares.
     pub(crate) fn sample_heap(&self, size: u64) {
         let mut state = self.state();
+        if state.sampling == HeapSampling::Next {
+            state.sampling = HeapSampling::None;
+        }
         let ran = std::mem::take(&mut state.since_sample);
         let Some(before) = state.heap.replace(size) else {
             return;
@@ -267,6 +296,21 @@ mod tests {
         );
         meter.sample_heap(0);
         assert_eq!(heaps(&meter), [("a".to_owned(), 0), ("b".to_owned(), 0)]);
+    }
+
+    #[test]
+    fn the_heap_is_sampled_after_loading_and_once_it_is_followed() {
+        let meter = UsageMeter::default();
+        assert!(meter.wants_heap());
+        meter.sample_heap(MIB);
+        assert!(!meter.wants_heap());
+        meter.loaded("a", Duration::from_millis(1));
+        assert!(meter.wants_heap());
+        meter.sample_heap(MIB);
+        assert!(!meter.wants_heap());
+        meter.follow_heap();
+        meter.sample_heap(MIB);
+        assert!(meter.wants_heap());
     }
 
     #[test]

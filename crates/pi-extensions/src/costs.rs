@@ -93,6 +93,11 @@ impl BudgetState {
             reported: Mutex::default(),
         }
     }
+
+    /// Whether shares of the heap are limited.
+    pub(crate) fn limits_heap(&self) -> bool {
+        self.budget.heap_mb.is_some()
+    }
 }
 
 /// A limit that an extension exceeds.

@@ -168,6 +168,9 @@ impl SessionExtensions {
             prompt_texts: Mutex::default(),
         }));
         extensions.0.bridge.connect(Arc::downgrade(&extensions.0));
+        if extensions.0.budget.limits_heap() {
+            extensions.0.engine.meter().follow_heap();
+        }
         let settings = &environment.settings;
         for file in files {
             let configured = options.engine;

@@ -87,8 +87,8 @@ impl ChargeClock {
         self.since.set(None);
     }
 
-    /// Samples the heap, if samples have not taken more than their share of the time. The heap of a worker is none of
-    /// the meter's, which divides one heap.
+    /// Samples the heap, if the meter wants it and samples have not taken more than their share of the time. Workers are
+    /// not sampled: the meter divides one heap.
     pub(super) fn sample_if_due(
         &self,
         meter: &UsageMeter,
@@ -96,7 +96,7 @@ impl ChargeClock {
         heap: impl FnOnce() -> u64,
     ) {
         let is_early = self.next_sample.get().is_some_and(|next| now < next);
-        if is_early || self.default_kind == CodeKind::Worker {
+        if is_early || self.default_kind == CodeKind::Worker || !meter.wants_heap() {
             return;
         }
         meter.sample_heap(heap());
@@ -146,6 +146,10 @@ mod tests {
             });
         };
         sample(now);
+        // Without a request, only the first one.
+        sample(now + Duration::from_mins(5));
+        assert_eq!(samples.get(), 1);
+        meter.follow_heap();
         sample(now + SAMPLE_INTERVAL / 2);
         assert_eq!(samples.get(), 1);
         sample(now + Duration::from_mins(10));

@@ -59,6 +59,8 @@ async fn the_most_expensive_extension_ranks_first_in_its_column() {
         ],
     )
     .await;
+    // The heap is followed once the figures were requested.
+    env.extensions().engine().usage(PATIENCE).await;
     for event in ["turn_start", "turn_end", "turn_start"] {
         env.emit(json!({ "type": event })).await;
     }
