@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pi_ext::ExtensionUsage;
 use pi_protocol::settings::{BudgetAction, ExtensionBudget};
@@ -20,10 +20,15 @@ const BUDGET_EVENT: &str = "budget";
 /// How long a report waits for extensions that are busy.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// Minimum time between two checks of the heap, each of which collects garbage.
+const HEAP_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
 /// Characters per token in estimates.
 const TOKEN_CHARACTERS: u64 = 4;
 
 const MIB: u64 = 1024 * 1024;
+
+const HEAP_KEY: &str = "heapMb";
 
 /// A part of prompts that extensions change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -84,6 +89,8 @@ pub(crate) struct BudgetState {
     budget: ExtensionBudget,
     /// The extensions and limits that were reported.
     reported: Mutex<HashSet<(String, &'static str)>>,
+    /// When garbage was collected to check the heap.
+    last_heap_check: Mutex<Option<Instant>>,
 }
 
 impl BudgetState {
@@ -91,12 +98,41 @@ impl BudgetState {
         Self {
             budget,
             reported: Mutex::default(),
+            last_heap_check: Mutex::default(),
         }
     }
 
     /// Whether shares of the heap are limited.
     pub(crate) fn limits_heap(&self) -> bool {
         self.budget.heap_mb.is_some()
+    }
+
+    /// Whether garbage must be collected to find out what exceeds its share of the heap. Starts the time until the next
+    /// check.
+    fn start_heap_check(&self, costs: &[ExtensionCost], now: Instant) -> bool {
+        let is_new = |cost: &ExtensionCost| {
+            let key = (cost.path.clone(), HEAP_KEY);
+            !cost.paused && !lock(&self.reported).contains(&key)
+        };
+        let heap = only_heap(&self.budget);
+        let is_suspect = |cost: &ExtensionCost| !exceeded(cost, &heap).is_empty() && is_new(cost);
+        if !costs.iter().any(is_suspect) {
+            return false;
+        }
+        let mut last = lock(&self.last_heap_check);
+        let is_early =
+            last.is_some_and(|last| now.saturating_duration_since(last) < HEAP_CHECK_INTERVAL);
+        if !is_early {
+            *last = Some(now);
+        }
+        !is_early
+    }
+}
+
+fn only_heap(budget: &ExtensionBudget) -> ExtensionBudget {
+    ExtensionBudget {
+        heap_mb: budget.heap_mb,
+        ..ExtensionBudget::default()
     }
 }
 
@@ -138,7 +174,7 @@ fn exceeded(cost: &ExtensionCost, budget: &ExtensionBudget) -> Vec<ExceededLimit
             cost.longest_frame_ms,
             "a frame",
         ),
-        amount(budget.heap_mb, "heapMb", heap, "MiB of the heap (about)"),
+        amount(budget.heap_mb, HEAP_KEY, heap, "MiB of the heap (about)"),
         amount(
             budget.prompt_tokens,
             "promptTokens",
@@ -229,14 +265,23 @@ impl ExtensionsInner {
         if budget.is_unlimited() {
             return;
         }
-        let mut costs = self.costs(&self.engine.meter().usage());
-        let heap = budget.heap_mb.map(|limit| limit.saturating_mul(MIB));
-        if heap.is_some_and(|limit| costs.iter().any(|cost| cost.heap_bytes > limit)) {
+        let costs = self.costs(&self.engine.meter().usage());
+        let needs_heap_check = self.budget.start_heap_check(&costs, Instant::now());
+        let without_heap = ExtensionBudget {
+            heap_mb: None,
+            ..*budget
+        };
+        self.report_exceeded(&costs, &without_heap).await;
+        if needs_heap_check {
             // Without garbage.
-            costs = self.costs(&self.engine.engine().usage(PATIENCE).await);
+            let costs = self.costs(&self.engine.engine().usage(PATIENCE).await);
+            self.report_exceeded(&costs, &only_heap(budget)).await;
         }
+    }
+
+    async fn report_exceeded(&self, costs: &[ExtensionCost], limits: &ExtensionBudget) {
         for cost in costs {
-            for limit in exceeded(&cost, budget) {
+            for limit in exceeded(cost, limits) {
                 self.limit_exceeded(&cost.path, limit).await;
             }
         }
@@ -332,6 +377,38 @@ mod tests {
         );
         assert!(ExtensionBudget::default().is_unlimited());
         assert!(!budget.is_unlimited());
+    }
+
+    #[test]
+    fn the_heap_is_checked_at_intervals_for_extensions_that_are_not_reported() {
+        let state = BudgetState::new(ExtensionBudget {
+            heap_mb: Some(32),
+            ..ExtensionBudget::default()
+        });
+        let cost = |path: &str, mebibytes: u64| ExtensionCost {
+            path: path.to_owned(),
+            heap_bytes: mebibytes * MIB,
+            ..ExtensionCost::default()
+        };
+        let (small, large) = (cost("small", 32), cost("large", 33));
+        let start = Instant::now();
+        let at = |checks: u32| start + checks * HEAP_CHECK_INTERVAL;
+        let starts = |costs: Vec<ExtensionCost>, now| state.start_heap_check(&costs, now);
+        assert!(!starts(vec![small.clone()], start));
+        assert!(starts(vec![small, large.clone()], start));
+        assert!(!starts(
+            vec![large.clone()],
+            start + HEAP_CHECK_INTERVAL / 2
+        ));
+        assert!(starts(vec![large.clone()], at(1)));
+        let paused = ExtensionCost {
+            paused: true,
+            ..cost("paused", 33)
+        };
+        assert!(!starts(vec![paused.clone()], at(2)));
+        lock(&state.reported).insert((large.path.clone(), HEAP_KEY));
+        assert!(!starts(vec![large, paused, cost("other", 1)], at(2)));
+        assert!(starts(vec![cost("other", 33)], at(2)));
     }
 
     #[test]
