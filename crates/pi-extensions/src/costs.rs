@@ -1,6 +1,6 @@
 //! What the extensions of a session cost, and whether that exceeds their budget.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -136,6 +136,30 @@ fn only_heap(budget: &ExtensionBudget) -> ExtensionBudget {
     }
 }
 
+/// What has run, and may have changed figures that a budget limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BudgetOccasion {
+    Event,
+    Rendering,
+}
+
+impl BudgetOccasion {
+    /// Returns the limits of the figures that may have changed.
+    fn limits(self, budget: &ExtensionBudget) -> ExtensionBudget {
+        match self {
+            Self::Event => ExtensionBudget {
+                render_ms: None,
+                ..*budget
+            },
+            Self::Rendering => ExtensionBudget {
+                handler_ms: None,
+                prompt_tokens: None,
+                ..*budget
+            },
+        }
+    }
+}
+
 /// A limit that an extension exceeds.
 #[derive(Debug, PartialEq, Eq)]
 struct ExceededLimit {
@@ -192,7 +216,7 @@ impl SessionExtensions {
     /// extensions that are busy.
     pub async fn costs(&self, misses: &[CacheMissReport]) -> Vec<ExtensionCost> {
         let usage = self.0.engine.engine().usage(PATIENCE).await;
-        let mut costs = self.0.costs(&usage);
+        let mut costs = self.0.costs(&usage, &self.0.prompt_tokens());
         for miss in misses {
             let owners = miss.causes.iter().flat_map(|cause| self.0.owners_of(cause));
             let owners: HashSet<String> = owners.collect();
@@ -223,18 +247,31 @@ impl ExtensionsInner {
         }
     }
 
-    fn costs(&self, usage: &BTreeMap<String, ExtensionUsage>) -> Vec<ExtensionCost> {
+    /// Returns the tokens that extensions add to prompts, by path.
+    fn prompt_tokens(&self) -> HashMap<String, u64> {
         let active = self.bridge.session().map(|session| session.active_tools());
         let active = active.unwrap_or_default();
         let registry = self.bridge.registry();
         let texts = lock(&self.prompt_texts);
+        let tokens = registry.sources.keys().map(|path| {
+            let tools = registry.tools.iter();
+            let tools = tools.filter(|(owner, tool)| owner == path && active.contains(&tool.name));
+            let declared: u64 = tools.map(|(_, tool)| tool.prompt_characters()).sum();
+            let characters = declared.saturating_add(texts.characters(path));
+            (path.clone(), characters.div_ceil(TOKEN_CHARACTERS))
+        });
+        tokens.collect()
+    }
+
+    fn costs(
+        &self,
+        usage: &BTreeMap<String, ExtensionUsage>,
+        prompt_tokens: &HashMap<String, u64>,
+    ) -> Vec<ExtensionCost> {
+        let registry = self.bridge.registry();
         let mut paths: Vec<&String> = registry.sources.keys().collect();
         paths.sort();
         let costs = paths.into_iter().map(|path| {
-            let tools = registry.tools.iter();
-            let tools = tools.filter(|(owner, tool)| owner == path && active.contains(&tool.name));
-            let declared: u64 = tools.map(|(_, tool)| tool_characters(tool)).sum();
-            let characters = declared.saturating_add(texts.characters(path));
             let usage = usage.get(path).copied().unwrap_or_default();
             ExtensionCost {
                 path: path.clone(),
@@ -250,7 +287,7 @@ impl ExtensionsInner {
                 frames: usage.frames,
                 late_frames: usage.late_frames,
                 heap_bytes: usage.heap,
-                prompt_tokens: characters.div_ceil(TOKEN_CHARACTERS),
+                prompt_tokens: prompt_tokens.get(path).copied().unwrap_or_default(),
                 cache_misses: 0,
                 errors: usage.errors,
                 children: usage.children,
@@ -260,22 +297,25 @@ impl ExtensionsInner {
     }
 
     /// Reports extensions that exceed their budget, and pauses them if the user wants that.
-    pub(crate) async fn check_budget(&self) {
-        let budget = &self.budget.budget;
-        if budget.is_unlimited() {
+    pub(crate) async fn check_budget(&self, occasion: BudgetOccasion) {
+        let limits = occasion.limits(&self.budget.budget);
+        if limits.is_unlimited() {
             return;
         }
-        let costs = self.costs(&self.engine.meter().usage());
+        let prompt_tokens = limits.prompt_tokens.map(|_| self.prompt_tokens());
+        let prompt_tokens = prompt_tokens.unwrap_or_default();
+        let costs = self.costs(&self.engine.meter().usage(), &prompt_tokens);
         let needs_heap_check = self.budget.start_heap_check(&costs, Instant::now());
         let without_heap = ExtensionBudget {
             heap_mb: None,
-            ..*budget
+            ..limits
         };
         self.report_exceeded(&costs, &without_heap).await;
         if needs_heap_check {
             // Without garbage.
-            let costs = self.costs(&self.engine.engine().usage(PATIENCE).await);
-            self.report_exceeded(&costs, &only_heap(budget)).await;
+            let usage = self.engine.engine().usage(PATIENCE).await;
+            let costs = self.costs(&usage, &prompt_tokens);
+            self.report_exceeded(&costs, &only_heap(&limits)).await;
         }
     }
 
@@ -308,19 +348,6 @@ impl ExtensionsInner {
             }
         }
     }
-}
-
-/// Returns the characters of what a tool adds to prompts.
-fn tool_characters(tool: &ToolData) -> u64 {
-    let parameters = pi_protocol::json::to_string(&tool.parameters).unwrap_or_default();
-    let guidelines = tool.prompt_guidelines.iter().flatten().map(String::len);
-    let snippet = tool.prompt_snippet.as_ref().map_or(0, String::len);
-    let characters = tool.name.len()
-        + tool.description.len()
-        + parameters.len()
-        + snippet
-        + guidelines.sum::<usize>();
-    u64::try_from(characters).unwrap_or(u64::MAX)
 }
 
 /// Returns milliseconds with microseconds as decimals.
@@ -377,6 +404,18 @@ mod tests {
         );
         assert!(ExtensionBudget::default().is_unlimited());
         assert!(!budget.is_unlimited());
+        for (occasion, expected) in [
+            (
+                BudgetOccasion::Event,
+                &["startMs", "handlerMs", "heapMb", "promptTokens"][..],
+            ),
+            (
+                BudgetOccasion::Rendering,
+                &["startMs", "renderMs", "heapMb"],
+            ),
+        ] {
+            assert_eq!(keys(&occasion.limits(&budget)), expected);
+        }
     }
 
     #[test]

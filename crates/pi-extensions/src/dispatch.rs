@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
+use crate::costs::BudgetOccasion;
 use crate::events::{self, EventResult, ExtensionEvent, InputEvent};
 use crate::front_end::ExtensionFailure;
 use crate::hooks::{AbandonedHook, Hook};
@@ -88,7 +89,7 @@ impl ExtensionsInner {
         let result = match event {
             Ok(event) => {
                 let result = self.dispatch(Event::NAME, event, cancel).await;
-                self.check_budget().await;
+                self.check_budget(BudgetOccasion::Event).await;
                 result
             }
             Err(error) => self.failed(Event::NAME, None, error.to_string()).await,

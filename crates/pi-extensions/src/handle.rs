@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::ExtensionsInner;
+use crate::costs::BudgetOccasion;
 use crate::front_end::ExtensionFailure;
 use crate::registration::OwnedCommand;
 use crate::remote_components::{RemoteComponents, RemoteDrawing};
@@ -437,7 +438,7 @@ impl ExtensionHandle {
     async fn call(&self, call: UiCall) -> Result<Value, ExtensionRenderError> {
         let shared = self.extensions().ok_or(ExtensionRenderError::Gone)?;
         let called = shared.engine.call_ui(call, Some(RENDER_TIMEOUT)).await;
-        shared.check_budget().await;
+        shared.check_budget(BudgetOccasion::Rendering).await;
         called.map_err(|error| match error {
             EngineError::Runaway(_) | EngineError::TimedOut(_) | EngineError::Stuck => {
                 ExtensionRenderError::TooSlow

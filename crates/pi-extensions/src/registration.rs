@@ -1,6 +1,7 @@
 //! Registrations of extensions, as received from JavaScript, and the resulting registry.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::OnceLock;
 
 use pi_core::{ToolExposure, ToolMetadata, ToolNamespace};
 use pi_protocol::json::JsonObject;
@@ -54,9 +55,26 @@ pub(crate) struct ToolData {
     pub render_shell: Option<String>,
     pub renders_call: bool,
     pub renders_result: bool,
+    #[serde(skip)]
+    prompt_characters: OnceLock<u64>,
 }
 
 impl ToolData {
+    /// Returns the characters of what the tool adds to prompts. A registered tool does not change.
+    pub(crate) fn prompt_characters(&self) -> u64 {
+        *self.prompt_characters.get_or_init(|| {
+            let parameters = pi_protocol::json::to_string(&self.parameters).unwrap_or_default();
+            let guidelines = self.prompt_guidelines.iter().flatten().map(String::len);
+            let snippet = self.prompt_snippet.as_ref().map_or(0, String::len);
+            let characters = self.name.len()
+                + self.description.len()
+                + parameters.len()
+                + snippet
+                + guidelines.sum::<usize>();
+            u64::try_from(characters).unwrap_or(u64::MAX)
+        })
+    }
+
     /// Returns the properties that are not sent to the model.
     pub(crate) fn metadata(&self) -> ToolMetadata {
         ToolMetadata {
