@@ -55,7 +55,28 @@ export function followSystemPrompt(event) {
   };
 }
 
-const sizeOf = (messages) => messages.reduce((sum, message) => sum + (JSON.stringify(message)?.length ?? 0), 0);
+// Values that one estimate visits at most.
+const MAX_VALUES = 10_000;
+
+// Characters that count for an image, like in the estimates of the program.
+const IMAGE_CHARACTERS = 4800;
+
+// Estimates the size of messages as the length of their strings, without serializing them: they may be large, or contain
+// themselves.
+function sizeOf(messages) {
+  const pending = messages.slice(0, MAX_VALUES);
+  const seen = new Set();
+  let characters = 0;
+  for (let visited = 0; pending.length > 0 && visited < MAX_VALUES; visited++) {
+    const value = pending.pop();
+    if (typeof value === "string") characters += value.length;
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || seen.has(value)) continue;
+    seen.add(value);
+    if (value.type === "image" && typeof value.data === "string") characters += IMAGE_CHARACTERS;
+    else pending.push(...(Array.isArray(value) ? value : Object.values(value)).slice(0, Math.max(0, MAX_VALUES - pending.length)));
+  }
+  return characters;
+}
 
 // Returns how many characters a handler adds to a list of messages; `known` has those that it was given.
 function addedCharacters(known, messages) {
@@ -74,6 +95,10 @@ export function followMessages() {
       for (const [path, characters] of totals) report(path, "context", characters);
       return;
     }
-    totals.set(extension, (totals.get(extension) ?? 0) + addedCharacters(known, messages));
+    try {
+      totals.set(extension, (totals.get(extension) ?? 0) + addedCharacters(known, messages));
+    } catch {
+      // Objects of the extension that throw when they are read have no size.
+    }
   };
 }

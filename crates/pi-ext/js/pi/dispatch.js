@@ -255,10 +255,11 @@ async function transformMessages(event, context) {
         const result = await handler({ ...event, messages: copy }, context);
         if (isAbandoned(event, run)) return messages;
         event.messages = messages = Array.isArray(result?.messages) ? result.messages : copy;
-        follow(extension.path, known, messages);
       } catch (error) {
         reportError(extension.path, event.type, error, extension.scope);
+        continue;
       }
+      follow(extension.path, known, messages);
     }
   }
   follow();

@@ -196,9 +196,7 @@ async fn added_prompt_text_is_reported_when_it_changes() {
         env.emit(json!({"type": "context", "messages": [{"role": "user", "content": "hello"}]}))
             .await;
     }
-    let message = json!({"role": "user", "content": "added"})
-        .to_string()
-        .len();
+    let message = "user".len() + "added".len();
     let reported = |position: usize, part: &str, characters: usize, sections: &[&str]| json!({"extensionPath": paths[position], "part": part, "characters": characters, "sections": sections});
     assert_eq!(
         env.calls("program.promptText"),
@@ -206,6 +204,57 @@ async fn added_prompt_text_is_reported_when_it_changes() {
             reported(0, "system", 400, &["todo"]),
             reported(1, "system", 100, &[]),
             reported(2, "context", message, &[]),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn messages_are_measured_without_serializing_them() {
+    let env = ManagerEnv::new();
+    let paths = load(
+        &env,
+        [
+            (
+                "copies.ts",
+                r#"pi.on("context", (event: any) => ({ messages: event.messages.map((it: any) => ({ ...it })) }));"#,
+            ),
+            (
+                "circular.ts",
+                r#"pi.on("context", (event: any) => {
+                    const added: any = { role: "user", content: "added", details: { count: 10n } };
+                    added.details.self = added;
+                    return { messages: [...event.messages, added] };
+                });"#,
+            ),
+            (
+                "pictures.ts",
+                r#"pi.on("context", (event: any) => {
+                    const content = [{ type: "image", data: "A".repeat(1024 * 1024), mimeType: "image/png" }];
+                    return { messages: [...event.messages.slice(0, -1), { role: "user", content }] };
+                });"#,
+            ),
+            (
+                "removes.ts",
+                r#"pi.on("context", (event: any) => ({ messages: event.messages.slice(0, 1) }));"#,
+            ),
+        ],
+    )
+    .await;
+    let messages = json!([{"role": "user", "content": [{"type": "text", "text": "hello"}]}]);
+    let changed = env
+        .emit(json!({"type": "context", "messages": messages}))
+        .await;
+    assert_eq!(changed, json!({ "messages": messages }));
+    assert_eq!(env.calls("program.reportError"), [json!(null); 0]);
+    assert_eq!(env.calls("fault"), [json!(null); 0]);
+    let reported = |position: usize, characters: i64| json!({"extensionPath": paths[position], "part": "context", "characters": characters, "sections": []});
+    let (text, image) = (9, 4 + 4800);
+    assert_eq!(
+        env.calls("program.promptText"),
+        [
+            reported(1, text),
+            reported(2, image - text),
+            reported(3, -image),
         ]
     );
 }
