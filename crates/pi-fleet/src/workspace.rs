@@ -1,9 +1,11 @@
-//! Workspaces: one bare mirror per repository, and one worktree per run. Snapshots are Git trees in the mirror.
+//! Workspaces: one bare mirror per repository, and one worktree per run. Snapshots are Git trees in the mirror; runs without
+//! a repository have one that only their worker writes.
 
 mod container;
 mod git;
 mod mirrors;
 mod process_group;
+mod staging;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,6 +72,8 @@ pub(crate) struct RunWorkspace {
     unfinished: PathBuf,
     /// The index of snapshots; the one of the agent is not touched.
     index: PathBuf,
+    /// The repository of the snapshots of a run without one.
+    own_repository: PathBuf,
     /// The reference that keeps the last snapshot.
     reference: String,
     /// Variables of everything that the run starts.
@@ -92,6 +96,7 @@ impl RunWorkspace {
             path: batch.join("work").join(&task.id),
             unfinished: batch.join("runs").join(format!("{}.unfinished", task.id)),
             index: batch.join("runs").join(format!("{}.index", task.id)),
+            own_repository: batch.join("runs").join(format!("{}.git", task.id)),
             reference: format!("refs/fleet/{batch_name}/{}", task.id),
             environment,
             container: None,
@@ -101,31 +106,47 @@ impl RunWorkspace {
     }
 
     /// Prepares Git for this run: a later worker finds its process if this one is killed.
-    fn git(&self, directory: &Path) -> Git {
+    fn git(&self, repository: &Path) -> Git {
         let marker = self
             .environment
             .iter()
             .find(|(name, _)| name == RUN_VARIABLE);
         let marker = marker.map(|(_, value)| value.as_str());
-        Git::at(directory).marked(marker.unwrap_or_default())
+        Git::at(repository).marked(marker.unwrap_or_default())
+    }
+
+    /// Prepares Git for the snapshots of this run.
+    fn snapshot_git(&self) -> Git {
+        self.git(&self.snapshots())
+    }
+
+    /// Returns the repository of the snapshots. The run cannot write it if it is in a container.
+    fn snapshots(&self) -> PathBuf {
+        self.mirror().unwrap_or_else(|| self.own_repository.clone())
     }
 
     /// Removes the locks of Git commands that were killed. No process of the run is left.
     pub(crate) fn remove_stale_locks(&self) {
-        let (git_directory, references) = match self.mirror() {
-            Some((mirror, worktree)) => (worktree, mirror),
-            None => (self.path.join(".git"), self.path.join(".git")),
-        };
-        for locked in [
-            self.index.clone(),
-            git_directory.join("index"),
-            git_directory.join("HEAD"),
-            references.join(&self.reference),
-        ] {
+        let mut locked = vec![self.index.clone(), self.snapshots().join(&self.reference)];
+        for name in ["index", "HEAD"] {
+            locked.extend(self.agent_repository().map(|agent| agent.join(name)));
+        }
+        for locked in locked {
             let mut lock = locked.into_os_string();
             lock.push(".lock");
             std::fs::remove_file(lock).ok();
         }
+    }
+
+    /// Returns where Git commands of the agent lock their index.
+    fn agent_repository(&self) -> Option<PathBuf> {
+        let Some(mirror) = self.mirror() else {
+            let repository = self.path.join(".git");
+            // The run may have replaced it by a link.
+            let metadata = repository.symlink_metadata().ok()?;
+            return metadata.is_dir().then_some(repository);
+        };
+        worktree_directory(&mirror, &self.path)
     }
 
     /// Creates the workspace at `base`, or at the commit of the task, and runs the setup command. Returns the commit it is
@@ -155,13 +176,21 @@ impl RunWorkspace {
             }
             None => {
                 create_directory(&self.path)?;
-                let git = self.git(&self.path);
-                git.run(&["init", "--quiet"]).await?;
+                // For the commands of the agent.
+                let outside = Git::outside(&self.path);
+                outside.run(&["init", "--quiet"]).await?;
+                let snapshots = text(&self.own_repository);
+                outside
+                    .run(&["init", "--quiet", "--bare", &snapshots])
+                    .await?;
+                let git = self.snapshot_git();
                 git.run(&["config", "gc.auto", "0"]).await?;
                 git.output(&["hash-object", "-t", "tree", "-w", "--stdin"])
                     .await?
             }
         };
+        // Submodules that were not checked out are in no directory that a snapshot could find.
+        self.staging().run(&["read-tree", &base]).await?;
         if let Some(setup) = &task.setup {
             let ran = self.shell(setup).await?;
             if !ran.status.success() {
@@ -178,50 +207,45 @@ impl RunWorkspace {
 
     /// Stores tracked and untracked files, and returns the tree.
     pub(crate) async fn snapshot(&self) -> Result<String, WorkspaceError> {
-        let git = self.git(&self.path).with_index(&self.index);
-        git.run(&["add", "--all"]).await?;
+        let git = self.staging();
+        staging::add_all(&git).await?;
         let tree = git.output(&["write-tree"]).await?;
         git.run(&["update-ref", &self.reference, &tree]).await?;
         Ok(tree)
     }
 
-    /// Returns tracked and untracked files to a snapshot; ignored files stay.
+    /// Returns tracked and untracked files to a snapshot; ignored files and nested repositories stay.
     pub(crate) async fn restore(&self, tree: &str) -> Result<(), WorkspaceError> {
-        let git = self.git(&self.path).with_index(&self.index);
-        git.run(&["add", "--all"]).await?;
+        let git = self.staging();
+        staging::add_all(&git).await?;
         git.run(&["read-tree", "-u", "--reset", tree]).await
+    }
+
+    /// Prepares Git for the files of the workspace.
+    fn staging(&self) -> Git {
+        self.snapshot_git().with_files(&self.path, &self.index)
     }
 
     /// Returns a pack with the objects of a snapshot that are not in `known`, a commit or snapshot.
     pub(crate) async fn pack(&self, known: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
-        pack_at(self.git(&self.path), known, tree).await
-    }
-
-    /// Returns the objects of a snapshot that its base does not have, from where snapshots are kept.
-    pub(crate) async fn stored_pack(
-        &self,
-        base: &str,
-        tree: &str,
-    ) -> Result<Vec<u8>, WorkspaceError> {
-        let directory = match self.mirror() {
-            Some((mirror, _)) => mirror,
-            None => self.path.clone(),
-        };
-        pack_at(self.git(&directory), base, tree).await
+        let git = self.snapshot_git();
+        let known = git
+            .output(&["rev-parse", "--verify", &format!("{known}^{{tree}}")])
+            .await?;
+        let revisions = format!("{tree}\n^{known}\n").into_bytes();
+        let arguments = ["pack-objects", "--revs", "--stdout", "--quiet"];
+        git.with_input(revisions).bytes(&arguments).await
     }
 
     /// Adds the objects of a pack.
     pub(crate) async fn unpack(&self, pack: Vec<u8>) -> Result<(), WorkspaceError> {
-        let git = self.git(&self.path).with_input(pack);
+        let git = self.snapshot_git().with_input(pack);
         git.run(&["unpack-objects", "-q"]).await
     }
 
-    /// Returns the mirror of the repository, and the directory in it that belongs to the worktree.
-    pub(crate) fn mirror(&self) -> Option<(PathBuf, PathBuf)> {
-        let mirror = self.mirrors.path(self.repository.as_ref()?);
-        let name = self.path.file_name().unwrap_or_default();
-        let worktree = mirror.join("worktrees").join(name);
-        Some((mirror, worktree))
+    /// Returns the mirror of the repository.
+    pub(crate) fn mirror(&self) -> Option<PathBuf> {
+        Some(self.mirrors.path(self.repository.as_ref()?))
     }
 
     /// Whether the workspace is complete, with what its setup command prepares.
@@ -231,7 +255,7 @@ impl RunWorkspace {
 
     /// Returns the changes since the base as a patch.
     pub(crate) async fn patch(&self, base: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
-        let git = self.git(&self.path);
+        let git = self.snapshot_git();
         // Without abbreviations, whose length depends on other objects of the mirror.
         let diff = [
             "diff",
@@ -239,6 +263,8 @@ impl RunWorkspace {
             "--full-index",
             "--no-color",
             "--no-ext-diff",
+            "--no-textconv",
+            "--submodule=short",
         ];
         let arguments = [&diff[..], &[base, tree]].concat();
         git.bytes(&arguments).await
@@ -284,25 +310,27 @@ impl RunWorkspace {
     async fn remove_files(&self) -> Result<(), WorkspaceError> {
         remove_directory(&self.path)?;
         std::fs::remove_file(&self.index).ok();
-        if let Some(repository) = &self.repository {
-            let mirror = self.mirrors.path(repository);
-            if mirror.exists() {
-                let order = self.mirrors.order(&mirror);
-                let _order = order.lock().await;
-                self.git(&mirror).run(&["worktree", "prune"]).await?;
-            }
+        remove_directory(&self.own_repository)?;
+        if let Some(mirror) = self.mirror().filter(|mirror| mirror.exists()) {
+            let order = self.mirrors.order(&mirror);
+            let _order = order.lock().await;
+            self.git(&mirror).run(&["worktree", "prune"]).await?;
         }
         Ok(())
     }
 }
 
-async fn pack_at(git: Git, known: &str, tree: &str) -> Result<Vec<u8>, WorkspaceError> {
-    let known = git
-        .output(&["rev-parse", "--verify", &format!("{known}^{{tree}}")])
-        .await?;
-    let revisions = format!("{tree}\n^{known}\n").into_bytes();
-    let arguments = ["pack-objects", "--revs", "--stdout", "--quiet"];
-    git.with_input(revisions).bytes(&arguments).await
+/// Returns the directory of a mirror that belongs to a worktree. Its name is that of the worktree, unless another one has it.
+fn worktree_directory(mirror: &Path, worktree: &Path) -> Option<PathBuf> {
+    let worktree = worktree.canonicalize().ok()?;
+    let directories = std::fs::read_dir(mirror.join("worktrees")).ok()?;
+    let mut directories = directories.filter_map(|entry| Some(entry.ok()?.path()));
+    directories.find(|directory| {
+        let file = std::fs::read_to_string(directory.join("gitdir")).unwrap_or_default();
+        let path = directory.join(file.trim_end_matches('\n'));
+        let found = path.parent().and_then(|path| path.canonicalize().ok());
+        found.as_ref() == Some(&worktree)
+    })
 }
 
 /// Returns the end of what a command has written.

@@ -20,6 +20,7 @@ pub(super) async fn resubmit(
     let failed = |error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot read {}: {error}", directory.display()))
     };
+    let directory = &std::path::absolute(directory).map_err(|error| failed(&error))?;
     let name = directory.file_name().unwrap_or_default().to_string_lossy();
     let runs = directory.join("runs");
     if !is_id(&name) || !runs.is_dir() {
@@ -80,7 +81,7 @@ async fn collect(
     let workspace = RunWorkspace::new(directory, batch, &task, mirrors.clone(), Vec::new());
     let mut pack = Vec::new();
     if let Some((base, tree)) = &state.workspace {
-        match workspace.stored_pack(base, tree).await {
+        match workspace.pack(base, tree).await {
             Ok(found) => pack = found,
             // A finished run has its patch.
             Err(_missing) if state.result.is_some() => {}

@@ -54,8 +54,8 @@ pub(crate) struct ContainerPlan<'run> {
     pub(crate) pi: &'run Path,
     pub(crate) workspace: &'run Path,
     pub(crate) sessions: &'run Path,
-    /// The mirror of the repository, and the directory in it that belongs to the worktree.
-    pub(crate) mirror: Option<(PathBuf, PathBuf)>,
+    /// The mirror of the repository.
+    pub(crate) mirror: Option<PathBuf>,
     /// Variables of the run.
     pub(crate) environment: &'run [(String, String)],
 }
@@ -87,9 +87,8 @@ impl RunContainer {
         // At the same paths: sessions and worktrees refer to them.
         mount(plan.workspace, &text(plan.workspace), "");
         mount(plan.sessions, &text(plan.sessions), "");
-        if let Some((mirror, worktree)) = &plan.mirror {
+        if let Some(mirror) = &plan.mirror {
             mount(mirror, &text(mirror), ":ro");
-            mount(worktree, &text(worktree), "");
         }
         mount(plan.pi, PI, ":ro");
         for name in AGENT_FILES {
@@ -196,7 +195,7 @@ mod tests {
             pi: Path::new("/opt/pi"),
             workspace: Path::new("/w"),
             sessions: Path::new("/s"),
-            mirror: Some(("/m.git".into(), "/m.git/worktrees/a".into())),
+            mirror: Some("/m.git".into()),
             environment: &environment,
         };
         let container = RunContainer::of(&options, &task(r#"{"kind":"container"}"#), &plan);
@@ -213,7 +212,6 @@ mod tests {
                 "/w:/w",
                 "/s:/s",
                 "/m.git:/m.git:ro",
-                "/m.git/worktrees/a:/m.git/worktrees/a",
                 "/opt/pi:/usr/local/bin/pi:ro",
                 &format!("{}:/pi-agent/models.json:ro", models.display()),
             ]

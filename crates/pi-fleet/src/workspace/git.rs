@@ -1,4 +1,4 @@
-//! Runs Git without the configuration of the user, prompts or hooks.
+//! Runs Git on repositories that runs cannot write, without prompts, hooks or programs that a working directory configures.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,8 +9,24 @@ use tokio::process::Command;
 use super::{ProcessGroup, WorkspaceError, output_tail};
 use crate::leftovers::RUN_VARIABLE;
 
+/// Variables that would make Git use another repository, or another program.
+const REPOSITORY_VARIABLES: [&str; 8] = [
+    "GIT_DIR",
+    "GIT_COMMON_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_EXTERNAL_DIFF",
+];
+
+#[derive(Clone)]
 pub(super) struct Git {
     directory: PathBuf,
+    /// The repository. It is never searched for: what a run writes to its workspace may look like one, and its
+    /// configuration can name programs.
+    repository: Option<PathBuf>,
     index: Option<PathBuf>,
     input: Vec<u8>,
     /// Identifies the process if this one is killed.
@@ -18,9 +34,19 @@ pub(super) struct Git {
 }
 
 impl Git {
-    pub(super) fn at(directory: &Path) -> Self {
+    /// Uses a repository without working files.
+    pub(super) fn at(repository: &Path) -> Self {
+        Self {
+            repository: Some(repository.to_owned()),
+            ..Self::outside(repository)
+        }
+    }
+
+    /// Uses no repository, to create one.
+    pub(super) fn outside(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
+            repository: None,
             index: None,
             input: Vec::new(),
             marker: String::new(),
@@ -39,8 +65,9 @@ impl Git {
         self
     }
 
-    /// Uses another index than the one of the repository.
-    pub(super) fn with_index(mut self, index: &Path) -> Self {
+    /// Uses the files of a directory, with an index that no other repository has.
+    pub(super) fn with_files(mut self, directory: &Path, index: &Path) -> Self {
+        directory.clone_into(&mut self.directory);
         self.index = Some(index.to_owned());
         self
     }
@@ -58,12 +85,15 @@ impl Git {
     pub(super) async fn bytes(&self, arguments: &[&str]) -> Result<Vec<u8>, WorkspaceError> {
         let mut command = Command::new("git");
         command
-            // Hooks and file monitors of a repository are code of strangers.
+            // Hooks and file monitors of a repository are untrusted code, and so is what the configuration of a
+            // submodule names.
             .args([
                 "-c",
                 "core.hooksPath=/dev/null",
                 "-c",
                 "core.fsmonitor=false",
+                "-c",
+                "submodule.recurse=false",
             ])
             .args([
                 "-c",
@@ -77,14 +107,18 @@ impl Git {
             // Errors in the language of the user could not be recognized.
             .env("LC_ALL", "C")
             .env(RUN_VARIABLE, &self.marker)
-            .env_remove("GIT_DIR")
-            .env_remove("GIT_WORK_TREE")
-            .env_remove("GIT_INDEX_FILE")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        for name in REPOSITORY_VARIABLES {
+            command.env_remove(name);
+        }
+        if let Some(repository) = &self.repository {
+            command.env("GIT_DIR", repository);
+        }
         if let Some(index) = &self.index {
+            command.env("GIT_WORK_TREE", &self.directory);
             command.env("GIT_INDEX_FILE", index);
         }
         let failed = |source| WorkspaceError::Start {

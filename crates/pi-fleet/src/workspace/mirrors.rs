@@ -60,7 +60,7 @@ impl Mirrors {
             // A killed command leaves a Git that still writes there.
             leftovers::kill_marked(&marker).await;
             remove_directory(&unfinished)?;
-            let git = Git::at(&self.directory).marked(&marker);
+            let git = Git::outside(&self.directory).marked(&marker);
             git.run(&[
                 "clone",
                 "--quiet",

@@ -57,6 +57,168 @@ async fn a_snapshot_restores_tracked_and_untracked_files() {
     assert!(!workspace.exists());
 }
 
+/// Creates a repository with a file; returns its path and what runs Git in it.
+fn repository(directory: &Path) -> (PathBuf, impl Fn(&[&str]) -> String + use<>) {
+    let repository = directory.join("repository");
+    std::fs::create_dir(&repository).unwrap();
+    let path = repository.clone();
+    let git = move |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
+        let mut command = std::process::Command::new("git");
+        command.args(identity).args(arguments).current_dir(&path);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "--quiet", "-b", "main"]);
+    std::fs::write(repository.join("file"), "old\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    (repository, git)
+}
+
+#[tokio::test]
+async fn a_workspace_cannot_make_its_worker_start_programs() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (repository, git) = repository(directory.path());
+    let link = format!("160000,{},module", git(&["rev-parse", "HEAD"]));
+    git(&["update-index", "--add", "--cacheinfo", &link]);
+    git(&["commit", "--quiet", "-m", "two"]);
+    let started = directory.path().join("started");
+    let plant = |place: &Path| {
+        let clone = std::process::Command::new("git")
+            .args(["clone", "--quiet", "--"])
+            .args([&repository, place])
+            .output();
+        assert!(clone.unwrap().status.success());
+        let program = format!("touch {}; cat", started.display());
+        let config = format!(
+            "[filter \"x\"]\nclean = \"{program}\"\nsmudge = \"{program}\"\n[diff \"x\"]\ntextconv = \"{program}\"\n\
+             command = \"{program}\"\n[core]\nrepositoryformatversion = 0\nfsmonitor = \"{program}\"\n"
+        );
+        std::fs::write(place.join(".git/config"), config).unwrap();
+        std::fs::write(place.join(".gitattributes"), "* filter=x diff=x\n").unwrap();
+        std::fs::write(place.join("file"), "planted\n").unwrap();
+    };
+    let with_repository = format!(r#","repo":"{}""#, repository.display());
+    for (name, fields) in [("repository", with_repository.as_str()), ("none", "")] {
+        let task = task(fields);
+        let workspace = workspace(&directory.path().join(name), &task);
+        let base = workspace.create(&task, None).await.unwrap();
+        let first = workspace.snapshot().await.unwrap();
+        if !fields.is_empty() {
+            assert_eq!(first, git(&["rev-parse", "HEAD^{tree}"]), "nothing changed");
+        }
+        let planted = directory.path().join(format!("{name}-planted"));
+        plant(&planted);
+        let repository_file = workspace.path.join(".git");
+        std::fs::remove_file(&repository_file)
+            .or_else(|_| std::fs::remove_dir_all(&repository_file))
+            .unwrap();
+        for name in [".git", ".gitattributes", "file"] {
+            std::fs::rename(planted.join(name), workspace.path.join(name)).unwrap();
+        }
+        if !fields.is_empty() {
+            std::fs::remove_dir(workspace.path.join("module")).unwrap();
+            plant(&workspace.path.join("module"));
+        }
+        plant(&workspace.path.join("nested"));
+        for content in ["one\n", "two\n"] {
+            std::fs::write(workspace.path.join("file"), content).unwrap();
+            let tree = workspace.snapshot().await.unwrap();
+            let patch = workspace.patch(&base, &tree).await.unwrap();
+            let patch = String::from_utf8(patch).unwrap();
+            assert!(patch.contains(&format!("+{content}")), "{patch}");
+            assert!(!patch.contains("nested"), "{patch}");
+            workspace.restore(&first).await.unwrap();
+            workspace.restore(&tree).await.unwrap();
+        }
+        assert!(!started.exists(), "{name}");
+        workspace.remove().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_has_all_kinds_of_changes_and_no_nested_repositories() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (repository, git) = repository(directory.path());
+    std::fs::create_dir(repository.join("d")).unwrap();
+    for name in ["d/e", "gone", "to-directory", "to link"] {
+        std::fs::write(repository.join(name), name).unwrap();
+    }
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "two"]);
+    let task = task(&format!(r#","repo":"{}""#, repository.display()));
+    let workspace = workspace(directory.path(), &task);
+    workspace.create(&task, None).await.unwrap();
+    let file = |name: &str| workspace.path.join(name);
+    for name in ["gone", "to-directory", "to link"] {
+        std::fs::remove_file(file(name)).unwrap();
+    }
+    std::fs::remove_dir_all(file("d")).unwrap();
+    std::fs::create_dir_all(file("to-directory")).unwrap();
+    std::fs::create_dir_all(file("nested/inside")).unwrap();
+    Git::outside(&file("nested"))
+        .run(&["init", "--quiet"])
+        .await
+        .unwrap();
+    for name in ["to-directory/a", "nested/a"] {
+        std::fs::write(file(name), name).unwrap();
+    }
+    #[cfg(unix)]
+    for name in ["to link", "d"] {
+        std::os::unix::fs::symlink("/etc", file(name)).unwrap();
+    }
+    let tree = workspace.snapshot().await.unwrap();
+    let git = workspace.snapshot_git();
+    let list = ["ls-tree", "-r", "--format=%(objectmode) %(path)", &tree];
+    let listed = git.output(&list).await.unwrap();
+    let expected = [
+        "120000 d",
+        "100644 file",
+        "100644 to-directory/a",
+        "120000 to link",
+    ];
+    let mut listed: Vec<String> = listed.lines().map(str::to_owned).collect();
+    listed.sort_by_key(|line| line.split_once(' ').map(|(_, path)| path.to_owned()));
+    let mut expected = expected.map(str::to_owned);
+    expected.sort_by_key(|line| line.split_once(' ').map(|(_, path)| path.to_owned()));
+    assert_eq!(listed, expected);
+    workspace.restore(&tree).await.unwrap();
+    assert!(file("nested/a").exists());
+}
+
+#[tokio::test]
+async fn worktrees_with_the_same_name_have_separate_directories() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (repository, _git) = repository(directory.path());
+    let task = task(&format!(r#","repo":"{}""#, repository.display()));
+    let mirrors = Mirrors::new(directory.path().join("mirrors"));
+    let [first, second] = ["one", "two"].map(|batch| {
+        let directory = directory.path().join(batch);
+        std::fs::create_dir_all(directory.join("runs")).unwrap();
+        RunWorkspace::new(&directory, batch, &task, mirrors.clone(), Vec::new())
+    });
+    for workspace in [&first, &second] {
+        workspace.create(&task, None).await.unwrap();
+    }
+    let lock = first.agent_repository().unwrap().join("index.lock");
+    std::fs::write(&lock, "").unwrap();
+    second.remove_stale_locks();
+    assert!(lock.exists(), "it is a lock of the other run");
+    first.remove_stale_locks();
+    assert!(!lock.exists());
+}
+
 #[tokio::test]
 async fn a_worktree_starts_at_the_commit_of_the_task() {
     if !has_git() {
@@ -188,7 +350,7 @@ async fn locks_of_killed_commands_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let repository = directory.path().join("repository");
     std::fs::create_dir(&repository).unwrap();
-    let git = Git::at(&repository);
+    let git = Git::outside(&repository);
     git.run(&["init", "--quiet", "-b", "main"]).await.unwrap();
     let identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"];
     let commit = ["commit", "--quiet", "--allow-empty", "-m", "one"];
@@ -207,14 +369,12 @@ async fn locks_of_killed_commands_are_removed() {
         workspace.create(&task, None).await.unwrap();
         std::fs::write(workspace.path.join("file"), "one").unwrap();
         workspace.snapshot().await.unwrap();
-        let (git_directory, references) = match workspace.mirror() {
-            Some((mirror, worktree)) => (worktree, mirror),
-            None => (workspace.path.join(".git"), workspace.path.join(".git")),
-        };
+        let agent = workspace.agent_repository().unwrap();
+        let reference = workspace.snapshots().join(&workspace.reference);
         for locked in [
             workspace.index.with_extension("index.lock"),
-            git_directory.join("index.lock"),
-            references.join(format!("{}.lock", workspace.reference)),
+            agent.join("index.lock"),
+            reference.with_extension("lock"),
         ] {
             std::fs::write(&locked, "").unwrap();
         }
@@ -223,6 +383,9 @@ async fn locks_of_killed_commands_are_removed() {
         workspace.remove_stale_locks();
         workspace.snapshot().await.unwrap();
         // The agent may use Git, too.
-        Git::at(&workspace.path).run(&["add", "."]).await.unwrap();
+        Git::outside(&workspace.path)
+            .run(&["add", "."])
+            .await
+            .unwrap();
     }
 }
