@@ -1,6 +1,7 @@
 //! Drives one run: starts its agent, keeps its log, responds at its barriers, and ends it.
 
 mod agent;
+mod artifacts;
 mod attempt;
 mod finish;
 mod live;
@@ -91,8 +92,12 @@ pub(crate) enum DriveError {
     Append(#[from] AppendError),
     #[error("cannot access the session: {0}")]
     Session(std::io::Error),
-    #[error("cannot write the results: {0}")]
-    Results(std::io::Error),
+    #[error("cannot store {}: {source}", path.display())]
+    Results {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
     /// The disk is full.
     #[error(transparent)]
     Workspace(WorkspaceError),

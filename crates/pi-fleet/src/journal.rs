@@ -58,7 +58,8 @@ pub(crate) fn read(path: &Path) -> io::Result<String> {
     }
 }
 
-fn read_complete_lines(file: &mut File) -> io::Result<String> {
+/// Reads the complete lines of an open file.
+pub(crate) fn read_complete_lines(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let end = bytes.iter().rposition(|byte| *byte == b'\n');

@@ -22,6 +22,7 @@ mod leftovers;
 mod limits;
 mod live;
 mod record;
+mod regular_file;
 mod result_files;
 mod run_result;
 mod run_state;

@@ -1,4 +1,5 @@
-//! What a worker reads from the session file of a run. Only pi writes to it while the agent runs.
+//! What a worker reads from the session file of a run. Only pi writes to it while the agent runs, but the commands of a task
+//! may replace it: a link is not followed.
 
 use std::collections::HashSet;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use pi_protocol::MISSING_RESULT;
 use serde_json::Value;
 
+use crate::regular_file;
 use crate::run_result::RunUsage;
 use crate::secrets::SecretMask;
 
@@ -42,6 +44,9 @@ fn find_all(directory: &Path, id: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for file in files {
         let file = file?;
+        if !file.file_type()?.is_file() {
+            continue;
+        }
         let name = file.file_name();
         // IDs may contain the character that separates them from the time.
         let (_time, rest) = name.to_str().and_then(|name| name.split_once('_')).unzip();
@@ -49,6 +54,7 @@ fn find_all(directory: &Path, id: &str) -> io::Result<Vec<PathBuf>> {
             found.push(file.path());
         }
     }
+    found.sort();
     Ok(found)
 }
 
@@ -71,8 +77,7 @@ pub(crate) fn adopt(
     mask: &SecretMask,
 ) -> io::Result<()> {
     if let Some(path) = find(directory, id)? {
-        let mut found = Vec::new();
-        std::fs::File::open(&path)?.read_to_end(&mut found)?;
+        let found = regular_file::read(&path)?;
         // The log has no secrets.
         if found.starts_with(stored) || mask.apply(found).starts_with(stored) {
             return Ok(());
@@ -100,13 +105,14 @@ fn file_time(session: &[u8]) -> String {
 
 /// Reads a range of bytes of a session file.
 pub(crate) fn read_range(path: &Path, range: std::ops::Range<u64>) -> io::Result<Vec<u8>> {
-    let length = range.end.checked_sub(range.start);
-    let length = length.and_then(|length| usize::try_from(length).ok());
-    let length = length.ok_or_else(|| io::Error::other("the session is shorter than its log"))?;
-    let mut file = std::fs::File::open(path)?;
+    let mut file = regular_file::open(path)?;
+    let is_complete = range.start <= range.end && range.end <= file.metadata()?.len();
+    if !is_complete {
+        return Err(io::Error::other("the session is shorter than its log"));
+    }
     file.seek(SeekFrom::Start(range.start))?;
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes)?;
+    let mut bytes = Vec::new();
+    file.take(range.end - range.start).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -125,7 +131,7 @@ pub(crate) fn results(path: &Path, range: std::ops::Range<u64>) -> io::Result<Ha
 
 /// Reads the complete lines of a session file. `barrier` is the length at the last barrier.
 pub(crate) fn summarize(path: &Path, barrier: u64) -> io::Result<SessionSummary> {
-    let text = crate::journal::read(path)?;
+    let text = crate::journal::read_complete_lines(&mut regular_file::open(path)?)?;
     let mut summary = SessionSummary::default();
     let mut end = 0;
     for line in text.split_inclusive('\n') {
@@ -182,7 +188,7 @@ impl SessionSummary {
 
 /// Removes everything after the last barrier. The checksums of the file cover what is removed, so they are removed, too.
 pub(crate) fn truncate(path: &Path, length: u64) -> io::Result<()> {
-    let file = std::fs::OpenOptions::new().write(true).open(path)?;
+    let file = regular_file::open_for_writing(path)?;
     if file.metadata()?.len() > length {
         file.set_len(length)?;
         remove_checksums(path)?;
@@ -301,6 +307,27 @@ mod tests {
         assert!(read_range(&path, too_long).is_err());
         adopt(directory.path(), "a", b"{}\nother\n").unwrap();
         assert_eq!(read(), b"{}\nother\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_no_sessions() {
+        let directory = tempfile::tempdir().unwrap();
+        let outside = directory.path().join("outside");
+        let sessions = directory.path().join("sessions");
+        std::fs::create_dir(&sessions).unwrap();
+        std::fs::write(&outside, "text\n").unwrap();
+        let link = sessions.join("0_a.jsonl");
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        assert_eq!(find(&sessions, "a").unwrap(), None);
+        std::fs::write(sessions.join("1_a.jsonl"), "{}\n").unwrap();
+        let found = find(&sessions, "a").unwrap();
+        assert_eq!(found, Some(sessions.join("1_a.jsonl")));
+        // It may be replaced at any time.
+        assert!(read_range(&link, 0..1).is_err());
+        assert!(summarize(&link, 0).is_err());
+        assert!(truncate(&link, 0).is_err());
+        assert_eq!(std::fs::read_to_string(&outside).unwrap(), "text\n");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The end of a run: its check, its files, its result.
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 use std::time::Instant;
 
-use pi_protocol::matches_name_pattern;
-
+use super::artifacts::{self, CopiedArtifacts};
 use super::supervise::Unready;
 use super::{ActiveRun, DriveError, RunEnd};
 use crate::record::RunRecord;
+use crate::regular_file;
 use crate::run_result::{RunResult, RunStatus, VerifyResult};
 use crate::session_file::{self, SessionSummary};
 use crate::workspace::{WorkspaceError, output_tail};
@@ -68,20 +69,23 @@ impl ActiveRun<'_> {
         verify: Option<VerifyResult>,
     ) -> Result<Option<RunEnd>, DriveError> {
         let session = self.summary()?;
-        let (mut status, mut error) = (status, error);
+        let mut status = status;
+        let mut problems = Vec::new();
         let patch = match self.write_patch().await? {
             Ok(patch) => patch,
             Err(problem) => {
-                // A run without its changes is not done.
-                if status == RunStatus::Done {
-                    status = RunStatus::Failed;
-                }
-                let problem = format!("cannot create the patch: {problem}");
-                error = Some(error.map_or(problem.clone(), |error| format!("{error}; {problem}")));
+                problems.push(format!("cannot create the patch: {problem}"));
                 None
             }
         };
-        let artifacts = self.copy_artifacts().map_err(DriveError::Results)?;
+        let copied = self.copy_artifacts().await?;
+        problems.extend(copied.problems);
+        if status == RunStatus::Done && !problems.is_empty() {
+            // A run without its changes or files is not done.
+            status = RunStatus::Failed;
+        }
+        let error: Vec<String> = error.into_iter().chain(problems).collect();
+        let error = (!error.is_empty()).then(|| error.join("; "));
         let error = error.map(|error| self.mask.apply_to_text(&error));
         let state = self.log.state();
         let result = RunResult {
@@ -102,7 +106,7 @@ impl ActiveRun<'_> {
                 Some(name.to_string_lossy().into_owned())
             }),
             patch,
-            artifacts,
+            artifacts: copied.names,
             error,
         };
         self.driver.budget.set(&self.task.id, result.cost);
@@ -140,14 +144,16 @@ impl ActiveRun<'_> {
         };
         let directory = self.batch.join("patches");
         let file = directory.join(format!("{}.patch", self.task.id));
-        write_private(&file, &self.mask.apply(patch)).map_err(DriveError::Results)?;
+        write_private(&file, &self.mask.apply(patch))
+            .map_err(|error| results_error(&file, error))?;
         Ok(Ok(name_in("patches")(&file)))
     }
 
     /// Stores the files of a result where clients of other machines find them.
     async fn store_files(&self, result: &RunResult) -> Result<(), DriveError> {
         for name in result.files() {
-            let content = std::fs::read(self.batch.join(&name)).map_err(DriveError::Results)?;
+            let path = self.batch.join(&name);
+            let content = regular_file::read(&path).map_err(|error| results_error(&path, error))?;
             let content = self.mask.apply(content);
             if let Some(store) = &self.driver.options.resources.store {
                 store.put(&self.delivery.batch, &name, content).await?;
@@ -160,20 +166,16 @@ impl ActiveRun<'_> {
         Ok(())
     }
 
-    /// Copies the files that the task asks for; returns their names.
-    fn copy_artifacts(&self) -> std::io::Result<Vec<String>> {
-        let target = self.batch.join("artifacts").join(&self.task.id);
-        let mut copied = Vec::new();
-        for pattern in &self.task.artifacts {
-            for name in matching_files(&self.workspace.path, pattern) {
-                let content = std::fs::read(self.workspace.path.join(&name))?;
-                write_private(&target.join(&name), &self.mask.apply(content))?;
-                copied.push(name);
-            }
-        }
-        copied.sort();
-        copied.dedup();
-        Ok(copied)
+    /// Copies the files that the task asks for.
+    async fn copy_artifacts(&self) -> Result<CopiedArtifacts, DriveError> {
+        let directory = self.batch.join("artifacts").join(&self.task.id);
+        let target = directory.clone();
+        let patterns = self.task.artifacts.clone();
+        let (workspace, mask) = (self.workspace.path.clone(), self.mask.clone());
+        let copying = move || artifacts::copy(&workspace, &patterns, &target, &mask);
+        let copied = tokio::task::spawn_blocking(copying).await;
+        let copied = copied.unwrap_or_else(|panicked| Err(io::Error::other(panicked)));
+        copied.map_err(|error| results_error(&directory, error))
     }
 }
 
@@ -186,67 +188,16 @@ fn name_in(directory: &'static str) -> impl Fn(&Path) -> Option<String> {
     }
 }
 
-fn write_private(path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn results_error(path: &Path, source: io::Error) -> DriveError {
+    DriveError::Results {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+pub(super) fn write_private(path: &Path, content: &[u8]) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         pi_fs::private::create_directory(parent)?;
     }
     pi_fs::atomic_file::write(path, content, pi_fs::NewFileMode::Private)
-}
-
-/// Returns the regular files that match, as paths in the directory. Links are not followed: they may leave it.
-fn matching_files(directory: &Path, pattern: &str) -> Vec<String> {
-    let (parent, name) = match pattern.rsplit_once('/') {
-        Some((parent, name)) => (format!("{parent}/"), name),
-        None => (String::new(), pattern),
-    };
-    let parent_path: PathBuf = directory.join(&parent);
-    let is_inside = match (parent_path.canonicalize(), directory.canonicalize()) {
-        (Ok(parent), Ok(directory)) => parent.starts_with(directory),
-        _ => false,
-    };
-    if !is_inside {
-        return Vec::new();
-    }
-    let files = std::fs::read_dir(&parent_path).into_iter().flatten();
-    let names = files.filter_map(|file| {
-        let file = file.ok()?;
-        let is_file = file.file_type().ok()?.is_file();
-        let file_name = file.file_name().into_string().ok()?;
-        (is_file && matches_name_pattern(name, &file_name)).then(|| format!("{parent}{file_name}"))
-    });
-    names.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    #[test]
-    fn artifacts_are_regular_files_inside_the_workspace() {
-        let directory = tempfile::tempdir().unwrap();
-        let workspace = directory.path().join("work");
-        std::fs::create_dir_all(workspace.join("report/nested.json")).unwrap();
-        for name in ["report/a.json", "report/b.json", "report/c.txt", "top.json"] {
-            std::fs::write(workspace.join(name), "x").unwrap();
-        }
-        #[cfg(unix)]
-        {
-            std::fs::write(directory.path().join("secret.json"), "x").unwrap();
-            std::os::unix::fs::symlink("../../secret.json", workspace.join("report/link.json"))
-                .unwrap();
-            std::os::unix::fs::symlink("..", workspace.join("out")).unwrap();
-        }
-        let found = |pattern: &str| {
-            let mut found = matching_files(&workspace, pattern);
-            found.sort();
-            found
-        };
-        assert_eq!(found("report/*.json"), ["report/a.json", "report/b.json"]);
-        assert_eq!(found("top.json"), ["top.json"]);
-        assert_eq!(found("*p.*"), ["top.json"]);
-        assert!(found("out/*.json").is_empty());
-        assert!(found("missing/*").is_empty());
-    }
 }
