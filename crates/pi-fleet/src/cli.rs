@@ -119,7 +119,8 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             remote::submit(&remote::required(engine)?, &words, batches.settings()).await
         }
         Command::Resubmit { directory } => {
-            resubmit::resubmit(&batches, &remote::required(engine)?, &directory).await
+            let secrets = batches.resources(env, &[], store)?.secrets;
+            resubmit::resubmit(&batches, &remote::required(engine)?, &secrets, &directory).await
         }
         Command::Run(_) if engine.is_some() => Err(words::usage(
             "run works on this machine: use submit and worker with an engine",

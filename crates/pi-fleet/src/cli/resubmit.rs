@@ -6,7 +6,9 @@ use super::batches::Batches;
 use super::words::Failure;
 use super::{SUCCESS, eprint_line, print};
 use crate::engine::{FleetEngine as _, LocalEngine, NatsEngine, SavedRun};
+use crate::regular_file;
 use crate::run_state::RunState;
+use crate::secrets::SecretStore;
 use crate::session_file;
 use crate::task::{FleetTask, is_id};
 use crate::workspace::{Mirrors, RunWorkspace};
@@ -15,6 +17,7 @@ use crate::workspace::{Mirrors, RunWorkspace};
 pub(super) async fn resubmit(
     batches: &Batches,
     engine: &NatsEngine,
+    secrets: &SecretStore,
     directory: &Path,
 ) -> Result<u8, Failure> {
     let failed = |error: &dyn std::fmt::Display| {
@@ -49,7 +52,7 @@ pub(super) async fn resubmit(
     let (mut added, count) = (0, saved.len());
     for (task, state) in saved {
         let id = task.id.clone();
-        let run = collect(directory, &name, &mirrors, task, state).await;
+        let run = collect(directory, &name, &mirrors, secrets, task, state).await;
         let run =
             run.map_err(|error| Failure::new(format!("cannot resubmit {name}/{id}: {error}")))?;
         if engine.import(run).await? {
@@ -62,19 +65,27 @@ pub(super) async fn resubmit(
     Ok(SUCCESS)
 }
 
-/// Collects the files of a run.
+/// Collects the files of a run. Secrets are hidden as its worker would, so their values must be known.
 async fn collect(
     directory: &Path,
     batch: &str,
     mirrors: &Mirrors,
+    secrets: &SecretStore,
     task: FleetTask,
     mut state: RunState,
 ) -> Result<SavedRun, String> {
     let failed = |error: std::io::Error| error.to_string();
+    let variables = secrets.variables(&task.secrets).await;
+    let variables = variables.map_err(|error| {
+        format!("{error}, so its value cannot be hidden; add it to fleet.secrets of settings.json")
+    })?;
+    let mask = secrets.mask(&variables, task.repo.as_deref());
     let sessions = crate::driver::session_directory(directory, &task);
     let id = crate::driver::session_id(&task, state.round);
     let session = match session_file::find(&sessions, &id).map_err(failed)? {
-        Some(file) => session_file::read_range(&file, 0..state.length).map_err(failed)?,
+        Some(file) => session_file::read_range(&file, 0..state.length)
+            .map(|session| mask.apply(session))
+            .map_err(failed)?,
         None if state.length == 0 => Vec::new(),
         None => return Err(format!("it has no session in {}", sessions.display())),
     };
@@ -94,8 +105,8 @@ async fn collect(
         .iter()
         .flat_map(crate::run_result::RunResult::files)
     {
-        let content = std::fs::read(directory.join(&name)).map_err(failed)?;
-        files.push((name, content));
+        let content = regular_file::read(&directory.join(&name)).map_err(failed)?;
+        files.push((name, mask.apply(content)));
     }
     // Messages stay in the old queue.
     state.delivered = 0;
@@ -106,4 +117,53 @@ async fn collect(
         pack,
         files,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pi_env::Env;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn secrets_are_hidden_in_sessions_and_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let line = r#"{"id":"a","prompt":"x","secrets":["token"]}"#;
+        let task = crate::task::parse_tasks(line).unwrap().remove(0);
+        for (name, content) in [
+            ("sessions/1_a.jsonl", "{\"text\":\"value-of-token\"}\n"),
+            ("patches/a.patch", "+value-of-token\n"),
+        ] {
+            let path = directory.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        let result = json!({
+            "task": "a", "run": "b/a", "status": "done", "exit": 0, "turns": 1, "cost": 0.5, "patch": "patches/a.patch",
+            "usage": {"input": 1, "output": 1, "cacheRead": 0}, "attempts": 1, "cutRequests": 0,
+            "interruptedCalls": 0, "workers": [], "artifacts": [],
+        });
+        let state = RunState {
+            length: 26,
+            result: serde_json::from_value(result).unwrap(),
+            ..RunState::default()
+        };
+        let collect = async |offered: &[(&str, &str)]| {
+            let env = Env::fixed([("TOKEN", "value-of-token")]);
+            let secrets = SecretStore::new(offered.iter().copied(), &env).unwrap();
+            let mirrors = Mirrors::new(directory.path().join("mirrors"));
+            let (task, state) = (task.clone(), state.clone());
+            collect(directory.path(), "b", &mirrors, &secrets, task, state).await
+        };
+        let run = collect(&[("token", "$TOKEN")]).await.unwrap();
+        assert_eq!(run.session, b"{\"text\":\"**************\"}\n");
+        let patch = ("patches/a.patch".to_owned(), b"+**************\n".to_vec());
+        assert_eq!(run.files, [patch]);
+        let error = collect(&[]).await.err().unwrap();
+        assert!(
+            error.contains("does not offer the secret `token`"),
+            "{error}"
+        );
+    }
 }
