@@ -59,7 +59,8 @@ pub trait FleetEngine: Send + Sync {
         message: ControlMessage,
     ) -> BoxFuture<'a, Result<(), EngineError>>;
 
-    /// Returns the messages to a run that this worker holds, with their numbers, after the first `delivered`.
+    /// Returns the messages to a run that this worker holds, with their numbers, after the first `delivered`. Messages that
+    /// this version cannot read are left out: any client may send them.
     fn control<'a>(
         &'a self,
         delivery: &'a Delivery,
@@ -273,7 +274,7 @@ impl EngineError {
 
     /// Whether only this run is affected.
     pub(crate) fn is_of_run(&self) -> bool {
-        matches!(self, Self::DamagedLog { .. })
+        matches!(self, Self::DamagedLog { .. } | Self::Invalid { .. })
     }
 
     /// Whether the disk of this machine is full.

@@ -150,6 +150,12 @@ impl WorkerPool {
                     self.stop.run_until_cancelled(sleeping).await;
                     continue;
                 }
+                Err(error) if error.is_of_run() => {
+                    (self.on_problem)("queue", &error.to_string());
+                    let sleeping = tokio::time::sleep(QUEUE_RETRY);
+                    self.stop.run_until_cancelled(sleeping).await;
+                    continue;
+                }
                 next => next?,
             };
             has_queue = true;

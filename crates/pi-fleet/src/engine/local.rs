@@ -41,6 +41,16 @@ struct LocalQueue {
     released: HashMap<String, Instant>,
 }
 
+/// The messages to a run.
+#[derive(Default)]
+struct ControlFile {
+    messages: Vec<RunControl>,
+    /// Number of messages, with those that this version cannot read.
+    length: u64,
+    /// Why a message cannot be read.
+    problem: Option<String>,
+}
+
 impl LocalEngine {
     /// Opens a batch, and creates its directory if necessary.
     pub fn open(directory: &Path) -> Result<Self, EngineError> {
@@ -168,13 +178,21 @@ impl LocalEngine {
                 continue;
             };
             // Read under the lock: another process may have finished the run meanwhile.
-            if self.read_state(&task.id)?.result.is_some() {
-                self.queue().finished.insert(task.id.clone());
-                continue;
-            }
-            let messages = self.read_control(&task.id)?;
-            if is_paused(&messages) {
-                continue;
+            match self.read_state(&task.id) {
+                Ok(state) if state.result.is_none() => {
+                    if is_paused(&self.read_control(&task.id)?.messages) {
+                        continue;
+                    }
+                }
+                Ok(_finished) => {
+                    self.queue().finished.insert(task.id.clone());
+                    continue;
+                }
+                // Its worker reports the problem when it opens the log, once: nothing else can be done with the run.
+                Err(error) if error.is_of_run() => {
+                    self.queue().finished.insert(task.id.clone());
+                }
+                Err(error) => return Err(error),
             }
             let lease = Lease(Box::new(lock));
             let batch = self.directory.file_name().unwrap_or_default();
@@ -203,17 +221,25 @@ impl LocalEngine {
         Ok(LocalLog { journal, state })
     }
 
-    fn read_control(&self, run: &str) -> Result<Vec<RunControl>, EngineError> {
+    fn read_control(&self, run: &str) -> Result<ControlFile, EngineError> {
         let path = self.run_file(run, "control");
         let text = journal::read(&path).map_err(|error| file_error(&path, error))?;
-        let messages = text.lines().zip(1..).map(|(line, number)| {
-            let message = serde_json::from_str(line).map_err(|error| EngineError::Invalid {
-                path: path.clone(),
-                reason: error.to_string(),
-            })?;
-            Ok(RunControl { number, message })
-        });
-        messages.collect()
+        let mut file = ControlFile::default();
+        for line in text.lines() {
+            file.length += 1;
+            let number = file.length;
+            match serde_json::from_str(line) {
+                Ok(message) => file.messages.push(RunControl { number, message }),
+                Err(error) => {
+                    let problem = EngineError::Invalid {
+                        path: path.clone(),
+                        reason: error.to_string(),
+                    };
+                    file.problem.get_or_insert(problem.to_string());
+                }
+            }
+        }
+        Ok(file)
     }
 
     fn append_control(&self, run: &str, message: &ControlMessage) -> Result<(), EngineError> {
@@ -242,7 +268,7 @@ impl LocalEngine {
             return Ok(false);
         }
         // What was sent to the finished run is over, such as its cancellation.
-        let delivered = self.read_control(run)?.len() as u64;
+        let delivered = self.read_control(run)?.length;
         let entry = LogEntry::new(log.state.epoch, RunRecord::Reopen { prompt, delivered });
         log.write(&entry).map_err(|error| EngineError::Invalid {
             path: self.run_file(run, "log"),
@@ -266,15 +292,18 @@ impl LocalEngine {
             (task, Some(unreadable.reason))
         });
         let runs = readable.chain(unreadable).map(|(task, mut problem)| {
-            let (state, is_paused) = match self.read_run(&task.id) {
-                Ok(found) => found,
+            let control = self.read_control(&task.id)?;
+            let is_paused = is_paused(&control.messages);
+            let state = match self.read_state(&task.id) {
+                Ok(state) => state,
                 // A newer version may have written its files.
-                Err(error @ EngineError::Invalid { .. }) => {
+                Err(error) if error.is_of_run() => {
                     problem.get_or_insert(error.to_string());
-                    (RunState::default(), false)
+                    RunState::default()
                 }
                 Err(error) => return Err(error),
             };
+            let problem = problem.or(control.problem);
             let is_open = state.epoch > 0 && state.result.is_none();
             let is_active = is_open && self.try_lease(&task.id)?.is_none();
             Ok(RunOverview {
@@ -286,12 +315,6 @@ impl LocalEngine {
             })
         });
         runs.collect()
-    }
-
-    /// Returns the state of a run, and whether it is paused.
-    fn read_run(&self, run: &str) -> Result<(RunState, bool), EngineError> {
-        let state = self.read_state(run)?;
-        Ok((state, is_paused(&self.read_control(run)?)))
     }
 }
 
@@ -340,9 +363,9 @@ impl FleetEngine for LocalEngine {
         delivery: &'a Delivery,
         delivered: u64,
     ) -> BoxFuture<'a, Result<Vec<RunControl>, EngineError>> {
-        let messages = self.read_control(&delivery.task.id).map(|mut messages| {
-            messages.retain(|message| message.number > delivered);
-            messages
+        let messages = self.read_control(&delivery.task.id).map(|mut file| {
+            file.messages.retain(|message| message.number > delivered);
+            file.messages
         });
         ready(messages)
     }
@@ -532,6 +555,45 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn messages_that_cannot_be_read_are_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = LocalEngine::open(directory.path()).unwrap();
+        let tasks = crate::parse_tasks(r#"{"id":"a","prompt":"x"}"#).unwrap();
+        engine.submit(&tasks).await.unwrap();
+        let lines = "{\"control\":\"dance\"}\nno JSON\n{\"control\":\"cancel\"}\n";
+        std::fs::write(engine.run_file("a", "control"), lines).unwrap();
+        assert_eq!(messages(&engine).await, [3]);
+        let runs = engine.overview().await.unwrap();
+        let problem = runs[0].problem.as_deref().unwrap();
+        assert!(problem.contains("`dance`"), "{problem}");
+    }
+
+    #[tokio::test]
+    async fn a_log_that_cannot_be_read_stops_no_other_run() {
+        let directory = tempfile::tempdir().unwrap();
+        let engine = LocalEngine::open(directory.path()).unwrap();
+        let tasks = "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"b\",\"prompt\":\"x\"}";
+        engine
+            .submit(&crate::parse_tasks(tasks).unwrap())
+            .await
+            .unwrap();
+        std::fs::write(engine.run_file("a", "log"), "no record\n").unwrap();
+        let NextRun::Run(damaged) = engine.next().await.unwrap() else {
+            panic!("there is no run");
+        };
+        assert_eq!(damaged.task.id, "a");
+        let error = engine.open(&damaged).await.err().unwrap();
+        assert!(error.is_of_run(), "{error}");
+        engine.release(damaged, Duration::ZERO).await.unwrap();
+        let NextRun::Run(sound) = engine.next().await.unwrap() else {
+            panic!("there is no run");
+        };
+        assert_eq!(sound.task.id, "b");
+        engine.finish(sound).await.unwrap();
+        assert!(matches!(engine.next().await, Ok(NextRun::Done)));
+    }
+
+    #[tokio::test]
     async fn a_task_of_a_newer_version_does_not_hide_the_others() {
         let directory = tempfile::tempdir().unwrap();
         let newer = "{\"id\":\"newer\",\"prompt\":\"x\",\"planet\":\"mars\"}\n";
@@ -582,6 +644,6 @@ mod tests {
         });
         let engine = LocalEngine::open(directory.path()).unwrap();
         assert_eq!(engine.queue().tasks.len(), 5);
-        assert_eq!(engine.read_control("a").unwrap().len(), 40);
+        assert_eq!(engine.read_control("a").unwrap().length, 40);
     }
 }

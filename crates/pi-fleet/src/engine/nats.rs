@@ -398,9 +398,16 @@ impl NatsEngine {
             let entry = LogEntry::parse(&line).ok().flatten();
             if entry.is_some_and(|entry| matches!(entry.record, RunRecord::End { .. })) {
                 // Its worker died before it removed the run from the queue.
-                let log = NatsLog::open(Arc::clone(&self.fleet.server), run).await?;
-                log.publish_end().await;
-                acker.double_ack().await.ok();
+                match NatsLog::open(Arc::clone(&self.fleet.server), run).await {
+                    Ok(log) => {
+                        log.publish_end().await;
+                        acker.double_ack().await.ok();
+                    }
+                    Err(error) if error.is_of_run() => {
+                        later(UNREADABLE_DELAY).await.ok();
+                    }
+                    Err(error) => return Err(error),
+                }
                 return Ok(NextRun::Wait);
             }
             if self.has_owner(&run).await {

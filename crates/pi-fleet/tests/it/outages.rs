@@ -171,8 +171,11 @@ async fn a_run_that_cannot_be_read_does_not_stop_its_worker() {
     let context = async_nats::jetstream::new(client);
     let subject = format!("pi.main.log.{}.b.damaged", shard("b.damaged"));
     let record = r#"{"v":2,"epoch":1,"kind":"claim"}"#;
-    let stored = context.publish(subject, record.into()).await.unwrap();
-    stored.await.unwrap();
+    let message = ("pi.main.msg.b.sound".to_owned(), r#"{"control":"dance"}"#);
+    for (subject, content) in [(subject, record), message] {
+        let stored = context.publish(subject, content.into()).await.unwrap();
+        stored.await.unwrap();
+    }
     let mut worker = worker(&fixture, "one", &["--slots", "1"]);
     wait_for_line(&fixture, "one", "newer version").await;
     let is_finished = async || {

@@ -108,11 +108,12 @@ impl Held {
         let names = &self.server.names;
         let (stream, subject) = (names.messages_stream(), names.messages(&self.run));
         let stored = self.server.read_all(&stream, &subject).await?;
-        let messages = stored.iter().zip(1..).map(|(stored, number)| {
-            let message = parse(&self.run.task, &stored.payload)?;
-            Ok(RunControl { number, message })
+        // Any client may send messages, also of a newer version. `overview` reports those that cannot be read.
+        let messages = stored.iter().zip(1..).filter_map(|(stored, number)| {
+            let message = parse(&self.run.task, &stored.payload).ok()?;
+            Some(RunControl { number, message })
         });
-        messages.collect()
+        Ok(messages.collect())
     }
 
     /// Returns the run to the queue. If that fails, the queue delivers it when the lease has ended.
