@@ -21,7 +21,7 @@ use crate::engine::{
     URL_VARIABLE,
 };
 use crate::finished_workspaces;
-use crate::leftovers::{self, RUN_VARIABLE};
+use crate::leftovers::RunProcesses;
 use crate::limits::RateLimiter;
 use crate::record::{LogEntry, RunRecord};
 use crate::run_result::{RunResult, RunStatus};
@@ -129,8 +129,7 @@ struct ActiveRun<'driver> {
     /// Git packs of the log that the mirror may not have.
     packs: Vec<Vec<u8>>,
     workspace: RunWorkspace,
-    /// Identifies the processes of the run.
-    marker: String,
+    processes: RunProcesses,
     /// Hides secrets in what leaves this machine.
     mask: SecretMask,
     /// Why this worker cannot start the task.
@@ -170,7 +169,7 @@ impl Driver {
         let task = &delivery.task;
         let mut log = self.engine.open(delivery).await?;
         let batch = self.options.batches.join(&delivery.batch);
-        let marker = format!("{}:{}", batch.display(), task.id);
+        let processes = RunProcesses::new(&batch, &task.id);
         // A task that names a secret without a value fails after its claim.
         let secrets = &self.options.resources.secrets;
         let variables = secrets.variables(&task.secrets).await;
@@ -181,13 +180,13 @@ impl Driver {
             &delivery.batch,
             task,
             self.mirrors.clone(),
-            run_environment(&marker, secret_variables, trace),
+            run_environment(secret_variables, trace),
         );
         let container = RunContainer::of(
             &self.options.resources.container,
             task,
             &ContainerPlan {
-                marker: &marker,
+                name: processes.name(),
                 pi: &self.options.program,
                 workspace: &workspace.path,
                 sessions: &session_directory(&batch, task),
@@ -200,6 +199,8 @@ impl Driver {
             Ok(container) => workspace.container = container,
             Err(error) => unsupported = Some(error),
         }
+        let epoch = log.state().epoch;
+        workspace.set_epoch(epoch, processes.marker(epoch));
         let runs = batch.join("runs");
         pi_fs::private::create_directory(&runs).map_err(DriveError::Session)?;
         let content = log.take_content();
@@ -219,7 +220,7 @@ impl Driver {
             log,
             packs: content.packs,
             workspace,
-            marker,
+            processes,
             mask,
             unsupported,
             counted,
@@ -233,7 +234,7 @@ impl Driver {
         }
         if run.log.is_portable() {
             // What a killed agent still writes would be taken for the session of its worker.
-            leftovers::kill(&run.agent_file(), &run.marker).await;
+            run.end_processes().await;
             let (directory, id) = (run.session_directory(), run.session_id());
             session_file::adopt(&directory, &id, &content.session, &run.mask)
                 .map_err(DriveError::Session)?;
@@ -285,7 +286,7 @@ impl ActiveRun<'_> {
         let charge = Charge {
             id: format!(
                 "{}-{}-{}",
-                self.marker,
+                self.processes.name(),
                 self.log.state().epoch,
                 self.charges
             ),
@@ -340,17 +341,20 @@ impl ActiveRun<'_> {
         Ok(open.cloned().collect())
     }
 
-    fn agent_file(&self) -> PathBuf {
-        let runs = self.batch.join("runs");
-        runs.join(format!("{}.agent", self.task.id))
+    /// Ends what this worker or an earlier one has left of the run on this machine.
+    async fn end_processes(&self) {
+        let epoch = self.log.state().epoch;
+        self.processes.kill(epoch).await;
+        if let Some(container) = &self.workspace.container {
+            container.remove(epoch).await;
+        }
     }
 
     /// Claims the run and starts its agent once. Returns `None` if the agent died before the run ended.
     async fn attempt(&mut self) -> Result<Option<RunEnd>, DriveError> {
-        leftovers::kill(&self.agent_file(), &self.marker).await;
+        self.end_processes().await;
         self.workspace.remove_stale_locks();
-        if let Some(container) = &self.workspace.container {
-            container.remove().await;
+        if self.workspace.container.is_some() {
             let sessions = self.session_directory();
             pi_fs::private::create_directory(&sessions).map_err(DriveError::Session)?;
         }
@@ -375,6 +379,9 @@ impl ActiveRun<'_> {
         };
         let claim = LogEntry::new(state.epoch + 1, claim);
         self.log.append(claim, Vec::new()).await?;
+        let epoch = self.log.state().epoch;
+        let marker = self.processes.marker(epoch);
+        self.workspace.set_epoch(epoch, marker);
         let is_canceled = || async { self.is_canceled().await }.boxed();
         if self.driver.when_reachable(is_canceled).await? {
             return self.finish(RunStatus::Canceled, None).await;
@@ -532,16 +539,11 @@ pub(crate) fn session_id(task: &FleetTask, round: u32) -> String {
 }
 
 /// Returns the environment variables of everything that a run starts.
-fn run_environment(
-    marker: &str,
-    secrets: Vec<(String, String)>,
-    trace: &RunTrace,
-) -> Vec<(String, String)> {
+fn run_environment(secrets: Vec<(String, String)>, trace: &RunTrace) -> Vec<(String, String)> {
     let mut variables = secrets;
     variables.extend(trace.environment());
     // Runs have nothing to do with the server of their fleet.
     variables.extend([
-        (RUN_VARIABLE.to_owned(), marker.to_owned()),
         (URL_VARIABLE.to_owned(), String::new()),
         (CREDENTIALS_VARIABLE.to_owned(), String::new()),
     ]);

@@ -125,6 +125,15 @@ impl RunWorkspace {
         self.mirror().unwrap_or_else(|| self.own_repository.clone())
     }
 
+    /// Marks what starts from now on as that of a worker.
+    pub(crate) fn set_epoch(&mut self, epoch: u64, marker: String) {
+        self.environment.retain(|(name, _)| name != RUN_VARIABLE);
+        self.environment.push((RUN_VARIABLE.to_owned(), marker));
+        if let Some(container) = &mut self.container {
+            container.set_epoch(epoch);
+        }
+    }
+
     /// Removes the locks of Git commands that were killed. No process of the run is left.
     pub(crate) fn remove_stale_locks(&self) {
         let mut locked = vec![self.index.clone(), self.snapshots().join(&self.reference)];

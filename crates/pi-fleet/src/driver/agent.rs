@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::ActiveRun;
-use crate::leftovers;
 use crate::live::LiveEvents;
 use crate::workspace::RunContainer;
 
@@ -61,11 +60,10 @@ impl Agent {
             }
         });
         let process = RpcSupervisor::of(&client).process_id().await;
-        let stored = process.map_or(Ok(()), |process| {
-            leftovers::store(&run.agent_file(), process)
-        });
+        let epoch = run.log.state().epoch;
+        let stored = process.map_or(Ok(()), |process| run.processes.store_agent(epoch, process));
         stored.map_err(|source| RpcClientError::Start {
-            program: run.agent_file(),
+            program: run.processes.agent_file(epoch),
             source,
         })?;
         Ok(Self {

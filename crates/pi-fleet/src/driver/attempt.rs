@@ -14,7 +14,6 @@ use super::agent::{Agent, AgentEvent, Question};
 use super::live;
 use super::{ActiveRun, DriveError, LONGEST_RATE_WAIT};
 use crate::engine::{AppendError, ControlMessage};
-use crate::leftovers;
 use crate::live::{LiveEvents, LiveHost};
 use crate::record::RunRecord;
 use crate::session_file;
@@ -146,7 +145,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         };
         if end.is_err() {
             // The run may belong to another worker: commands of this one must not go on.
-            leftovers::kill(&attempt.run.agent_file(), &attempt.run.marker).await;
+            attempt.run.end_processes().await;
         }
         // The agent stores nothing once its input has ended.
         attempt.agent.stop().await.ok();

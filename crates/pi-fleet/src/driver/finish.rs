@@ -118,7 +118,7 @@ impl ActiveRun<'_> {
         self.record(record, Vec::new()).await?;
         // The result is stored; what is left of the workspace is only disk space.
         self.workspace.remove().await.ok();
-        std::fs::remove_file(self.agent_file()).ok();
+        self.processes.forget_agents(self.log.state().epoch);
         Ok(Some(RunEnd::Finished(result)))
     }
 

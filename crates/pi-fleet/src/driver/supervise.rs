@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::attempt::{OWNER_CHECK, POLL};
 use super::{ActiveRun, DriveError, RunEnd};
 use crate::engine::AppendError;
-use crate::leftovers;
 use crate::run_result::RunStatus;
 use crate::workspace::WorkspaceError;
 
@@ -87,7 +86,7 @@ impl ActiveRun<'_> {
         interruption: Interruption,
     ) -> Result<Option<RunEnd>, DriveError> {
         // A command may have started processes in other groups.
-        leftovers::kill(&self.agent_file(), &self.marker).await;
+        self.end_processes().await;
         match interruption {
             Interruption::Stopped => {
                 self.record_release().await;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 use tokio::process::Command;
@@ -18,6 +19,9 @@ const AGENT_DIRECTORY: &str = "/pi-agent";
 
 /// The files of the agent directory that pi needs. The others are of no use to a run, such as those of the fleet's server.
 const AGENT_FILES: [&str; 3] = ["auth.json", "models.json", "settings.json"];
+
+/// How long a command that lists or removes containers may take.
+const CONTROL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Variables of the worker that pi needs.
 const KEY_ENDING: &str = "_API_KEY";
@@ -41,7 +45,9 @@ impl ContainerOptions {
 /// The container of a run.
 pub(crate) struct RunContainer {
     program: String,
+    /// The start of the name of its containers, which end with the epoch.
     name: String,
+    epoch: u64,
     image: String,
     /// Arguments of `run` that are the same for all commands of the run.
     arguments: Vec<String>,
@@ -49,8 +55,8 @@ pub(crate) struct RunContainer {
 
 /// What a container needs to know of its run.
 pub(crate) struct ContainerPlan<'run> {
-    /// Unique for the run.
-    pub(crate) marker: &'run str,
+    /// Identifies the run on this machine.
+    pub(crate) name: &'run str,
     pub(crate) pi: &'run Path,
     pub(crate) workspace: &'run Path,
     pub(crate) sessions: &'run Path,
@@ -122,26 +128,26 @@ impl RunContainer {
         let keys = keys.filter(|name| name.ends_with(KEY_ENDING) && !hidden(name));
         of_run.chain(keys).for_each(&mut variable);
         arguments.extend(settings.arguments.iter().cloned());
-        let digest = pi_protocol::hex(&Sha256::digest(plan.marker.as_bytes()));
+        let digest = pi_protocol::hex(&Sha256::digest(plan.name.as_bytes()));
         let digest: String = digest.chars().take(16).collect();
         Ok(Some(Self {
             program,
-            name: format!("pi-fleet-{digest}"),
+            name: format!("pi-fleet-{digest}-"),
+            epoch: 0,
             image,
             arguments,
         }))
     }
 
+    /// Names the containers that follow after the epoch of their worker.
+    pub(crate) fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+    }
+
     /// Returns the program and the arguments that start a program of the container with its standard streams.
     pub(crate) fn start(&self, program: &str) -> (PathBuf, Vec<String>) {
-        let start = [
-            "run",
-            "--rm",
-            "--interactive",
-            "--init",
-            "--name",
-            &self.name,
-        ];
+        let name = format!("{}{}", self.name, self.epoch);
+        let start = ["run", "--rm", "--interactive", "--init", "--name", &name];
         let mut arguments: Vec<String> = start.map(str::to_owned).into();
         arguments.extend(self.arguments.iter().cloned());
         arguments.extend([self.image.clone(), program.to_owned()]);
@@ -153,17 +159,36 @@ impl RunContainer {
         PI
     }
 
-    /// Ends what a killed worker has left in the container.
-    pub(crate) async fn remove(&self) {
+    /// Ends what killed workers have left in containers, up to an epoch.
+    pub(crate) async fn remove(&self, epoch: u64) {
+        let filter = format!("name={}", self.name);
+        let list = ["ps", "--all", "--format", "{{.Names}}", "--filter", &filter];
+        let listed = self.control(&list.map(str::to_owned)).await;
+        let found = listed.lines().filter(|name| {
+            let found = name.strip_prefix(&self.name);
+            let found = found.and_then(|found| found.parse::<u64>().ok());
+            found.is_some_and(|found| found <= epoch)
+        });
+        let mut arguments = vec!["rm".to_owned(), "--force".to_owned()];
+        let options = arguments.len();
+        arguments.extend(found.map(str::to_owned));
+        if arguments.len() > options {
+            self.control(&arguments).await;
+        }
+    }
+
+    /// Returns the output of a command that manages containers. What it cannot do is noticed when a container starts.
+    async fn control(&self, arguments: &[String]) -> String {
         let mut command = Command::new(&self.program);
         command
-            .args(["rm", "--force", &self.name])
+            .args(arguments)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        // Without a container there is nothing to remove.
-        command.status().await.ok();
+        let output = tokio::time::timeout(CONTROL_TIMEOUT, command.output()).await;
+        let output = output.ok().and_then(Result::ok);
+        let output = output.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
     }
 }
 
@@ -191,7 +216,7 @@ mod tests {
         let environment = [("NPM_TOKEN", "value"), ("PI_FLEET_CREDENTIALS", "")];
         let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let plan = ContainerPlan {
-            marker: "m",
+            name: "m",
             pi: Path::new("/opt/pi"),
             workspace: Path::new("/w"),
             sessions: Path::new("/s"),
@@ -229,7 +254,7 @@ mod tests {
     #[test]
     fn the_image_of_the_task_comes_first() {
         let plan = ContainerPlan {
-            marker: "m",
+            name: "m",
             pi: Path::new("/pi"),
             workspace: Path::new("/w"),
             sessions: Path::new("/s"),

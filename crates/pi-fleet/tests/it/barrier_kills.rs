@@ -32,7 +32,9 @@ struct BarrierKill {
     /// Whether the worker dies with its agent.
     stops_worker: bool,
     seen: AtomicUsize,
-    agent: PathBuf,
+    /// Where agents are stored, by run and epoch.
+    runs: PathBuf,
+    name: String,
     /// Stops the worker.
     stop: CancellationToken,
 }
@@ -43,9 +45,21 @@ struct KillingLog {
 }
 
 impl BarrierKill {
+    /// Returns the file of the agent, of which only one is alive.
+    fn agent_file(&self) -> PathBuf {
+        let files = std::fs::read_dir(&self.runs).unwrap();
+        let mut paths = files.map(|file| file.unwrap().path());
+        let is_agent = |path: &PathBuf| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let is_of_run = name.starts_with(&format!("{}.", self.name));
+            is_of_run && path.extension().is_some_and(|ending| ending == "agent")
+        };
+        paths.find(is_agent).unwrap()
+    }
+
     /// Kills the agent and waits until it is dead.
     async fn perform(&self) {
-        let text = std::fs::read_to_string(&self.agent).unwrap();
+        let text = std::fs::read_to_string(self.agent_file()).unwrap();
         let process = text.split(' ').next().unwrap().to_owned();
         let id = rustix::process::Pid::from_raw(process.parse().unwrap()).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
@@ -241,7 +255,8 @@ impl BarrierKill {
             is_before,
             stops_worker: is_before,
             seen: AtomicUsize::new(0),
-            agent: batch.join("runs").join(format!("{name}.agent")),
+            runs: batch.join("runs"),
+            name: name.to_owned(),
             stop: CancellationToken::new(),
         })
     }
