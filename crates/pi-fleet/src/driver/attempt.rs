@@ -1,5 +1,6 @@
 //! One start of an agent, from its first command to its end.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use pi_protocol::{
     BarrierLine, BarrierResponse, BarrierStop, RateLimitLine, SessionUsage, SupervisedCall,
     SupervisedPoint,
 };
-use pi_rpc_client::RpcSupervisor;
+use pi_rpc_client::{RpcClientError, RpcSupervisor};
 
 use super::agent::{Agent, AgentEvent, Question};
 use super::live;
@@ -26,6 +27,9 @@ pub(super) const OWNER_CHECK: Duration = Duration::from_secs(10);
 
 /// How long a fenced agent may take to exit.
 const FENCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long an agent that was aborted may be silent before it is killed, and how long it may take to accept a message.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a paused run stays in the queue.
 const PAUSED_DELAY: Duration = Duration::from_millis(200);
@@ -81,11 +85,49 @@ impl Stopping {
     }
 }
 
+/// Whether the run is being stopped, and how far that is.
+#[derive(Debug, Default)]
+struct StopState {
+    reason: Option<Stopping>,
+    /// Whether a barrier was refused: the agent stops.
+    is_refused: bool,
+}
+
+impl StopState {
+    /// The first reason to stop is the one that is reported.
+    fn request(&mut self, reason: Stopping) {
+        self.reason.get_or_insert(reason);
+    }
+
+    /// Ends a pause, unless the agent stops already; then the next one continues.
+    fn end_pause(&mut self) {
+        if self.reason == Some(Stopping::Paused) && !self.is_refused {
+            self.reason = None;
+        }
+    }
+
+    /// Returns how an attempt ends whose agent has settled.
+    fn settled(&mut self) -> AttemptEnd {
+        match self.reason.take() {
+            Some(reason) => reason.end(),
+            // What was refused has not happened: the run is not over.
+            None if self.is_refused => AttemptEnd::Released(Duration::ZERO),
+            None => AttemptEnd::Settled,
+        }
+    }
+}
+
 pub(super) struct Attempt<'run, 'driver> {
     run: &'run mut ActiveRun<'driver>,
     agent: Agent,
     started: Instant,
-    stopping: Option<Stopping>,
+    /// Whether the agent has accepted its first command.
+    has_begun: bool,
+    stop: StopState,
+    /// When an agent that was aborted is killed.
+    abort_deadline: Option<Instant>,
+    /// Whether the run ends although its agent works.
+    is_overdue: bool,
     /// Calls that may change files have run since the last snapshot.
     is_changed: bool,
     live: LiveEvents,
@@ -119,32 +161,29 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         let begun = run.log.state().begun.clone();
         // What ran before this worker is in the session or undone; a batch that was complete is newer than its snapshot.
         let is_changed = !begun.is_empty();
-        let sending = async {
+        let client = Arc::clone(&agent.client);
+        let prompt = prompt.map_or_else(|| run.task.prompt.clone(), |(prompt, _)| prompt);
+        let sending = async move {
             if has_prompt {
-                return RpcSupervisor::of(&agent.client).resume(begun).await;
+                return RpcSupervisor::of(&client).resume(begun).await;
             }
-            let prompt = prompt.map_or_else(|| run.task.prompt.clone(), |(prompt, _)| prompt);
-            agent.client.prompt(prompt, Vec::new()).await
+            client.prompt(prompt, Vec::new()).await
         };
-        let stop = run.driver.stop.clone();
-        let sent = stop.run_until_cancelled(sending).await;
         let mut attempt = Self {
             run,
             agent,
             started: Instant::now(),
-            stopping: None,
+            has_begun: false,
+            stop: StopState::default(),
+            abort_deadline: None,
+            is_overdue: false,
             is_changed,
             live,
             questions: Vec::new(),
         };
-        let end = match sent {
-            None => Ok(AttemptEnd::Released(Duration::ZERO)),
-            Some(Ok(_started)) => attempt.serve().await,
-            Some(Err(pi_rpc_client::RpcClientError::Exited { .. })) => Ok(attempt.died().await),
-            Some(Err(error)) => Ok(AttemptEnd::Failed(error.to_string())),
-        };
-        if end.is_err() {
-            // The run may belong to another worker: commands of this one must not go on.
+        let end = attempt.serve(sending).await;
+        if end.is_err() || attempt.is_overdue {
+            // The run may belong to another worker: commands of this one must not continue.
             attempt.run.end_processes().await;
         }
         // The agent stores nothing once its input has ended.
@@ -153,7 +192,12 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         end
     }
 
-    async fn serve(&mut self) -> Result<AttemptEnd, DriveError> {
+    /// Sends the agent its first command and serves it until it ends.
+    async fn serve<T>(
+        &mut self,
+        sending: impl Future<Output = Result<T, RpcClientError>>,
+    ) -> Result<AttemptEnd, DriveError> {
+        let mut sending = pin!(sending);
         let mut poll = tokio::time::interval(POLL);
         let mut owner_check = tokio::time::interval(OWNER_CHECK);
         loop {
@@ -161,6 +205,14 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                 biased;
                 () = self.run.driver.stop.cancelled() => {
                     return Ok(AttemptEnd::Released(Duration::ZERO));
+                }
+                sent = &mut sending, if !self.has_begun => {
+                    self.has_begun = true;
+                    match sent {
+                        Ok(_started) => continue,
+                        Err(RpcClientError::Exited { .. }) => None,
+                        Err(error) => return Ok(AttemptEnd::Failed(error.to_string())),
+                    }
                 }
                 event = self.agent.events.recv() => event,
                 _code = RpcSupervisor::of(&self.agent.client).wait() => None,
@@ -174,14 +226,16 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                     self.check_time().await;
                     self.read_control().await?;
                     self.refuse_unwatched().await;
+                    if let Some(stopping) = self.overdue() {
+                        return Ok(stopping.end());
+                    }
                     continue;
                 }
             };
             let responded = match event {
                 None => return Ok(self.died().await),
                 Some(AgentEvent::Settled) => {
-                    let stopping = self.stopping.take();
-                    return Ok(stopping.map_or(AttemptEnd::Settled, Stopping::end));
+                    return Ok(self.stop.settled());
                 }
                 Some(AgentEvent::Question(question)) => {
                     self.questions.push(question);
@@ -194,6 +248,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                 }
                 Some(AgentEvent::Barrier(barrier)) => {
                     let response = self.decide(barrier).await?;
+                    self.stop.is_refused |= !response.ok;
                     RpcSupervisor::of(&self.agent.client)
                         .respond(&response)
                         .await
@@ -201,6 +256,9 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             };
             // A dead agent is noticed by its exit.
             responded.ok();
+            if let Some(deadline) = &mut self.abort_deadline {
+                *deadline = Instant::now() + ABORT_TIMEOUT;
+            }
         }
     }
 
@@ -271,7 +329,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             self.snapshot().await?;
         }
         let is_settled = matches!(barrier.point, SupervisedPoint::Settled);
-        let stop = self.stopping.as_ref().filter(|_| !is_settled);
+        let stop = self.stop.reason.as_ref().filter(|_| !is_settled);
         let stop = stop.map(Stopping::reason);
         let (calls, usage) = match &barrier.point {
             SupervisedPoint::Tools { calls } => {
@@ -326,7 +384,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                 Err(BarrierFailure::Error(DriveError::Workspace(error)))
             }
             Err(error) => {
-                self.stopping = Some(Stopping::Limit(format!("workspace: {error}")));
+                self.stop.reason = Some(Stopping::Limit(format!("workspace: {error}")));
                 Err(BarrierFailure::Stop(BarrierStop::Limit))
             }
         }
@@ -346,7 +404,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             ),
         ];
         if let Some((name, _)) = reached.into_iter().find(|(_, is_reached)| *is_reached) {
-            self.stop_with(Stopping::Limit(name.to_owned()));
+            self.stop.request(Stopping::Limit(name.to_owned()));
         }
     }
 
@@ -357,7 +415,7 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         if usage.turns > before.turns {
             budget.observe_request(usage.cost - before.cost);
         }
-        if self.stopping.is_some() {
+        if self.stop.reason.is_some() {
             return Ok(());
         }
         let expected = budget.expected_request();
@@ -365,14 +423,14 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
         let expected = if is_within { expected } else { 0.0 };
         if !self.run.charge(usage.cost, expected).await? || !is_within {
             self.run.driver.budget.set(&self.run.task.id, usage.cost);
-            self.stop_with(Stopping::Budget);
+            self.stop.request(Stopping::Budget);
         }
         Ok(())
     }
 
     /// Waits until the rate limits of a model allow a request.
     async fn wait_for_rate(&mut self, model: &str, tokens: u64) -> Result<(), DriveError> {
-        while self.stopping.is_none() {
+        while self.stop.reason.is_none() {
             let driver = self.run.driver;
             let request = || {
                 let engine = driver.engine.as_ref();
@@ -383,15 +441,15 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
                 return Ok(());
             }
             if wait > LONGEST_RATE_WAIT {
-                self.stop_with(Stopping::RateLimited(wait));
+                self.stop.request(Stopping::RateLimited(wait));
                 return Ok(());
             }
             let deadline = Instant::now() + wait;
-            while self.stopping.is_none() && Instant::now() < deadline {
+            while self.stop.reason.is_none() && Instant::now() < deadline {
                 let rest = deadline.saturating_duration_since(Instant::now());
                 let sleeping = tokio::time::sleep(rest.min(POLL));
                 if driver.stop.run_until_cancelled(sleeping).await.is_none() {
-                    self.stop_with(Stopping::Paused);
+                    self.stop.request(Stopping::Paused);
                 }
                 self.check_time().await;
                 self.read_control().await?;
@@ -412,19 +470,30 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
 
     async fn check_time(&mut self) {
         let limit = self.run.task.limits.wall;
-        if limit.is_some_and(|limit| self.started.elapsed() >= limit) && self.stopping.is_none() {
-            self.stop_with(Stopping::Limit("wall".to_owned()));
+        if limit.is_some_and(|limit| self.started.elapsed() >= limit) && self.stop.reason.is_none()
+        {
+            self.stop.request(Stopping::Limit("wall".to_owned()));
             self.abort().await;
         }
     }
 
-    /// The first reason to stop is the one that is reported.
-    fn stop_with(&mut self, stopping: Stopping) {
-        self.stopping.get_or_insert(stopping);
+    /// Returns why the run ends although its agent has not settled: it does not start, or it does not stop.
+    fn overdue(&mut self) -> Option<Stopping> {
+        let is_late = self
+            .abort_deadline
+            .is_some_and(|deadline| Instant::now() >= deadline);
+        if !is_late && self.has_begun {
+            return None;
+        }
+        let stopping = self.stop.reason.take();
+        self.is_overdue = stopping.is_some();
+        stopping
     }
 
     /// Ends what is in progress without waiting for the next barrier.
-    async fn abort(&self) {
+    async fn abort(&mut self) {
+        self.abort_deadline
+            .get_or_insert_with(|| Instant::now() + ABORT_TIMEOUT);
         let client = &self.agent.client;
         // The response comes when the agent has settled, which may need responses to barriers: do not wait for it.
         let aborting = client.abort();
@@ -433,8 +502,14 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             .ok();
     }
 
-    /// Performs the messages that clients have sent.
+    /// Performs the messages that clients have sent. Until the agent has begun, only a cancellation is.
     async fn read_control(&mut self) -> Result<(), DriveError> {
+        if !self.has_begun {
+            if self.run.is_canceled().await.unwrap_or(false) {
+                self.stop.request(Stopping::Canceled);
+            }
+            return Ok(());
+        }
         let delivered = self.run.log.state().delivered;
         let engine = &self.run.driver.engine;
         let messages = match engine.control(self.run.delivery, delivered).await {
@@ -446,18 +521,15 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             let mut is_canceled = false;
             match control.message {
                 ControlMessage::Steer { message } => {
-                    self.agent.client.steer(message, Vec::new()).await.ok();
+                    let steering = self.agent.client.steer(message, Vec::new());
+                    tokio::time::timeout(ABORT_TIMEOUT, steering).await.ok();
                 }
                 ControlMessage::Cancel => {
-                    self.stop_with(Stopping::Canceled);
+                    self.stop.request(Stopping::Canceled);
                     is_canceled = true;
                 }
-                ControlMessage::Pause => self.stop_with(Stopping::Paused),
-                ControlMessage::Resume => {
-                    if self.stopping == Some(Stopping::Paused) {
-                        self.stopping = None;
-                    }
-                }
+                ControlMessage::Pause => self.stop.request(Stopping::Paused),
+                ControlMessage::Resume => self.stop.end_pause(),
             }
             // A cancellation stays undelivered until the run has ended, so that it survives a kill.
             if is_canceled {
@@ -482,5 +554,23 @@ enum BarrierFailure {
 impl From<DriveError> for BarrierFailure {
     fn from(error: DriveError) -> Self {
         Self::Error(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_that_ends_after_it_stopped_the_agent_does_not_finish_the_run() {
+        let mut stop = StopState::default();
+        stop.request(Stopping::Paused);
+        stop.end_pause();
+        assert!(matches!(stop.settled(), AttemptEnd::Settled));
+        stop.request(Stopping::Paused);
+        stop.is_refused = true;
+        stop.end_pause();
+        assert!(matches!(stop.settled(), AttemptEnd::Released(_)));
+        assert!(matches!(stop.settled(), AttemptEnd::Released(_)));
     }
 }

@@ -128,6 +128,40 @@ async fn ctrl_c_explains_how_to_resume() {
     assert!(text.contains("Run the same command to resume"), "{text}");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn an_agent_that_does_not_start_is_ended() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let Some(fixture) = Fixture::new().await else {
+        return;
+    };
+    let gate = Gate::new(&fixture, "agent");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --mode ] && {}\nexec '{}' \"$@\"\n",
+        gate.command(),
+        fixture.pi.display()
+    );
+    let program = fixture.home.write("silent-pi", script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let more = ["--pi", program.to_str().unwrap()];
+    let wall = json!({"limits": {"wall": "1s"}});
+    for (name, fields, expected) in [("w", wall, "limit"), ("c", json!({}), "canceled")] {
+        let tasks = fixture.tasks(&[name.to_owned()], &fields);
+        let run = fixture.run(&tasks, &more).spawn().unwrap();
+        let process = gate.wait().await;
+        if expected == "canceled" {
+            let target = format!("b/{name}");
+            let output = fixture.fleet(&["cancel", &target]).output().await.unwrap();
+            assert!(output.status.success(), "{}", describe(&output));
+        }
+        let output = run.wait_with_output().await.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", describe(&output));
+        assert_eq!(fixture.results().await[name]["status"], expected);
+        until("the agent is still running", async || !is_alive(process)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_cancellation_ends_the_command_of_a_run() {
     let Some(fixture) = Fixture::new().await else {
