@@ -46,6 +46,10 @@ const LONGEST_RATE_WAIT: Duration = Duration::from_mins(2);
 /// How long a worker that stops tries to record that it has released a run.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How often a file is stored again before its run returns to the queue, and how long to wait first; doubled each time.
+const STORE_ATTEMPTS: u32 = 5;
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
 /// What all runs of a worker have in common.
 #[derive(Clone)]
 pub struct DriverOptions {
@@ -103,6 +107,16 @@ pub(crate) enum DriveError {
     Workspace(WorkspaceError),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl DriveError {
+    /// Whether this machine or the store of results is the cause. The start was not one without a response then.
+    fn is_of_machine(&self) -> bool {
+        match self {
+            Self::Session(_) | Self::Results { .. } | Self::Workspace(_) | Self::Store(_) => true,
+            Self::Engine(_) | Self::Append(_) => false,
+        }
+    }
 }
 
 /// Drives the runs of one worker.
@@ -352,6 +366,16 @@ impl ActiveRun<'_> {
 
     /// Claims the run and starts its agent once. Returns `None` if the agent died before the run ended.
     async fn attempt(&mut self) -> Result<Option<RunEnd>, DriveError> {
+        let before = self.log.state().epoch;
+        let end = self.claim_and_start().await;
+        let is_claimed = self.log.state().epoch > before;
+        if end.as_ref().is_err_and(DriveError::is_of_machine) && is_claimed {
+            self.record_release().await;
+        }
+        end
+    }
+
+    async fn claim_and_start(&mut self) -> Result<Option<RunEnd>, DriveError> {
         self.end_processes().await;
         self.workspace.remove_stale_locks();
         if self.workspace.container.is_some() {
@@ -394,7 +418,6 @@ impl ActiveRun<'_> {
         match self.restore(session.map(|one| one.new_results)).await {
             Ok(()) => {}
             Err(Unready::Workspace(error)) if error.is_disk_full() => {
-                self.record_release().await;
                 return Err(DriveError::Workspace(error));
             }
             Err(Unready::Workspace(error)) => {
@@ -406,14 +429,7 @@ impl ActiveRun<'_> {
             }
             Err(Unready::Drive(error)) => return Err(error),
         }
-        let end = match Attempt::start(self, has_prompt).await {
-            Err(error @ DriveError::Workspace(_)) => {
-                self.record_release().await;
-                return Err(error);
-            }
-            end => end?,
-        };
-        match end {
+        match Attempt::start(self, has_prompt).await? {
             AttemptEnd::Died => Ok(None),
             AttemptEnd::Released(after) => {
                 self.record_release().await;

@@ -58,9 +58,17 @@ impl ArtifactStore {
     }
 
     /// Stores a file of a batch; replaces the one before.
-    pub async fn put(&self, batch: &str, name: &str, content: Vec<u8>) -> Result<(), StoreError> {
+    pub async fn put(
+        &self,
+        batch: &str,
+        name: &str,
+        content: impl Into<bytes::Bytes>,
+    ) -> Result<(), StoreError> {
         let path = self.path(batch, name);
-        let stored = self.store.put(&path, PutPayload::from(content)).await;
+        let stored = self
+            .store
+            .put(&path, PutPayload::from(content.into()))
+            .await;
         stored
             .map(drop)
             .map_err(|error| self.failed("store", name, &error))

@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use super::artifacts::{self, CopiedArtifacts};
 use super::supervise::Unready;
-use super::{ActiveRun, DriveError, RunEnd};
+use super::{ActiveRun, DriveError, RunEnd, STORE_ATTEMPTS, STORE_RETRY};
 use crate::record::RunRecord;
 use crate::regular_file;
 use crate::run_result::{RunResult, RunStatus, VerifyResult};
 use crate::session_file::{self, SessionSummary};
+use crate::store::ArtifactStore;
 use crate::workspace::{WorkspaceError, output_tail};
 
 impl ActiveRun<'_> {
@@ -156,7 +157,7 @@ impl ActiveRun<'_> {
             let content = regular_file::read(&path).map_err(|error| results_error(&path, error))?;
             let content = self.mask.apply(content);
             if let Some(store) = &self.driver.options.resources.store {
-                store.put(&self.delivery.batch, &name, content).await?;
+                self.put(store, &name, content).await?;
                 continue;
             }
             let engine = &self.driver.engine;
@@ -164,6 +165,35 @@ impl ActiveRun<'_> {
             self.driver.when_reachable(store).await?;
         }
         Ok(())
+    }
+
+    /// Stores a file at a URL; several times, since a new start only to store it would be in vain.
+    async fn put(
+        &self,
+        store: &ArtifactStore,
+        name: &str,
+        content: Vec<u8>,
+    ) -> Result<(), DriveError> {
+        let content = bytes::Bytes::from(content);
+        let mut delay = STORE_RETRY;
+        for _ in 1..STORE_ATTEMPTS {
+            let stored = store.put(&self.delivery.batch, name, content.clone()).await;
+            if stored.is_ok() {
+                return Ok(());
+            }
+            let waiting = tokio::time::sleep(delay);
+            if self
+                .driver
+                .stop
+                .run_until_cancelled(waiting)
+                .await
+                .is_none()
+            {
+                return Ok(stored?);
+            }
+            delay *= 2;
+        }
+        Ok(store.put(&self.delivery.batch, name, content).await?)
     }
 
     /// Copies the files that the task asks for.

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::fixture::{Fixture, describe};
-use crate::machines::{fleet, submit, text, wait, worker};
+use crate::machines::{fleet, submit, text, until, wait, worker};
 use crate::nats_server::NatsServer;
 
 #[tokio::test]
@@ -252,6 +252,33 @@ async fn wait_for(fixture: &Fixture, expected: &str) {
     while !text(fixture, &["ls", "b"]).await.contains(expected) {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+}
+
+#[tokio::test]
+async fn results_are_stored_again_without_another_start() {
+    let Some(fixture) = Fixture::new().await else {
+        return;
+    };
+    let names = ["a".to_owned()];
+    let tasks = fixture.tasks(&names, &json!({}));
+    // A file where the store needs a directory.
+    let blocked = fixture.home.write("store/b", "x");
+    let url = format!("file://{}", fixture.home.path().join("store").display());
+    let run = fixture.run(&tasks, &["--artifacts", &url]).spawn().unwrap();
+    let patch = fixture.batch().join("patches/a.patch");
+    until("the run has no patch", async || patch.exists()).await;
+    std::fs::remove_file(blocked).unwrap();
+    let output = run.wait_with_output().await.unwrap();
+    assert!(output.status.success(), "{}", describe(&output));
+    let words = ["ls", "b", "--artifacts", &url];
+    let output = fixture.fleet(&words).output().await.unwrap();
+    assert!(
+        describe(&output).contains("1 done"),
+        "{}",
+        describe(&output)
+    );
+    let log = std::fs::read_to_string(fixture.batch().join("runs/a.log")).unwrap();
+    assert_eq!(log.matches(r#""kind":"claim""#).count(), 1, "{log}");
 }
 
 #[tokio::test]
