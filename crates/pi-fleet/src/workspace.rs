@@ -5,6 +5,7 @@ mod container;
 mod git;
 mod mirrors;
 mod process_group;
+mod shell;
 mod staging;
 
 use std::io;
@@ -20,6 +21,8 @@ pub(crate) use container::{ContainerPlan, RunContainer};
 use git::Git;
 pub(crate) use mirrors::Mirrors;
 use process_group::ProcessGroup;
+use shell::OpenOutputs;
+pub(crate) use shell::ShellOutput;
 
 /// Last bytes of a command's output that an error repeats.
 const ERROR_TAIL: usize = 2000;
@@ -82,6 +85,7 @@ pub(crate) struct RunWorkspace {
     pub(crate) container: Option<RunContainer>,
     mirrors: Mirrors,
     repository: Option<String>,
+    open_outputs: OpenOutputs,
 }
 
 impl RunWorkspace {
@@ -102,6 +106,7 @@ impl RunWorkspace {
             container: None,
             mirrors,
             repository: task.repo.clone(),
+            open_outputs: OpenOutputs::default(),
         }
     }
 
@@ -205,7 +210,7 @@ impl RunWorkspace {
             if !ran.status.success() {
                 return Err(WorkspaceError::Failed {
                     command: "setup".to_owned(),
-                    output: output_tail(&ran),
+                    output: ran.tail,
                 });
             }
         }
@@ -280,10 +285,7 @@ impl RunWorkspace {
     }
 
     /// Runs a shell command in the workspace. If it is not awaited to its end, its processes are killed.
-    pub(crate) async fn shell(
-        &self,
-        command: &str,
-    ) -> Result<std::process::Output, WorkspaceError> {
+    pub(crate) async fn shell(&self, command: &str) -> Result<ShellOutput, WorkspaceError> {
         let (program, arguments) = match &self.container {
             Some(container) => container.start("sh"),
             None => ("sh".into(), Vec::new()),
@@ -298,15 +300,11 @@ impl RunWorkspace {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        let failed = |source| WorkspaceError::Start {
+        let ran = shell::run(&mut shell, &self.open_outputs).await;
+        ran.map_err(|source| WorkspaceError::Start {
             program: text(&program),
             source,
-        };
-        let (process, group) = ProcessGroup::spawn(&mut shell).map_err(failed)?;
-        let output = process.wait_with_output().await.map_err(failed)?;
-        // A server that the command has started stays.
-        group.keep();
-        Ok(output)
+        })
     }
 
     /// Removes the files of the workspace; its snapshots are kept while the batch exists.
@@ -343,7 +341,7 @@ fn worktree_directory(mirror: &Path, worktree: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the end of what a command has written.
-pub(crate) fn output_tail(output: &std::process::Output) -> String {
+fn output_tail(output: &std::process::Output) -> String {
     let mut bytes = output.stdout.clone();
     bytes.extend_from_slice(&output.stderr);
     let start = bytes.len().saturating_sub(ERROR_TAIL);

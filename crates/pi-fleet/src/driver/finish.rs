@@ -12,7 +12,7 @@ use crate::regular_file;
 use crate::run_result::{RunResult, RunStatus, VerifyResult};
 use crate::session_file::{self, SessionSummary};
 use crate::store::ArtifactStore;
-use crate::workspace::{WorkspaceError, output_tail};
+use crate::workspace::WorkspaceError;
 
 impl ActiveRun<'_> {
     /// Ends a run whose agent has settled: the check decides whether its task is done.
@@ -41,7 +41,7 @@ impl ActiveRun<'_> {
             Err(Unready::Drive(error)) => return Err(error),
         };
         let (exit, output) = match ran {
-            Ok(ran) => (ran.status.code().unwrap_or(-1), output_tail(&ran)),
+            Ok(ran) => (ran.status.code().unwrap_or(-1), ran.tail),
             Err(error) => (-1, error.to_string()),
         };
         let seconds = started.elapsed().as_secs();

@@ -270,6 +270,26 @@ async fn a_setup_that_fails_reports_its_output() {
 }
 
 #[tokio::test]
+async fn a_command_may_leave_a_server_and_write_without_end() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let task = task("");
+    let workspace = workspace(directory.path(), &task);
+    workspace.create(&task, None).await.unwrap();
+    let command = "(while :; do echo served; sleep 0.1; done) & echo $! > server; \
+                   head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last";
+    let ran = workspace.shell(command).await.unwrap();
+    assert!(ran.status.success());
+    assert!(ran.tail.len() <= ERROR_TAIL && ran.tail.contains("x\nlast"));
+    let server = std::fs::read_to_string(workspace.path.join("server")).unwrap();
+    let server = rustix::process::Pid::from_raw(server.trim().parse().unwrap()).unwrap();
+    let kill = rustix::process::kill_process(server, rustix::process::Signal::KILL);
+    assert!(kill.is_ok(), "it stays");
+}
+
+#[tokio::test]
 async fn a_snapshot_is_restored_on_another_machine() {
     if !has_git() {
         return;
