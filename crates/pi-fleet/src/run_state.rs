@@ -28,6 +28,8 @@ pub struct RunState {
     /// Whether a request may have been sent since.
     pub has_requested: bool,
     pub usage: SessionUsage,
+    /// What the run has cost before it was started over, in US dollars.
+    pub past_cost: f64,
     /// What budgets have counted for the run, in US dollars.
     pub counted: f64,
     /// The last snapshot of the workspace, with the commit it is based on.
@@ -48,6 +50,12 @@ impl RunState {
             state.apply(entry);
         }
         state
+    }
+
+    /// Returns what the run has cost, in US dollars, also before it was started over.
+    pub(crate) fn total_cost(&self) -> f64 {
+        let result = self.result.as_ref();
+        self.past_cost + result.map_or(self.usage.cost, |result| result.cost)
     }
 
     pub(crate) fn apply(&mut self, entry: &LogEntry) {
@@ -105,6 +113,7 @@ impl RunState {
                 *self = Self {
                     epoch: self.epoch,
                     round: self.round + 1,
+                    past_cost: self.total_cost(),
                     delivered: self.delivered.max(*delivered),
                     ..Self::default()
                 };
@@ -226,14 +235,22 @@ mod tests {
 
     #[test]
     fn a_run_that_is_opened_again_starts_over() {
-        let state = state(vec![
-            claim("a"),
-            calls(&["a"]),
-            RunRecord::Reopen {
-                prompt: None,
-                delivered: 3,
-            },
-        ]);
+        let usage = |cost| RunRecord::Bytes {
+            length: 1,
+            calls: Vec::new(),
+            usage: Some(SessionUsage {
+                cost,
+                ..SessionUsage::default()
+            }),
+            counted: None,
+        };
+        let reopen = || RunRecord::Reopen {
+            prompt: None,
+            delivered: 3,
+        };
+        let again = state(vec![usage(0.5), reopen(), usage(0.25), reopen()]);
+        assert!((again.total_cost() - 0.75).abs() < f64::EPSILON);
+        let state = state(vec![claim("a"), calls(&["a"]), reopen()]);
         assert_eq!(state.delivered, 3);
         assert_eq!((state.attempts, state.round, state.epoch), (0, 1, 1));
         assert!(state.begun.is_empty());

@@ -182,5 +182,6 @@ pub(crate) fn cost(run: &RunOverview) -> f64 {
 
 fn total_cost(runs: &[RunOverview]) -> f64 {
     // The sum of no floats is -0.
-    runs.iter().map(cost).fold(0.0, |total, cost| total + cost)
+    let costs = runs.iter().map(|run| run.state.total_cost());
+    costs.fold(0.0, |total, cost| total + cost)
 }

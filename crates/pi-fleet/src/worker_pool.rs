@@ -125,9 +125,7 @@ impl WorkerPool {
         for run in runs {
             let id = &run.task.id;
             if !before.contains(id) && !after.contains(id) {
-                let usage = run.state.usage.cost;
-                let cost = run.state.result.map_or(usage, |result| result.cost);
-                self.budget.set(id, cost);
+                self.budget.set(id, run.state.total_cost());
             }
         }
         Ok(())

@@ -419,10 +419,11 @@ impl<'run, 'driver> Attempt<'run, 'driver> {
             return Ok(());
         }
         let expected = budget.expected_request();
-        let is_within = budget.reserve(&self.run.task.id, usage.cost, expected);
+        let total = self.run.log.state().past_cost + usage.cost;
+        let is_within = budget.reserve(&self.run.task.id, total, expected);
         let expected = if is_within { expected } else { 0.0 };
         if !self.run.charge(usage.cost, expected).await? || !is_within {
-            self.run.driver.budget.set(&self.run.task.id, usage.cost);
+            self.run.driver.budget.set(&self.run.task.id, total);
             self.stop.request(Stopping::Budget);
         }
         Ok(())

@@ -110,7 +110,8 @@ impl ActiveRun<'_> {
             artifacts: copied.names,
             error,
         };
-        self.driver.budget.set(&self.task.id, result.cost);
+        let total = self.log.state().past_cost + result.cost;
+        self.driver.budget.set(&self.task.id, total);
         self.charge(result.cost, 0.0).await?;
         self.store_files(&result).await?;
         let record = RunRecord::End {
