@@ -1,6 +1,7 @@
 //! The share of a worker in the rate limits of all.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,17 @@ impl Share {
             self.tokens -= tokens;
         }
         suffices
+    }
+
+    /// Adds another lease: what is left of the first one was taken from the bucket, too.
+    fn add(&mut self, leased: Self) {
+        if Instant::now() >= self.until {
+            *self = leased;
+            return;
+        }
+        self.tokens = self.tokens.saturating_add(leased.tokens);
+        self.requests = self.requests.saturating_add(leased.requests);
+        self.until = leased.until;
     }
 }
 
@@ -86,12 +98,15 @@ impl RateLimiter {
         if !grant.wait.is_zero() {
             return Ok(with_jitter(grant.wait));
         }
-        let share = Share {
+        let leased = Share {
             tokens: grant.tokens.saturating_sub(tokens),
             requests: grant.requests.saturating_sub(1),
             until: Instant::now() + LEASE,
         };
-        self.shares().insert(bucket, share);
+        match self.shares().entry(bucket) {
+            Entry::Occupied(mut share) => share.get_mut().add(leased),
+            Entry::Vacant(entry) => drop(entry.insert(leased)),
+        }
         Ok(Duration::ZERO)
     }
 
@@ -121,4 +136,25 @@ fn with_jitter(wait: Duration) -> Duration {
     getrandom::fill(&mut byte).ok();
     let [random] = byte;
     wait + wait.mul_f64(JITTER * f64::from(random) / 255.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_adds_to_one_that_has_not_expired() {
+        let until = Instant::now() + LEASE;
+        let lease = |tokens| Share {
+            tokens,
+            requests: 2,
+            until,
+        };
+        let mut share = lease(4000);
+        share.add(lease(500));
+        assert_eq!((share.tokens, share.requests), (4500, 4));
+        share.until = Instant::now();
+        share.add(lease(300));
+        assert_eq!((share.tokens, share.requests), (300, 2));
+    }
 }
