@@ -49,6 +49,11 @@ pub trait FleetEngine: Send + Sync {
         after: Duration,
     ) -> BoxFuture<'_, Result<(), EngineError>>;
 
+    /// Forgets a run that belongs to another worker, and leaves it in the queue as it is.
+    fn abandon(&self, delivery: Delivery) {
+        drop(delivery);
+    }
+
     /// Removes a run from the queue: its log has an end.
     fn finish(&self, delivery: Delivery) -> BoxFuture<'_, Result<(), EngineError>>;
 

@@ -99,7 +99,9 @@ impl WorkerPool {
             let refreshing = tokio::time::sleep(pause);
             tokio::select! {
                 slot = slots.join_next() => match slot {
-                    Some(slot) => summary.is_out_of_budget |= slot.unwrap_or(Ok(false))?,
+                    Some(Ok(slot)) => summary.is_out_of_budget |= slot?,
+                    // The other slots continue; the run returns to the queue.
+                    Some(Err(panicked)) => (pool.on_problem)("slot", &panicked.to_string()),
                     None => break,
                 },
                 () = refreshing, if pool.budget.is_limited() => {
@@ -195,6 +197,7 @@ impl WorkerPool {
                 Err(DriveError::Append(error @ AppendError::Fenced)) => {
                     // The run is not of this worker any more; neither is its message in the queue.
                     (self.on_problem)(&delivery.task.id, &error.to_string());
+                    self.engine.abandon(delivery);
                 }
                 Err(error) => {
                     (self.on_problem)(&delivery.task.id, &error.to_string());

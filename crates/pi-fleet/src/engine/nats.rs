@@ -617,6 +617,12 @@ impl FleetEngine for NatsEngine {
         })
     }
 
+    fn abandon(&self, delivery: Delivery) {
+        if let Some(held) = self.held(&delivery) {
+            held.abandon();
+        }
+    }
+
     fn finish(&self, delivery: Delivery) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(async move {
             if let Some(held) = self.held(&delivery) {

@@ -132,13 +132,18 @@ impl Held {
         self.acker.double_ack().await.ok();
     }
 
+    /// Leaves the message in the queue to the worker that owns the run: a refusal would have it delivered again.
+    pub(super) fn abandon(&self) {
+        self.settle();
+    }
+
     fn settle(&self) {
         self.is_settled.store(true, Ordering::Relaxed);
         self.ended.cancel();
     }
 }
 
-/// Returns the run to the queue when it is dropped, unless its worker has released or finished it.
+/// Returns the run to the queue when it is dropped, unless its worker has released, finished or abandoned it.
 pub(super) struct LeaseGuard<F: Fn()> {
     held: Arc<Held>,
     forget: F,
