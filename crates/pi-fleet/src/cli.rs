@@ -10,6 +10,7 @@ mod programs;
 mod remote;
 mod resubmit;
 mod server;
+mod signals;
 mod terminal;
 mod watch;
 mod words;
@@ -33,6 +34,7 @@ use crate::view;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
 use batches::{Batches, Target};
 use remote::RemoteWords;
+use signals::Signals;
 use terminal::Console;
 use words::{Command, Failure, RunWords};
 
@@ -248,25 +250,23 @@ async fn run(
             eprint_line(&format!("warning: {run}: {problem}; trying again"));
         }),
     };
+    let mut signals = Signals::listen()?;
     let running = pool.run();
     let mut running = std::pin::pin!(running);
-    let mut refresh = tokio::time::interval(watch::REFRESH);
-    let mut drawing = console.drawing(&name);
+    let drawing = watch::draw(Arc::clone(&engine), console.drawing(&name));
+    let mut drawing = std::pin::pin!(drawing);
     let summary = loop {
         tokio::select! {
-            summary = &mut running => break summary?,
-            signal = interrupted() => {
-                signal?;
+            biased;
+            () = signals.next() => {
                 if stop.is_cancelled() {
                     return Ok(INTERRUPTED);
                 }
                 eprint_line(STOPPING);
                 stop.cancel();
             }
-            _tick = refresh.tick(), if is_live => {
-                let runs = engine.overview().await?;
-                drawing.draw(&runs);
-            }
+            summary = &mut running => break summary?,
+            failure = &mut drawing, if is_live => return Err(failure),
         }
     };
     let runs = engine.overview().await?;
@@ -296,22 +296,6 @@ async fn run(
                 .is_some_and(|one| one.status == RunStatus::Done)
         });
     Ok(if is_done { SUCCESS } else { SOME_FAILED })
-}
-
-/// Waits for a signal to stop.
-async fn interrupted() -> Result<(), Failure> {
-    let failed = |error| Failure::new(format!("cannot install signal handlers: {error}"));
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        tokio::select! {
-            pressed = tokio::signal::ctrl_c() => pressed.map_err(failed),
-            _ = terminate.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await.map_err(failed)
 }
 
 /// Starts the runs of a batch again that are not done.

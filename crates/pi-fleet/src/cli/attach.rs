@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Stdin};
 
 use super::batches::Batches;
+use super::signals::Signals;
 use super::words::Failure;
-use super::{INTERRUPTED, SUCCESS, eprint_line, interrupted, print, printable};
+use super::{INTERRUPTED, SUCCESS, eprint_line, print, printable};
 use crate::engine::FleetEngine;
 use crate::live::LiveClient;
 use crate::view;
@@ -40,6 +41,7 @@ struct Attached {
     is_json: bool,
     input: Option<Input>,
     transcript: Transcript,
+    signals: Signals,
 }
 
 /// Follows a run until it has ended or the user leaves.
@@ -51,6 +53,7 @@ pub(super) async fn attach(batches: &Batches, name: &str, is_json: bool) -> Resu
         is_json,
         input: Some(BufReader::new(tokio::io::stdin()).lines()),
         transcript: Transcript::default(),
+        signals: Signals::listen()?,
     };
     let mut is_waiting = false;
     loop {
@@ -61,7 +64,10 @@ pub(super) async fn attach(batches: &Batches, name: &str, is_json: bool) -> Resu
         }
         let overview = attached.engine.overview().await?;
         let Some(found) = overview.iter().find(|one| one.task.id == run) else {
-            return Err(Failure::new(format!("no run `{run}` in this batch")));
+            return Err(
+                Failure::new(format!("no run `{run}` in the batch `{batch}`"))
+                    .hint(format!("run pi fleet ls {batch} for its runs")),
+            );
         };
         if found.state.result.is_some() {
             if !is_json {
@@ -76,10 +82,7 @@ pub(super) async fn attach(batches: &Batches, name: &str, is_json: bool) -> Resu
             ));
         }
         tokio::select! {
-            signal = interrupted() => {
-                signal?;
-                return Ok(INTERRUPTED);
-            }
+            () = attached.signals.next() => return Ok(INTERRUPTED),
             () = tokio::time::sleep(RETRY) => {}
         }
     }
@@ -120,10 +123,7 @@ impl Attached {
                     }
                     continue;
                 }
-                signal = interrupted() => {
-                    signal?;
-                    return Ok(Some(INTERRUPTED));
-                }
+                () = self.signals.next() => return Ok(Some(INTERRUPTED)),
             };
             let text = if self.is_json {
                 format!("{line}\n")

@@ -8,10 +8,11 @@ use pi_fs::NewFileMode;
 use tokio_util::sync::CancellationToken;
 
 use super::batches::Batches;
+use super::signals::Signals;
 use super::words::{Failure, SubmitWords, WorkerWords};
 use super::{
-    BUDGET_REACHED, INTERRUPTED, SLOTS, STOPPING, SUCCESS, eprint_line, interrupted, print,
-    programs, reopen_with_new_prompts, result_line, worker_name,
+    BUDGET_REACHED, INTERRUPTED, SLOTS, STOPPING, SUCCESS, eprint_line, print, programs,
+    reopen_with_new_prompts, result_line, worker_name,
 };
 use crate::budget::Budget;
 use crate::driver::{DriverOptions, WorkerResources};
@@ -202,19 +203,20 @@ pub(super) async fn work(
         }),
     };
     eprint_line(&format!("{}: {slots} slots", worker_name()));
+    let mut signals = Signals::listen()?;
     let running = pool.run();
     let mut running = std::pin::pin!(running);
     let summary = loop {
         tokio::select! {
-            summary = &mut running => break summary?,
-            signal = interrupted() => {
-                signal?;
+            biased;
+            () = signals.next() => {
                 if stop.is_cancelled() {
                     return Ok(INTERRUPTED);
                 }
                 eprint_line(STOPPING);
                 stop.cancel();
             }
+            summary = &mut running => break summary?,
         }
     };
     Ok(if summary.is_interrupted {

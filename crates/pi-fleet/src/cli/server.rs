@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::remote::{connect, write_private};
+use super::signals::Signals;
 use super::words::{Failure, UpWords};
-use super::{INTERRUPTED, eprint_line, interrupted, print};
+use super::{INTERRUPTED, eprint_line, print};
 use crate::engine::{NatsEngine, NatsOptions, inbox_prefix};
 use crate::settings::FleetSettings;
 
@@ -102,6 +103,7 @@ pub(super) async fn up(
         Failure::new(format!("cannot start {}: {error}", words.server.display()))
             .hint("install nats-server 2.12 or newer, or name it with --server PROGRAM")
     })?;
+    let mut signals = Signals::listen()?;
     let port = words.listen.rsplit(':').next().unwrap_or("4222");
     let mut options = NatsOptions::new(format!("nats://127.0.0.1:{port}"));
     fleet.clone_into(&mut options.fleet);
@@ -121,7 +123,10 @@ pub(super) async fn up(
             }
             Err(_starting) => {
                 attempts += 1;
-                tokio::time::sleep(START_PAUSE).await;
+                tokio::select! {
+                    () = signals.next() => return Ok(INTERRUPTED),
+                    () = tokio::time::sleep(START_PAUSE) => {}
+                }
             }
         }
     }
@@ -135,8 +140,7 @@ pub(super) async fn up(
             let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
             Err(Failure::new(format!("the server exited with {status}")))
         }
-        signal = interrupted() => {
-            signal?;
+        () = signals.next() => {
             eprint_line("Stopping the server. Workers wait for it.");
             server.kill().await.ok();
             Ok(INTERRUPTED)

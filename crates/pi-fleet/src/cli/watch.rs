@@ -1,17 +1,19 @@
 //! `pi fleet watch`: a table on a terminal, otherwise a line for each change.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::batches::Batches;
-use super::terminal::Console;
+use super::signals::Signals;
+use super::terminal::{Console, Drawing};
 use super::words::Failure;
-use super::{SUCCESS, eprint_line, interrupted, print, warn_of_problems};
-use crate::engine::RunOverview;
+use super::{SUCCESS, eprint_line, print, warn_of_problems};
+use crate::engine::{LocalEngine, RunOverview};
 use crate::view;
 
 /// How often the table is drawn.
-pub(super) const REFRESH: Duration = Duration::from_secs(1);
+const REFRESH: Duration = Duration::from_secs(1);
 
 /// Reading a large batch takes at most this part of the time.
 const READING_SHARE: u32 = 5;
@@ -27,13 +29,19 @@ pub(super) async fn watch(
         None => batches.latest().await?,
     };
     let engine = batches.open(&name).await?;
+    let mut signals = Signals::listen()?;
     let mut drawing = console.drawing(&name);
     let mut known = HashMap::new();
     let mut is_reachable = true;
     let mut has_warned = false;
     loop {
         let reading = Instant::now();
-        let runs = match engine.overview().await {
+        let overview = tokio::select! {
+            biased;
+            () = signals.next() => return Ok(SUCCESS),
+            overview = engine.overview() => overview,
+        };
+        let runs = match overview {
             Err(error) if error.is_transient() => {
                 // Once per outage.
                 if std::mem::take(&mut is_reachable) {
@@ -65,12 +73,26 @@ pub(super) async fn watch(
             }
         }
         tokio::select! {
-            signal = interrupted() => {
-                signal?;
-                return Ok(SUCCESS);
-            }
+            () = signals.next() => return Ok(SUCCESS),
             () = tokio::time::sleep(pause) => {}
         }
+    }
+}
+
+/// Draws the table of a batch of this machine again and again. Reads its files on another thread, since this one serves the
+/// runs. Returns why it cannot.
+pub(super) async fn draw(engine: Arc<LocalEngine>, mut drawing: Drawing) -> Failure {
+    loop {
+        let start = Instant::now();
+        let reading = Arc::clone(&engine);
+        let runs = match tokio::task::spawn_blocking(move || reading.list()).await {
+            Ok(Ok(runs)) => runs,
+            Ok(Err(error)) => return error.into(),
+            Err(panicked) => return Failure::new(format!("cannot read the batch: {panicked}")),
+        };
+        drawing.draw(&runs);
+        let pause = REFRESH.max(start.elapsed() * READING_SHARE);
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -278,7 +278,8 @@ impl LocalEngine {
         Ok(true)
     }
 
-    fn list(&self) -> Result<Vec<RunOverview>, EngineError> {
+    /// Returns all runs, in the order of their tasks.
+    pub(crate) fn list(&self) -> Result<Vec<RunOverview>, EngineError> {
         let (tasks, unreadable) = {
             let queue = self.queue();
             (queue.tasks.clone(), queue.unreadable.clone())

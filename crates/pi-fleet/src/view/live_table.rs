@@ -1,5 +1,6 @@
 //! The table that is drawn again while a batch runs. It fits the terminal, so that it can be replaced.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::{Coloring, UNKNOWN, heading, row, status, total_cost};
@@ -28,6 +29,8 @@ pub(crate) struct LiveTable {
     first_finished: Option<usize>,
     /// Runs that have ended since, the latest last.
     ended: Vec<String>,
+    /// The same, to find them.
+    ended_ids: HashSet<String>,
 }
 
 impl LiveTable {
@@ -37,6 +40,7 @@ impl LiveTable {
             coloring,
             first_finished: None,
             ended: Vec::new(),
+            ended_ids: HashSet::new(),
         }
     }
 
@@ -52,7 +56,7 @@ impl LiveTable {
         let is_first = self.first_finished.is_none();
         let first = *self.first_finished.get_or_insert(finished);
         for run in runs.iter().filter(is_finished) {
-            if !self.ended.contains(&run.task.id) {
+            if self.ended_ids.insert(run.task.id.clone()) {
                 self.ended.push(run.task.id.clone());
             }
         }
