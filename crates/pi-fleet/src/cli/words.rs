@@ -143,7 +143,8 @@ pub(super) enum Command {
 
 #[derive(Debug, PartialEq)]
 pub(super) struct UpWords {
-    pub(super) listen: String,
+    /// `HOST:PORT`.
+    pub(super) listen: Option<String>,
     pub(super) directory: Option<PathBuf>,
     pub(super) server: PathBuf,
 }
@@ -310,7 +311,7 @@ pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
             arguments,
         }),
         "up" => Command::Up(UpWords {
-            listen: option("--listen").unwrap_or_else(|| "127.0.0.1:4222".to_owned()),
+            listen: option("--listen"),
             directory: option("--dir").map(|path| absolute(&path)).transpose()?,
             server: option("--server").map_or_else(|| "nats-server".into(), PathBuf::from),
         }),
