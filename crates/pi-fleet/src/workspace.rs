@@ -38,6 +38,11 @@ pub(crate) enum WorkspaceError {
     },
     #[error("{command} failed: {output}")]
     Failed { command: String, output: String },
+    #[error(
+        "the output of {command} has more than {} MiB: ignore large files that are generated",
+        bytes / (1024 * 1024)
+    )]
+    TooLong { command: String, bytes: u64 },
     #[error("cannot access {}: {source}", path.display())]
     File {
         path: PathBuf,
@@ -56,6 +61,7 @@ impl WorkspaceError {
                 command.starts_with("git ") && is_full.iter().any(|text| output.contains(text))
             }
             Self::Start { source, .. } | Self::File { source, .. } => is_disk_full(source),
+            Self::TooLong { .. } => false,
         }
     }
 }

@@ -1,13 +1,17 @@
 //! Runs Git on repositories that runs cannot write, without prompts, hooks or programs that a working directory configures.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::{ProcessGroup, WorkspaceError, output_tail};
 use crate::leftovers::RUN_VARIABLE;
+
+/// Longest output in bytes. Patches and packs are kept in memory, and packs in the log of their run.
+const MAX_OUTPUT: u64 = 256 * 1024 * 1024;
 
 /// Variables that would make Git use another repository, or another program.
 const REPOSITORY_VARIABLES: [&str; 8] = [
@@ -29,6 +33,8 @@ pub(super) struct Git {
     repository: Option<PathBuf>,
     index: Option<PathBuf>,
     input: Vec<u8>,
+    /// Longest output, in bytes.
+    limit: u64,
     /// Identifies the process if this one is killed.
     marker: String,
 }
@@ -49,6 +55,7 @@ impl Git {
             repository: None,
             index: None,
             input: Vec::new(),
+            limit: MAX_OUTPUT,
             marker: String::new(),
         }
     }
@@ -62,6 +69,12 @@ impl Git {
     /// Writes bytes to the standard input of the command.
     pub(super) fn with_input(mut self, input: Vec<u8>) -> Self {
         self.input = input;
+        self
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_limit(mut self, limit: u64) -> Self {
+        self.limit = limit;
         self
     }
 
@@ -133,16 +146,42 @@ impl Git {
                 input.write_all(&self.input).await.ok();
             }
         };
-        let ((), output) = tokio::join!(writing, process.wait_with_output());
-        let output = output.map_err(failed)?;
+        let output = read(process.stdout.take(), self.limit);
+        let errors = read(process.stderr.take(), self.limit);
+        let ((), stdout, stderr) = tokio::join!(writing, output, errors);
+        let (stdout, stderr) = (stdout.map_err(failed)?, stderr.map_err(failed)?);
+        if stdout.len() as u64 > self.limit {
+            return Err(WorkspaceError::TooLong {
+                command: command_name(arguments),
+                bytes: self.limit,
+            });
+        }
+        let status = process.wait().await.map_err(failed)?;
+        let output = Output {
+            status,
+            stdout,
+            stderr,
+        };
         group.keep();
         if output.status.success() {
             return Ok(output.stdout);
         }
-        let name = arguments.first().copied().unwrap_or_default();
         Err(WorkspaceError::Failed {
-            command: format!("git {name}"),
+            command: command_name(arguments),
             output: output_tail(&output),
         })
     }
+}
+
+fn command_name(arguments: &[&str]) -> String {
+    format!("git {}", arguments.first().copied().unwrap_or_default())
+}
+
+/// Reads at most one byte more than the limit. The command cannot write more then.
+async fn read(output: Option<impl AsyncRead + Unpin>, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(output) = output {
+        output.take(limit + 1).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
 }

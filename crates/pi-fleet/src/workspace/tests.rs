@@ -290,6 +290,30 @@ async fn a_command_may_leave_a_server_and_write_without_end() {
 }
 
 #[tokio::test]
+async fn the_output_of_git_is_limited() {
+    if !has_git() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let task = task("");
+    let workspace = workspace(directory.path(), &task);
+    workspace.create(&task, None).await.unwrap();
+    std::fs::write(workspace.path.join("file"), "x".repeat(1_000_000)).unwrap();
+    let tree = workspace.snapshot().await.unwrap();
+    let show = format!("{tree}:file");
+    let show = ["cat-file", "blob", &show];
+    let git = workspace.snapshot_git();
+    let content = git.clone().with_limit(1_000_000).bytes(&show).await;
+    assert_eq!(content.unwrap().len(), 1_000_000);
+    let error = git.with_limit(999_999).bytes(&show).await.unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.starts_with("the output of git cat-file has more than"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn a_snapshot_is_restored_on_another_machine() {
     if !has_git() {
         return;
