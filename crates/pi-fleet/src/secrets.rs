@@ -3,10 +3,12 @@
 mod mask;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use pi_env::Env;
+use serde_json::Value;
 use tokio::process::Command;
 
 pub(crate) use mask::SecretMask;
@@ -20,6 +22,12 @@ const SECRET_ENDINGS: [&str; 6] = [
     "PASSWD",
     "CREDENTIALS",
 ];
+
+/// How long a command may take that prints a secret.
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Parts of the names of values in a file of credentials that are secret.
+const CREDENTIAL_NAMES: [&str; 6] = ["key", "token", "secret", "password", "access", "refresh"];
 
 /// Where the value of a secret is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +61,8 @@ pub struct SecretStore {
     sources: BTreeMap<String, SecretSource>,
     /// Values of the worker's environment that are secret by their name.
     known: Vec<String>,
+    /// The file with the credentials of providers, which pi changes when it refreshes them.
+    credentials: Option<PathBuf>,
     env: Env,
 }
 
@@ -62,6 +72,7 @@ impl Default for SecretStore {
         Self {
             sources: BTreeMap::new(),
             known: Vec::new(),
+            credentials: None,
             env: Env::fixed::<String, String>([]),
         }
     }
@@ -89,8 +100,15 @@ impl SecretStore {
         Ok(Self {
             sources: parsed,
             known: known.map(|(_, value)| value).collect(),
+            credentials: None,
             env: env.clone(),
         })
+    }
+
+    /// Also hides the values in a file of credentials.
+    pub(crate) fn with_credentials(mut self, file: PathBuf) -> Self {
+        self.credentials = Some(file);
+        self
     }
 
     /// Returns the variables of a run that may use these secrets: their values, and nothing for the variables of the
@@ -119,7 +137,8 @@ impl SecretStore {
         Ok(variables)
     }
 
-    /// Returns what hides these values, the token in the URL of a repository, and the values of the worker's environment.
+    /// Returns what hides these values, the token in the URL of a repository, the values of the worker's environment and the
+    /// credentials of providers.
     pub(crate) fn mask(
         &self,
         variables: &[(String, String)],
@@ -127,7 +146,11 @@ impl SecretStore {
     ) -> SecretMask {
         let values = variables.iter().map(|(_, value)| value.as_str());
         let known = self.known.iter().map(String::as_str);
-        SecretMask::new(values.chain(repository.and_then(token)).chain(known))
+        let credentials = self.credentials.as_deref().map(read_credentials);
+        let credentials = credentials.unwrap_or_default();
+        let credentials = credentials.iter().map(String::as_str);
+        let values = values.chain(repository.and_then(token));
+        SecretMask::new(values.chain(known).chain(credentials))
     }
 
     async fn value(&self, source: &SecretSource) -> Result<String, String> {
@@ -141,7 +164,12 @@ impl SecretStore {
             SecretSource::Command(command) => {
                 let mut shell = Command::new("sh");
                 shell.args(["-c", command]).stdin(Stdio::null());
-                let output = shell.output().await;
+                let output = shell.kill_on_drop(true).output();
+                let output = tokio::time::timeout(COMMAND_TIMEOUT, output).await;
+                let output = output.map_err(|_elapsed| {
+                    let seconds = COMMAND_TIMEOUT.as_secs();
+                    format!("its command has not ended after {seconds} s")
+                })?;
                 let output =
                     output.map_err(|error| format!("cannot start its command: {error}"))?;
                 if !output.status.success() {
@@ -155,6 +183,46 @@ impl SecretStore {
             value => Ok(value.to_owned()),
         }
     }
+}
+
+/// Returns the secret values in a file of credentials; none if it cannot be read.
+fn read_credentials(file: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let mut found = Vec::new();
+    let mut left: Vec<(String, Value)> = Vec::new();
+    left.extend(serde_json::from_str(&text).map(|value| (String::new(), value)));
+    while let Some((name, value)) = left.pop() {
+        match value {
+            Value::Object(fields) => left.extend(fields),
+            Value::Array(values) => {
+                left.extend(values.into_iter().map(|value| (name.clone(), value)));
+            }
+            Value::String(text) => {
+                let name = name.to_ascii_lowercase();
+                let is_secret = CREDENTIAL_NAMES.iter().any(|part| name.contains(part));
+                // Commands and variables are where a value is, not the value.
+                if is_secret && !text.starts_with(['!', '$']) {
+                    found.push(text);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
+/// Returns the URL of a repository without its token.
+pub(crate) fn hide_token(repository: &str) -> String {
+    let hidden = || {
+        let token = token(repository)?;
+        let (scheme, rest) = repository.split_once("://")?;
+        let host = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(host)?;
+        let (user, host) = authority.rsplit_once('@')?;
+        let user = user.strip_suffix(token)?;
+        Some(format!("{scheme}://{user}***@{host}{path}"))
+    };
+    hidden().unwrap_or_else(|| repository.to_owned())
 }
 
 /// Returns the password in the URL of a repository, or a token instead of the user.
@@ -280,6 +348,41 @@ mod tests {
         ] {
             let mask = store.mask(&[], Some(repository));
             assert_eq!(mask.apply_to_text(text), expected);
+        }
+    }
+
+    #[test]
+    fn credentials_of_providers_are_hidden() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("auth.json");
+        let store = SecretStore::new([], &env()).unwrap();
+        let store = store.with_credentials(file.clone());
+        let text = "key-of-one access-of-two refresh-two !print-key api_key expires-at";
+        assert_eq!(store.mask(&[], None).apply_to_text(text), text);
+        let credentials = r#"{"one":{"type":"api_key","key":"key-of-one"},"three":{"key":"!print-key"},
+            "two":{"type":"oauth","access":"access-of-two","refresh":"refresh-two","expires":"expires-at"}}"#;
+        std::fs::write(&file, credentials).unwrap();
+        assert_eq!(
+            store.mask(&[], None).apply_to_text(text),
+            "********** ************* *********** !print-key api_key expires-at"
+        );
+    }
+
+    #[test]
+    fn urls_are_shown_without_their_token() {
+        for (repository, expected) in [
+            (
+                "https://u:u@git.example/u@u",
+                "https://u:***@git.example/u@u",
+            ),
+            (
+                "https://token-of-twenty-bytes@git.example/r.git",
+                "https://***@git.example/r.git",
+            ),
+            ("ssh://git@git.example/r.git", "ssh://git@git.example/r.git"),
+            ("/path/of/r", "/path/of/r"),
+        ] {
+            assert_eq!(hide_token(repository), expected);
         }
     }
 

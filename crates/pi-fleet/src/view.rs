@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use crate::engine::RunOverview;
 use crate::run_result::RunStatus;
+use crate::secrets::hide_token;
 
 pub(crate) use live_table::{LiveTable, TerminalSize};
 
@@ -135,6 +136,7 @@ pub(crate) fn details(run: &RunOverview) -> String {
             .collect(),
     );
     let task = &run.task;
+    let repository = task.repo.as_deref().map(hide_token);
     for (label, value) in [
         ("repository", &task.repo),
         ("model", &task.model),

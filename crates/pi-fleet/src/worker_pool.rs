@@ -169,6 +169,13 @@ impl WorkerPool {
                 NextRun::Run(delivery) => delivery,
             };
             let id = delivery.task.id.clone();
+            let repository = delivery.task.repo.clone();
+            let problem = |error: &dyn std::fmt::Display| {
+                // Git repeats the URL of a repository.
+                let secrets = &self.options.resources.secrets;
+                let mask = secrets.mask(&[], repository.as_deref());
+                (self.on_problem)(&id, &mask.apply_to_text(&error.to_string()));
+            };
             active.names().insert(id.clone());
             let driving = driver.drive(&delivery).await;
             active.names().remove(&id);
@@ -186,7 +193,7 @@ impl WorkerPool {
                     }
                 }
                 Err(DriveError::Engine(error)) if error.is_of_run() => {
-                    (self.on_problem)(&delivery.task.id, &error.to_string());
+                    problem(&error);
                     self.engine.release(delivery, DAMAGED_DELAY).await?;
                 }
                 Err(DriveError::Engine(error))
@@ -196,11 +203,11 @@ impl WorkerPool {
                 }
                 Err(DriveError::Append(error @ AppendError::Fenced)) => {
                     // The run is not of this worker any more; neither is its message in the queue.
-                    (self.on_problem)(&delivery.task.id, &error.to_string());
+                    problem(&error);
                     self.engine.abandon(delivery);
                 }
                 Err(error) => {
-                    (self.on_problem)(&delivery.task.id, &error.to_string());
+                    problem(&error);
                     self.engine.release(delivery, RETRY_DELAY).await?;
                 }
             }

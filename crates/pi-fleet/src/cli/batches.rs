@@ -92,7 +92,7 @@ impl Batches {
         })?;
         let agent = self.root.parent().unwrap_or(&self.root).to_owned();
         Ok(WorkerResources {
-            secrets,
+            secrets: secrets.with_credentials(agent.join("auth.json")),
             store,
             container: ContainerOptions::new(self.settings.container.clone(), agent),
         })
