@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::budget::Budget;
 use crate::driver::{DriverOptions, WorkerResources};
 use crate::engine::{ControlMessage, FleetEngine, LocalEngine, RunOverview};
-use crate::result_files::write_results;
+use crate::result_files::{ResultsError, write_results};
 use crate::run_result::{RunResult, RunStatus};
 use crate::task::FleetTask;
 use crate::telemetry::Exporter;
@@ -180,9 +180,7 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
             let engine = batches.open(&batch).await?;
             let runs = engine.overview().await?;
             let written = write_results(engine.as_ref(), store.as_ref(), &runs, &out).await;
-            let count = written.map_err(|error| {
-                Failure::new(format!("cannot write results: {}: {error}", out.display()))
-            })?;
+            let count = written.map_err(|error| results_failure(&error))?;
             print(&format!(
                 "{count} of {} runs: {}",
                 runs.len(),
@@ -283,7 +281,7 @@ async fn run(
     }
     if let Some(out) = &words.out {
         let written = write_results(engine.as_ref(), store.as_ref(), &runs, out).await;
-        written.map_err(|error| Failure::new(format!("cannot write results: {error}")))?;
+        written.map_err(|error| results_failure(&error))?;
     }
     let wanted: HashSet<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     let is_done = runs
@@ -296,6 +294,17 @@ async fn run(
                 .is_some_and(|one| one.status == RunStatus::Done)
         });
     Ok(if is_done { SUCCESS } else { SOME_FAILED })
+}
+
+fn results_failure(error: &ResultsError) -> Failure {
+    let failure = Failure::new(format!("cannot collect results: {error}"));
+    match error {
+        ResultsError::Write { .. } => failure.hint("name another directory with --out"),
+        ResultsError::Store(_) => {
+            failure.hint("check the URL of --artifacts, or fleet.artifacts of settings.json")
+        }
+        ResultsError::Engine(_) | ResultsError::InvalidName { .. } => failure,
+    }
 }
 
 /// Starts the runs of a batch again that are not done.

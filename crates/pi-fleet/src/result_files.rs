@@ -1,7 +1,7 @@
 //! Collects the results of a batch in a directory.
 
 use std::io;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::json;
 
@@ -13,8 +13,12 @@ use crate::store::{ArtifactStore, StoreError};
 pub enum ResultsError {
     #[error(transparent)]
     Engine(#[from] EngineError),
-    #[error(transparent)]
-    Write(#[from] io::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A worker has recorded it.
@@ -30,7 +34,8 @@ pub async fn write_results(
     runs: &[RunOverview],
     out: &Path,
 ) -> Result<usize, ResultsError> {
-    pi_fs::private::create_directory(out)?;
+    pi_fs::private::create_directory(out).map_err(|error| write_error(out, error))?;
+    let results = out.join("results.jsonl");
     let mut lines = String::new();
     let mut predictions = Vec::new();
     let mut count = 0;
@@ -39,7 +44,8 @@ pub async fn write_results(
             continue;
         };
         count += 1;
-        lines.push_str(&serde_json::to_string(result).map_err(io::Error::from)?);
+        let line = serde_json::to_string(result);
+        lines.push_str(&line.map_err(|error| write_error(&results, error.into()))?);
         lines.push('\n');
         for name in result.files() {
             if !is_inside(&name) {
@@ -60,9 +66,11 @@ pub async fn write_results(
             }
         }
     }
-    write(&out.join("results.jsonl"), lines.as_bytes())?;
-    let predictions = serde_json::to_string_pretty(&predictions).map_err(io::Error::from)?;
-    write(&out.join("preds.json"), predictions.as_bytes())?;
+    write(&results, lines.as_bytes())?;
+    let path = out.join("preds.json");
+    let predictions = serde_json::to_string_pretty(&predictions);
+    let predictions = predictions.map_err(|error| write_error(&path, error.into()))?;
+    write(&path, predictions.as_bytes())?;
     Ok(count)
 }
 
@@ -72,11 +80,20 @@ fn is_inside(name: &str) -> bool {
     components.all(|one| matches!(one, Component::Normal(_)))
 }
 
-fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        pi_fs::private::create_directory(parent)?;
+fn write(path: &Path, content: &[u8]) -> Result<(), ResultsError> {
+    let created = path
+        .parent()
+        .map_or(Ok(()), pi_fs::private::create_directory);
+    let written = created
+        .and_then(|()| pi_fs::atomic_file::write(path, content, pi_fs::NewFileMode::Private));
+    written.map_err(|error| write_error(path, error))
+}
+
+fn write_error(path: &Path, source: io::Error) -> ResultsError {
+    ResultsError::Write {
+        path: path.to_owned(),
+        source,
     }
-    pi_fs::atomic_file::write(path, content, pi_fs::NewFileMode::Private)
 }
 
 #[cfg(test)]

@@ -169,7 +169,10 @@ impl Batches {
 
     pub(super) async fn latest(&self) -> Result<String, Failure> {
         let latest = self.names().await?.pop();
-        latest.ok_or_else(|| Failure::new("no batches"))
+        latest.ok_or_else(|| {
+            Failure::new("no batches")
+                .hint("start one with pi fleet run TASKS, or pi fleet submit TASKS")
+        })
     }
 
     pub(super) async fn target(&self, text: &str) -> Result<Target, Failure> {

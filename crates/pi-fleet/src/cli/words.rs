@@ -92,6 +92,9 @@ impl From<crate::engine::EngineError> for Failure {
         let failure = Self::new(error.to_string());
         match error {
             crate::engine::EngineError::Denied(_) => failure.hint(super::remote::USERS),
+            crate::engine::EngineError::UnknownRun(_) => {
+                failure.hint("run pi fleet ls BATCH for its runs")
+            }
             _ => failure,
         }
     }
