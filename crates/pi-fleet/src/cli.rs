@@ -33,10 +33,10 @@ use crate::telemetry::Exporter;
 use crate::view;
 use crate::worker_pool::{WhenEmpty, WorkerPool};
 use batches::{Batches, Target};
-use remote::RemoteWords;
+use remote::RemoteArgs;
 use signals::Signals;
 use terminal::Console;
-use words::{Command, Failure, RunWords};
+use words::{Command, Failure, RunArgs};
 
 const SUCCESS: u8 = 0;
 const SOME_FAILED: u8 = 1;
@@ -52,7 +52,7 @@ const SLOTS: usize = 4;
 
 /// Runs a command and returns its exit code.
 pub fn run_command(mut words: Vec<String>, env: &Env) -> u8 {
-    let parsed = RemoteWords::take(&mut words)
+    let parsed = RemoteArgs::take(&mut words)
         .and_then(|remote| words::parse(words).map(|command| (command, remote)));
     let (command, remote) = match parsed {
         Ok(parsed) => parsed,
@@ -90,7 +90,7 @@ fn report(failure: &Failure) -> u8 {
     USAGE
 }
 
-async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8, Failure> {
+async fn execute(command: Command, remote: &RemoteArgs, env: &Env) -> Result<u8, Failure> {
     match &command {
         Command::Help => {
             print(words::HELP);
@@ -167,7 +167,7 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
                     .await?;
             }
             if message == ControlMessage::Cancel {
-                finish_canceled(&batches, &target).await?;
+                report_waiting(&batches, &target).await?;
             }
             Ok(SUCCESS)
         }
@@ -192,8 +192,8 @@ async fn execute(command: Command, remote: &RemoteWords, env: &Env) -> Result<u8
     }
 }
 
-/// A canceled run that no worker owns ends when the batch runs again; tells the user so.
-async fn finish_canceled(batches: &Batches, target: &str) -> Result<(), Failure> {
+/// Prints that canceled runs without a worker end when the batch runs again.
+async fn report_waiting(batches: &Batches, target: &str) -> Result<(), Failure> {
     let (Target::Batch(batch) | Target::Run { batch, .. }) = batches.target(target).await?;
     let runs = batches.open(&batch).await?.overview().await?;
     let is_waiting = runs
@@ -207,7 +207,7 @@ async fn finish_canceled(batches: &Batches, target: &str) -> Result<(), Failure>
 
 async fn run(
     batches: &Batches,
-    words: RunWords,
+    words: RunArgs,
     resources: WorkerResources,
     console: Console,
 ) -> Result<u8, Failure> {

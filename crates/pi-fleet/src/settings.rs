@@ -1,4 +1,4 @@
-//! The group `fleet` of `settings.json` in the agent directory. Projects have no say in it.
+//! The group `fleet` of `settings.json` in the agent directory. Settings of projects are ignored.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -138,7 +138,7 @@ pub(crate) fn details(run: &RunOverview) -> String {
     let task = &run.task;
     let repository = task.repo.as_deref().map(hide_token);
     for (label, value) in [
-        ("repository", &task.repo),
+        ("repository", &repository),
         ("model", &task.model),
         ("queue", &task.queue),
     ] {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use pretty_assertions::assert_eq;
 use serde_json::Value;
 
-use super::remote::RemoteWords;
+use super::remote::RemoteArgs;
 use super::words::{FLAGS, HELP, VALUES, parse};
 use crate::task::parse_tasks;
 
@@ -94,7 +94,7 @@ fn every_command_of_the_page_is_valid() {
                 continue;
             };
             let mut words = split(command.split(" # ").next().unwrap());
-            RemoteWords::take(&mut words).unwrap();
+            RemoteArgs::take(&mut words).unwrap();
             parse(words).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
             count += 1;
         }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::batches::Batches;
 use super::signals::Signals;
-use super::words::{Failure, SubmitWords, WorkerWords};
+use super::words::{Failure, SubmitArgs, WorkerArgs};
 use super::{
     BUDGET_REACHED, INTERRUPTED, SLOTS, STOPPING, SUCCESS, eprint_line, print, programs,
     reopen_with_new_prompts, result_line, worker_name,
@@ -26,13 +26,13 @@ use crate::worker_pool::{WhenEmpty, WorkerPool};
 
 /// What the command line says about the engine.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct RemoteWords {
+pub(super) struct RemoteArgs {
     pub(super) engine: Option<String>,
     pub(super) fleet: Option<String>,
     pub(super) artifacts: Option<String>,
 }
 
-impl RemoteWords {
+impl RemoteArgs {
     /// Takes the options of the engine from the words of any command.
     pub(super) fn take(words: &mut Vec<String>) -> Result<Self, Failure> {
         Ok(Self {
@@ -146,7 +146,7 @@ pub(super) fn required(engine: Option<NatsEngine>) -> Result<NatsEngine, Failure
 /// Adds tasks to the queue, and prints the name of their batch.
 pub(super) async fn submit(
     engine: &NatsEngine,
-    words: &SubmitWords,
+    words: &SubmitArgs,
     settings: &FleetSettings,
 ) -> Result<u8, Failure> {
     let (name, tasks) = words.batch.load(settings)?;
@@ -169,7 +169,7 @@ pub(super) async fn submit(
 pub(super) async fn work(
     batches: &Batches,
     engine: NatsEngine,
-    words: WorkerWords,
+    words: WorkerArgs,
     resources: WorkerResources,
 ) -> Result<u8, Failure> {
     let pi = programs::required(words.program.as_deref()).await?;
@@ -244,7 +244,7 @@ mod tests {
     fn options_of_the_engine_are_taken_from_any_command() {
         let parse = |line: &str| {
             let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let remote = RemoteWords::take(&mut words);
+            let remote = RemoteArgs::take(&mut words);
             remote.map(|remote| (remote, words.join(" "))).ok()
         };
         let (remote, rest) = parse("ls --engine nats://h b --fleet f").unwrap();
@@ -254,7 +254,7 @@ mod tests {
         let (remote, rest) = parse("run t -- --engine x").unwrap();
         assert_eq!(
             (remote, rest.as_str()),
-            (RemoteWords::default(), "run t -- --engine x")
+            (RemoteArgs::default(), "run t -- --engine x")
         );
         assert_eq!(parse("ls --engine"), None);
     }

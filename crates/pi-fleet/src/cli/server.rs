@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::remote::{connect, write_private};
 use super::signals::Signals;
-use super::words::{Failure, UpWords};
+use super::words::{Failure, UpArgs};
 use super::{INTERRUPTED, eprint_line, print};
 use crate::engine::{NatsEngine, NatsOptions, inbox_prefix};
 use crate::settings::FleetSettings;
@@ -91,7 +91,7 @@ const ROLES: [Role; 2] = [
 pub(super) async fn up(
     root: &Path,
     fleet: &str,
-    words: &UpWords,
+    words: &UpArgs,
     settings: &FleetSettings,
 ) -> Result<u8, Failure> {
     let directory = words.directory.clone();

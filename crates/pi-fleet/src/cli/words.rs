@@ -1,5 +1,6 @@
 //! Parses the words of a command line.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -103,7 +104,7 @@ impl From<crate::engine::EngineError> for Failure {
 #[derive(Debug, PartialEq)]
 pub(super) enum Command {
     Help,
-    Run(RunWords),
+    Run(RunArgs),
     List {
         batch: Option<String>,
     },
@@ -139,13 +140,13 @@ pub(super) enum Command {
     Check {
         program: Option<String>,
     },
-    Up(UpWords),
-    Worker(WorkerWords),
-    Submit(SubmitWords),
+    Up(UpArgs),
+    Worker(WorkerArgs),
+    Submit(SubmitArgs),
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct UpWords {
+pub(super) struct UpArgs {
     /// `HOST:PORT`.
     pub(super) listen: Option<String>,
     pub(super) directory: Option<PathBuf>,
@@ -153,7 +154,7 @@ pub(super) struct UpWords {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct WorkerWords {
+pub(super) struct WorkerArgs {
     pub(super) slots: Option<usize>,
     pub(super) labels: Vec<String>,
     pub(super) secrets: Vec<(String, String)>,
@@ -163,12 +164,12 @@ pub(super) struct WorkerWords {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct SubmitWords {
-    pub(super) batch: RunWords,
+pub(super) struct SubmitArgs {
+    pub(super) batch: RunArgs,
 }
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct RunWords {
+pub(super) struct RunArgs {
     pub(super) tasks: Option<String>,
     pub(super) prompt: Option<String>,
     pub(super) repos: Option<String>,
@@ -187,7 +188,7 @@ pub(super) const FLAGS: [&str; 5] = ["--quiet", "--failed", "--drain", "--json",
 
 const MAX_SLOTS: usize = 10_000;
 
-/// What each command takes besides its operands; other commands take nothing. `--` stands for arguments of pi.
+/// What each command takes besides its operands; other commands take nothing. `--` precedes arguments of pi.
 const TAKEN: [(&str, &[&str]); 8] = [
     (
         "run",
@@ -238,138 +239,193 @@ pub(super) const VALUES: [&str; 14] = [
     "--repos",
 ];
 
+/// The words of a command line, by kind.
+#[derive(Default)]
+struct SplitWords {
+    options: Vec<(String, String)>,
+    flags: Vec<String>,
+    operands: VecDeque<String>,
+    /// What follows `--`.
+    arguments: Vec<String>,
+    /// The names of all options and flags.
+    used: Vec<String>,
+}
+
+impl SplitWords {
+    fn of(mut words: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let mut split = Self::default();
+        while let Some(word) = words.next() {
+            if word.starts_with("--") {
+                split.used.push(word.clone());
+            }
+            if word == "--" {
+                split.arguments.extend(words.by_ref());
+            } else if FLAGS.contains(&word.as_str()) {
+                split.flags.push(word);
+            } else if VALUES.contains(&word.as_str()) {
+                let value = words.next();
+                let value = value.ok_or_else(|| usage(format!("{word} needs a value")))?;
+                split.options.push((word, value));
+            } else if word.starts_with("--") {
+                return Err(usage(format!("unknown option {word}")));
+            } else {
+                split.operands.push_back(word);
+            }
+        }
+        Ok(split)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.flags.iter().any(|flag| flag == name)
+    }
+
+    /// Returns the last value of an option.
+    fn option(&self, name: &str) -> Option<String> {
+        self.all(name).pop()
+    }
+
+    fn all(&self, name: &str) -> Vec<String> {
+        let found = self.options.iter().filter(|(option, _)| option == name);
+        found.map(|(_, value)| value.clone()).collect()
+    }
+
+    /// Takes the next operand.
+    fn next(&mut self, what: &str) -> Result<String, Failure> {
+        let operand = self.operands.pop_front();
+        operand.ok_or_else(|| usage(format!("missing {what}")))
+    }
+
+    /// Fails if something is left that a command does not take.
+    fn check_taken(&self, name: &str) -> Result<(), Failure> {
+        let taken = TAKEN.iter().find(|(command, _)| *command == name);
+        let taken = taken.map_or(&[][..], |(_, options)| options);
+        let mut used = self.used.iter();
+        if let Some(option) = used.find(|option| !taken.contains(&option.as_str())) {
+            return Err(usage(match option.as_str() {
+                "--" => format!("{name} takes no arguments of pi"),
+                option => format!("{name} does not take {option}"),
+            }));
+        }
+        match self.operands.front() {
+            Some(word) => Err(usage(format!("unexpected argument `{word}`"))),
+            None => Ok(()),
+        }
+    }
+}
+
 pub(super) fn parse(words: Vec<String>) -> Result<Command, Failure> {
     let mut words = words.into_iter();
     let name = words.next().unwrap_or_else(|| "help".to_owned());
-    let mut options: Vec<(String, String)> = Vec::new();
-    let mut flags = Vec::new();
-    let mut plain = Vec::new();
-    let mut arguments = Vec::new();
-    let mut used = Vec::new();
-    while let Some(word) = words.next() {
-        if word.starts_with("--") {
-            used.push(word.clone());
-        }
-        if word == "--" {
-            arguments.extend(words.by_ref());
-        } else if FLAGS.contains(&word.as_str()) {
-            flags.push(word);
-        } else if VALUES.contains(&word.as_str()) {
-            let value = words.next();
-            let value = value.ok_or_else(|| usage(format!("{word} needs a value")))?;
-            options.push((word, value));
-        } else if word.starts_with("--") {
-            return Err(usage(format!("unknown option {word}")));
-        } else {
-            plain.push(word);
-        }
-    }
-    if flags.iter().any(|flag| flag == "--help") {
+    let mut split = SplitWords::of(words)?;
+    if split.has("--help") {
         return Ok(Command::Help);
     }
-    let option = |name: &str| {
-        let found = options.iter().rev().find(|(option, _)| option == name);
-        found.map(|(_, value)| value.clone())
-    };
-    let has = |name: &str| flags.iter().any(|flag| flag == name);
-    let all = |name: &str| {
-        let found = options.iter().filter(move |(option, _)| option == name);
-        let values: Vec<String> = found.map(|(_, value)| value.clone()).collect();
-        values
-    };
-    let mut plain = plain.into_iter();
-    let mut next = |what: &str| plain.next().ok_or_else(|| usage(format!("missing {what}")));
+    let command = parse_command(&name, &mut split)?;
+    split.check_taken(&name)?;
+    Ok(command)
+}
+
+fn parse_command(name: &str, words: &mut SplitWords) -> Result<Command, Failure> {
     let send = |target: String, message| Command::Send { target, message };
-    let command = match name.as_str() {
+    Ok(match name {
         "help" | "--help" | "-h" => Command::Help,
-        "run" | "submit" => {
-            let cost = option("--cost").map(|value| value.parse::<f64>());
-            let cost = cost.transpose().ok();
-            let cost = cost.filter(|cost| cost.is_none_or(|cost| cost.is_finite() && cost >= 0.0));
-            let batch = RunWords {
-                tasks: next("the task file").ok(),
-                prompt: option("--prompt"),
-                repos: option("--repos"),
-                workers: parse_count("--workers", option("--workers"))?,
-                secrets: parse_secrets(&all("--secret"))?,
-                cost: cost.ok_or_else(|| usage("--cost needs an amount in dollars"))?,
-                model: option("--model"),
-                batch: option("--batch"),
-                out: option("--out").map(|out| absolute(&out)).transpose()?,
-                program: option("--pi"),
-                quiet: has("--quiet"),
-                arguments,
-            };
-            match name.as_str() {
-                "submit" => Command::Submit(SubmitWords { batch }),
-                _ => Command::Run(batch),
-            }
-        }
-        "worker" => Command::Worker(WorkerWords {
-            slots: parse_count("--slots", option("--slots"))?,
-            labels: parse_labels(&all("--label"))?,
-            secrets: parse_secrets(&all("--secret"))?,
-            drain: has("--drain"),
-            program: option("--pi"),
-            arguments,
+        "run" => Command::Run(RunArgs::parse(words)?),
+        "submit" => Command::Submit(SubmitArgs {
+            batch: RunArgs::parse(words)?,
         }),
-        "up" => Command::Up(UpWords {
-            listen: option("--listen"),
-            directory: option("--dir").map(|path| absolute(&path)).transpose()?,
-            server: option("--server").map_or_else(|| "nats-server".into(), PathBuf::from),
-        }),
+        "worker" => Command::Worker(WorkerArgs::parse(words)?),
+        "up" => Command::Up(UpArgs::parse(words)?),
         "ls" => Command::List {
-            batch: next("").ok(),
+            batch: words.operands.pop_front(),
         },
         "watch" => Command::Watch {
-            batch: next("").ok(),
+            batch: words.operands.pop_front(),
         },
-        "show" => Command::Show { run: next("RUN")? },
+        "show" => Command::Show {
+            run: words.next("RUN")?,
+        },
         "attach" => Command::Attach {
-            run: next("RUN")?,
-            is_json: has("--json"),
+            run: words.next("RUN")?,
+            is_json: words.has("--json"),
         },
         "steer" => {
-            let target = next("RUN")?;
-            let message = next("the message")?;
+            let target = words.next("RUN")?;
+            let message = words.next("the message")?;
             send(target, ControlMessage::Steer { message })
         }
-        "cancel" => send(next("RUN or BATCH")?, ControlMessage::Cancel),
-        "pause" => send(next("RUN or BATCH")?, ControlMessage::Pause),
-        "resume" => send(next("RUN or BATCH")?, ControlMessage::Resume),
+        "cancel" => send(words.next("RUN or BATCH")?, ControlMessage::Cancel),
+        "pause" => send(words.next("RUN or BATCH")?, ControlMessage::Pause),
+        "resume" => send(words.next("RUN or BATCH")?, ControlMessage::Resume),
         "retry" => Command::Retry {
-            target: next("RUN or BATCH")?,
-            only_failed: has("--failed"),
+            target: words.next("RUN or BATCH")?,
+            only_failed: words.has("--failed"),
         },
         "delete" => Command::Delete {
-            batch: next("BATCH")?,
+            batch: words.next("BATCH")?,
         },
         "resubmit" => Command::Resubmit {
-            directory: absolute(&next("DIR")?)?,
+            directory: absolute(&words.next("DIR")?)?,
         },
         "results" => {
-            let out = option("--out").ok_or_else(|| usage("missing --out DIR"))?;
+            let out = words.option("--out");
+            let out = out.ok_or_else(|| usage("missing --out DIR"))?;
             Command::Results {
-                batch: next("BATCH")?,
+                batch: words.next("BATCH")?,
                 out: absolute(&out)?,
             }
         }
         "check" => Command::Check {
-            program: option("--pi"),
+            program: words.option("--pi"),
         },
         other => return Err(usage(format!("unknown command `{other}`"))),
-    };
-    let taken = TAKEN.iter().find(|(command, _)| *command == name);
-    let taken = taken.map_or(&[][..], |(_, options)| options);
-    if let Some(option) = used.iter().find(|option| !taken.contains(&option.as_str())) {
-        return Err(usage(match option.as_str() {
-            "--" => format!("{name} takes no arguments of pi"),
-            option => format!("{name} does not take {option}"),
-        }));
+    })
+}
+
+impl RunArgs {
+    fn parse(words: &mut SplitWords) -> Result<Self, Failure> {
+        let cost = words.option("--cost").map(|value| value.parse::<f64>());
+        let cost = cost.transpose().ok();
+        let cost = cost.filter(|cost| cost.is_none_or(|cost| cost.is_finite() && cost >= 0.0));
+        let out = words.option("--out").map(|out| absolute(&out));
+        Ok(Self {
+            tasks: words.operands.pop_front(),
+            prompt: words.option("--prompt"),
+            repos: words.option("--repos"),
+            workers: parse_count("--workers", words.option("--workers"))?,
+            secrets: parse_secrets(&words.all("--secret"))?,
+            cost: cost.ok_or_else(|| usage("--cost needs an amount in dollars"))?,
+            model: words.option("--model"),
+            batch: words.option("--batch"),
+            out: out.transpose()?,
+            program: words.option("--pi"),
+            quiet: words.has("--quiet"),
+            arguments: std::mem::take(&mut words.arguments),
+        })
     }
-    match plain.next() {
-        Some(word) => Err(usage(format!("unexpected argument `{word}`"))),
-        None => Ok(command),
+}
+
+impl WorkerArgs {
+    fn parse(words: &mut SplitWords) -> Result<Self, Failure> {
+        Ok(Self {
+            slots: parse_count("--slots", words.option("--slots"))?,
+            labels: parse_labels(&words.all("--label"))?,
+            secrets: parse_secrets(&words.all("--secret"))?,
+            drain: words.has("--drain"),
+            program: words.option("--pi"),
+            arguments: std::mem::take(&mut words.arguments),
+        })
+    }
+}
+
+impl UpArgs {
+    fn parse(words: &SplitWords) -> Result<Self, Failure> {
+        let directory = words.option("--dir").map(|path| absolute(&path));
+        let server = words.option("--server");
+        Ok(Self {
+            listen: words.option("--listen"),
+            directory: directory.transpose()?,
+            server: server.map_or_else(|| "nats-server".into(), PathBuf::from),
+        })
     }
 }
 
@@ -412,7 +468,7 @@ pub(super) fn usage(cause: impl Into<String>) -> Failure {
     Failure::new(cause).hint("run pi fleet --help for usage")
 }
 
-impl RunWords {
+impl RunArgs {
     /// Returns the name of the batch and its tasks.
     pub(super) fn load(
         &self,
@@ -569,10 +625,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("my tasks!.jsonl");
         std::fs::write(&path, "{\"id\":\"a\",\"prompt\":\"x\"}\n").unwrap();
-        let run = RunWords {
+        let run = RunArgs {
             tasks: Some(path.to_string_lossy().into_owned()),
             model: Some("mock/a".to_owned()),
-            ..RunWords::default()
+            ..RunArgs::default()
         };
         let settings = FleetSettings::default();
         let load = || run.load(&settings).unwrap();
