@@ -168,7 +168,7 @@ impl BugReport {
             "sessionIncluded": self.with_conversation,
             "summaryIncluded": false,
             "delivery": "archive",
-            "path": written.path,
+            "path": written.path.to_string_lossy(),
         });
         (ENTRY_TYPE, data)
     }

@@ -132,10 +132,10 @@ pub(crate) fn process_info(info: &ProcessInfo) -> Value {
         .map(|(name, value)| (name.clone(), Value::String(value.clone())))
         .collect();
     json!({
-        "cwd": info.working_directory,
+        "cwd": info.working_directory.to_string_lossy(),
         "env": environment,
         "argv": info.arguments,
-        "execPath": info.executable,
+        "execPath": info.executable.to_string_lossy(),
         "pid": std::process::id(),
         "platform": os::platform(),
         "arch": os::architecture(),

@@ -39,10 +39,11 @@ impl ExtensionBridge {
         let guidelines = tools.iter().filter(|tool| !tool.guidelines.is_empty());
         let guidelines = guidelines.map(|tool| (tool.name.clone(), json!(tool.guidelines)));
         let files = inputs.instructions.iter();
-        let files = files.map(|(path, content)| json!({ "path": path, "content": content }));
+        let files = files
+            .map(|(path, content)| json!({ "path": path.to_string_lossy(), "content": content }));
         let skills = self.runtime().map(|runtime| runtime.skills());
         let mut options = json!({
-            "cwd": session.cwd(),
+            "cwd": session.cwd().to_string_lossy(),
             "selectedTools": session.active_tools(),
             "toolSnippets": snippets.collect::<Map<_, _>>(),
             "toolGuidelines": guidelines.collect::<Map<_, _>>(),

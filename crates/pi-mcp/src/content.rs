@@ -74,7 +74,7 @@ pub(crate) fn tool_output(
 pub(crate) fn details(server: &str, tool: &str, full_output: Option<&std::path::Path>) -> Value {
     let mut details = json!({"server": server, "tool": tool});
     if let (Value::Object(details), Some(path)) = (&mut details, full_output) {
-        details.insert("fullOutputPath".to_owned(), json!(path));
+        details.insert("fullOutputPath".to_owned(), json!(path.to_string_lossy()));
     }
     details
 }

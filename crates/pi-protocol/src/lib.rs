@@ -45,6 +45,7 @@ pub mod json;
 mod json_rpc;
 mod live_message;
 mod llama;
+mod lossy_path;
 mod mcp;
 mod message;
 mod model;

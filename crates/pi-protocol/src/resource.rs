@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceInfo {
+    #[serde(serialize_with = "crate::lossy_path::path")]
     pub path: PathBuf,
     /// How it was found: `auto` in a default directory, `local` by a path in the settings or on
     /// the command line, `cli` through `--extension`, or the source of its package.
@@ -15,7 +16,11 @@ pub struct SourceInfo {
     pub scope: SourceScope,
     pub origin: SourceOrigin,
     /// Base directory of relative paths and patterns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::lossy_path::optional"
+    )]
     pub base_dir: Option<PathBuf>,
 }
 
@@ -65,6 +70,7 @@ pub enum CommandSource {
 pub struct ThemeFile {
     /// The name from the file's content.
     pub name: String,
+    #[serde(serialize_with = "crate::lossy_path::path")]
     pub path: PathBuf,
     pub content: String,
     pub source_info: SourceInfo,

@@ -24,6 +24,7 @@ pub enum SearchRole {
 #[serde(rename_all = "camelCase")]
 pub struct SessionSearchHit {
     /// The session file.
+    #[serde(serialize_with = "crate::lossy_path::path")]
     pub path: PathBuf,
     pub session_id: String,
     /// The working directory of the session.

@@ -11,7 +11,11 @@ use crate::snapshot::ContextUsage;
 #[serde(rename_all = "camelCase")]
 pub struct SessionStats {
     /// The session file; it may not exist yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::lossy_path::optional"
+    )]
     pub session_file: Option<PathBuf>,
     pub session_id: String,
     pub user_messages: u64,

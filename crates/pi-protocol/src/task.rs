@@ -30,10 +30,18 @@ pub struct TaskStatus {
     /// Whether the call that started it has returned without its result.
     pub background: bool,
     /// Its session file; absent if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::lossy_path::optional"
+    )]
     pub session_file: Option<PathBuf>,
     /// The git worktree in which it works.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::lossy_path::optional"
+    )]
     pub worktree: Option<PathBuf>,
     /// Why it has no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]

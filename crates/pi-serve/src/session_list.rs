@@ -141,7 +141,8 @@ pub(crate) async fn list(state: &Arc<ServerState>, uri: &Uri) -> Result<Reply, P
         .map(|session| session.id.clone());
     json(
         StatusCode::OK,
-        &json!({"sessions": page, "nextCursor": next, "cwd": state.options.cwd}),
+        &json!({"sessions": page, "nextCursor": next, "cwd": cwd}),
+    let cwd = state.options.cwd.to_string_lossy();
     )
 }
 

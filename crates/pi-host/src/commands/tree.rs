@@ -126,7 +126,7 @@ async fn list_sessions(
     let sessions = listed.iter().map(|info| {
         json!({
             "id": info.id,
-            "path": info.path,
+            "path": info.path.to_string_lossy(),
             "cwd": info.cwd,
             "name": info.name,
             "created": info.created_ms,

@@ -143,7 +143,7 @@ impl CallRenderer {
                 "tool": state.tool,
                 "toolCallId": call_id,
                 "args": state.arguments,
-                "cwd": ctx.cwd,
+                "cwd": ctx.cwd.to_string_lossy(),
                 "executionStarted": state.is_running || state.is_done,
                 "argsComplete": state.is_complete,
                 "isPartial": !state.is_done,

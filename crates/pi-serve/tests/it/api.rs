@@ -357,3 +357,22 @@ async fn a_body_that_arrives_late_costs_no_reply() {
     stream.read_to_string(&mut answers).await.unwrap();
     assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
 }
+
+// Other systems have no such names.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn sessions_are_listed_in_a_directory_that_is_not_utf8() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = crate::support::options(directory.path(), FauxProvider::echo());
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    options.cwd = directory.path().join(name);
+    std::fs::create_dir(&options.cwd).unwrap();
+    let server = TestServer::run(directory, options).await;
+    server.open_session().await;
+    let listed = server.get("/v1/sessions").await;
+    assert_eq!(listed.status, 200, "{}", listed.text);
+    let cwd = listed.json()["cwd"].as_str().unwrap().to_owned();
+    assert!(cwd.ends_with("caf\u{fffd}"), "{cwd}");
+}
