@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,11 +17,71 @@ use crate::problem::Problem;
 /// Maximum length of a body: a prompt with several large images.
 pub(crate) const MAX_BODY_BYTES: usize = 32 << 20;
 
-/// Maximum length of the body of a request to a route that expects none, such as `{}`.
-const MAX_SKIPPED_BYTES: usize = 64 << 10;
-
 /// Time between two parts of a body. A client that is slower is disconnected.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum length of a body, and the time in which all of it must arrive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyLimit {
+    bytes: usize,
+    time: Duration,
+}
+
+impl BodyLimit {
+    /// Requests of known clients.
+    pub(crate) const REQUEST: Self = Self {
+        bytes: MAX_BODY_BYTES,
+        time: Duration::from_mins(5),
+    };
+
+    /// A code and a name, from a client that is not known yet.
+    pub(crate) const SIGN_IN: Self = Self {
+        bytes: 4 << 10,
+        time: Duration::from_secs(10),
+    };
+
+    /// What is sent to a route that expects nothing, such as `{}`.
+    const UNEXPECTED: Self = Self {
+        bytes: 64 << 10,
+        time: BODY_TIMEOUT,
+    };
+
+    /// What is read only to be discarded, also from clients that are not known.
+    const DISCARDED: Self = Self {
+        bytes: MAX_BODY_BYTES,
+        time: Duration::from_secs(10),
+    };
+
+    /// Waits for a body to be read.
+    async fn read<T>(
+        self,
+        reading: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        match tokio::time::timeout(self.time, reading).await {
+            Ok(read) => read,
+            Err(_elapsed) => Err(too_slow()),
+        }
+    }
+
+    fn problem(self) -> Problem {
+        let size = match self.bytes >> 20 {
+            0 => format!("{} KB", self.bytes >> 10),
+            megabytes => format!("{megabytes} MB"),
+        };
+        let problem = format!("the body is larger than {size}");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, problem)
+    }
+
+    fn is_exceeded_by(self, body: &Incoming) -> bool {
+        let maximum = u64::try_from(self.bytes).unwrap_or(u64::MAX);
+        body.size_hint().lower() > maximum
+    }
+}
+
+fn too_slow() -> Problem {
+    let problem = "the body was sent too slowly";
+    Problem::new(StatusCode::REQUEST_TIMEOUT, problem)
+}
 
 pub(crate) type Reply = Response<ReplyBody>;
 
@@ -94,58 +154,85 @@ pub(crate) fn json<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Resu
 async fn next_frame(body: &mut Incoming) -> Result<Option<Frame<Bytes>>, Problem> {
     let next = std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
     let frame = tokio::time::timeout(BODY_TIMEOUT, next).await;
-    let frame = frame.map_err(|_elapsed| {
-        Problem::new(StatusCode::REQUEST_TIMEOUT, "the body was sent too slowly")
-    })?;
+    let frame = frame.map_err(|_elapsed| too_slow())?;
     frame
         .transpose()
         .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error))
 }
 
+/// Reads a body without storing it.
+async fn skip(body: &mut Incoming, limit: BodyLimit) -> Result<(), Problem> {
+    let skipping = async {
+        let mut skipped = 0;
+        while let Some(frame) = next_frame(body).await? {
+            skipped += frame.data_ref().map_or(0, Bytes::len);
+            if skipped > limit.bytes {
+                let problem = "the route expects no body";
+                return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, problem));
+            }
+        }
+        Ok(())
+    };
+    limit.read(skipping).await
+}
+
 /// Reads what was sent to a route that expects nothing. The connection would otherwise close before a slow client has sent
 /// it, and the client would lose the reply.
 pub(crate) async fn skip_body(body: &mut Incoming) -> Result<(), Problem> {
-    let mut skipped = 0;
-    while let Some(frame) = next_frame(body).await? {
-        skipped += frame.data_ref().map_or(0, Bytes::len);
-        if skipped > MAX_SKIPPED_BYTES {
-            let problem = "the route expects no body";
-            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, problem));
-        }
+    skip(body, BodyLimit::UNEXPECTED).await
+}
+
+/// Reads the rest of a body before an error is replied, for the same reason. Not if it is too large, nor if the client
+/// waits for the reply before it sends the body.
+pub(crate) async fn discard_body(request: &mut Request<Incoming>) {
+    let limit = BodyLimit::DISCARDED;
+    let waits_for_reply = request.headers().contains_key(header::EXPECT);
+    let body = request.body_mut();
+    if waits_for_reply || limit.is_exceeded_by(body) {
+        return;
     }
-    Ok(())
+    if let Err(problem) = skip(body, limit).await {
+        tracing::debug!(status = problem.status.as_u16(), "the body was not read");
+    }
 }
 
 /// Reads the body of a request.
-pub(crate) async fn read_body(body: Incoming) -> Result<Bytes, Problem> {
-    let too_large = || {
-        Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "the body is larger than 32 MB",
-        )
+pub(crate) async fn read_body(
+    mut request: Request<Incoming>,
+    limit: BodyLimit,
+) -> Result<Bytes, Problem> {
+    let read = if limit.is_exceeded_by(request.body()) {
+        Err(limit.problem())
+    } else {
+        limit.read(store(request.body_mut(), limit)).await
     };
-    let maximum = u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX);
-    if body.size_hint().lower() > maximum {
-        return Err(too_large());
+    if let Err(problem) = &read
+        && problem.status == StatusCode::PAYLOAD_TOO_LARGE
+    {
+        discard_body(&mut request).await;
     }
-    let mut body = body;
+    read
+}
+
+async fn store(body: &mut Incoming, limit: BodyLimit) -> Result<Bytes, Problem> {
     let mut bytes = BytesMut::new();
-    loop {
-        let Some(frame) = next_frame(&mut body).await? else {
-            return Ok(bytes.freeze());
-        };
+    while let Some(frame) = next_frame(body).await? {
         if let Ok(data) = frame.into_data() {
-            if bytes.len() + data.len() > MAX_BODY_BYTES {
-                return Err(too_large());
+            if bytes.len() + data.len() > limit.bytes {
+                return Err(limit.problem());
             }
             bytes.extend_from_slice(&data);
         }
     }
+    Ok(bytes.freeze())
 }
 
 /// Reads the body of a request as a JSON object; an empty body is an empty object.
-pub(crate) async fn read_object(body: Incoming) -> Result<Value, Problem> {
-    let bytes = read_body(body).await?;
+pub(crate) async fn read_object(
+    request: Request<Incoming>,
+    limit: BodyLimit,
+) -> Result<Value, Problem> {
+    let bytes = read_body(request, limit).await?;
     if bytes.is_empty() {
         return Ok(Value::Object(serde_json::Map::new()));
     }

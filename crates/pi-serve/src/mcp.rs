@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{Reply, empty_reply, json, read_body};
+use crate::body::{BodyLimit, Reply, empty_reply, json, read_body};
 use crate::events::{KEEP_ALIVE, event, stream};
 use crate::problem::Problem;
 use crate::server::ServerState;
@@ -119,7 +119,7 @@ pub(crate) async fn post(
     let endpoint = endpoint(state)?;
     let headers = request.headers().clone();
     check_version(endpoint, &headers)?;
-    let body = read_body(request.into_body()).await?;
+    let body = read_body(request, BodyLimit::REQUEST).await?;
     let message: Value = serde_json::from_slice(&body)
         .map_err(|error| Problem::bad_request(format!("invalid JSON: {error}")))?;
     if !message.is_object() {

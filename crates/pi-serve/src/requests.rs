@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use pi_host::{ExportColor, ExportTheme};
 use serde_json::json;
 
-use crate::body::{Reply, empty_reply, json, json_text, read_object, text_field};
+use crate::body::{BodyLimit, Reply, empty_reply, json, json_text, read_object, text_field};
 use crate::credentials::{Caller, SignInProblem};
 use crate::problem::Problem;
 use crate::server::{ServerState, too_many_attempts};
@@ -26,7 +26,7 @@ pub(crate) async fn sign_in(
     state: &Arc<ServerState>,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
-    let body = read_object(request.into_body()).await?;
+    let body = read_object(request, BodyLimit::SIGN_IN).await?;
     let sent = (text_field(&body, "code")?, text_field(&body, "token")?);
     let ((Some(code), None) | (None, Some(code))) = sent else {
         return Err(Problem::bad_request("send either code or token"));

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assets::serve_asset;
-use crate::body::{Reply, json, skip_body};
+use crate::body::{Reply, discard_body, json, skip_body};
 use crate::credentials::{Caller, Credentials};
 use crate::guard::{self, HostNames, Peer};
 use crate::listen::{ListenError, ListenOptions, listen_tcp};
@@ -95,6 +95,15 @@ pub(crate) struct ServerState {
     pub(crate) mcp: McpClients,
     names: HostNames,
     address: Option<SocketAddr>,
+}
+
+/// What a request leads to, after the checks of its headers.
+enum Destination {
+    SignIn,
+    /// A file of the page.
+    Asset,
+    /// A route with the parts of its path, for a known client.
+    Route(RouteId, Vec<String>, Caller),
 }
 
 /// A code that signs in one browser.
@@ -268,32 +277,43 @@ impl ServerState {
 
     async fn route(
         self: Arc<Self>,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         peer: Peer,
     ) -> Result<Reply, Problem> {
+        match self.destination(&request, peer) {
+            Ok(Destination::SignIn) => requests::sign_in(&self, request).await,
+            Ok(Destination::Asset) => serve_asset(request.uri().path(), request.headers()),
+            Ok(Destination::Route(route, parts, caller)) => {
+                self.dispatch(route, &parts, request, &caller).await
+            }
+            Err(problem) => {
+                discard_body(&mut request).await;
+                Err(problem)
+            }
+        }
+    }
+
+    fn destination<B>(&self, request: &Request<B>, peer: Peer) -> Result<Destination, Problem> {
         let (method, headers) = (request.method(), request.headers());
         let path = request.uri().path();
         guard::check_headers(method, path, headers, peer, &self.names)?;
-        let (route, parts) = match routes::find(method, path) {
-            Match::Route(RouteId::SignIn, _) => {
-                return requests::sign_in(&self, request).await;
-            }
-            Match::Route(route, parts) => (route, parts),
+        let found = routes::find(method, path);
+        match found {
+            Match::Route(RouteId::SignIn, _) => return Ok(Destination::SignIn),
             Match::Unknown if *method == http::Method::GET && !path.starts_with("/v1/") => {
-                return serve_asset(path, headers);
+                return Ok(Destination::Asset);
             }
-            Match::Unknown => {
-                self.identify(headers, peer)?;
-                return Err(Problem::not_found("there is no such route"));
-            }
-            Match::OtherMethod => {
-                self.identify(headers, peer)?;
-                let problem = "the route has no such method";
-                return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, problem));
-            }
-        };
+            _ => {}
+        }
         let caller = self.identify(headers, peer)?;
-        self.dispatch(route, &parts, request, &caller).await
+        match found {
+            Match::Route(route, parts) => Ok(Destination::Route(route, parts, caller)),
+            Match::Unknown => Err(Problem::not_found("there is no such route")),
+            Match::OtherMethod => {
+                let problem = "the route has no such method";
+                Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, problem))
+            }
+        }
     }
 
     /// Returns who sent a request with these headers.

@@ -11,7 +11,9 @@ use pi_host::{
 use pi_protocol::{Answer, ClientHello, ClientRight, Command, RequestId, ScreenSize, SessionScope};
 use serde_json::json;
 
-use crate::body::{Reply, empty_reply, json, json_text, read_body, read_object, text_field};
+use crate::body::{
+    BodyLimit, Reply, empty_reply, json, json_text, read_body, read_object, text_field,
+};
 use crate::elsewhere;
 use crate::problem::Problem;
 use crate::requests::{parameter, working_directory};
@@ -68,7 +70,7 @@ pub(crate) async fn open(
     state: &Arc<ServerState>,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
-    let body = read_object(request.into_body()).await?;
+    let body = read_object(request, BodyLimit::REQUEST).await?;
     let screen = text_field(&body, "screen")?;
     let screen = screen.as_deref().map(screen_size).transpose()?;
     let handle = if let Some(id) = text_field(&body, "session")? {
@@ -95,7 +97,7 @@ pub(crate) async fn change(
     id: &str,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
-    let body = read_object(request.into_body()).await?;
+    let body = read_object(request, BodyLimit::REQUEST).await?;
     let name = text_field(&body, "name")?.ok_or_else(|| Problem::bad_request("send a name"))?;
     if let Some(link) = elsewhere::find(state, id).await {
         let name = name.trim().to_owned();
@@ -142,7 +144,7 @@ pub(crate) async fn send_command(
     id: &str,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
-    let body = read_body(request.into_body()).await?;
+    let body = read_body(request, BodyLimit::REQUEST).await?;
     let line = std::str::from_utf8(&body)
         .map_err(|_invalid| Problem::bad_request("the body must be UTF-8"))?;
     let response = if let Some(link) = elsewhere::find(state, id).await {
@@ -220,7 +222,7 @@ pub(crate) async fn answer_request(
     question: &str,
     request: Request<Incoming>,
 ) -> Result<Reply, Problem> {
-    let body = read_object(request.into_body()).await?;
+    let body = read_object(request, BodyLimit::REQUEST).await?;
     let answer: Answer = serde_json::from_value(body)
         .map_err(|error| Problem::bad_request(format!("invalid answer: {error}")))?;
     let question = RequestId(question.to_owned());

@@ -308,3 +308,92 @@ async fn a_cookie_of_another_port_is_no_credential() {
     assert_eq!(answered.status, 401);
     assert_eq!(first.get("/v1/health").await.json()["sessions"], 0);
 }
+
+/// Sends the head of a request, then its body with a byte per second of the paused clock, and returns the answer and how
+/// long it took.
+async fn trickle(server: &TestServer, head: &str) -> (String, Duration) {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let started = tokio::time::Instant::now();
+    let mut answer = Vec::new();
+    loop {
+        let reading = tokio::time::timeout(Duration::from_secs(1), stream.read_buf(&mut answer));
+        if matches!(reading.await, Ok(Ok(0) | Err(_))) || stream.write_all(b" ").await.is_err() {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_mins(10), "still open");
+    }
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    (answer, started.elapsed())
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_arrive_byte_by_byte_end_the_connection() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let common = format!(
+        "Host: {}\r\nContent-Type: application/json\r\nX-Pi: 1\r\nContent-Length: 4000\r\n",
+        server.address
+    );
+    let owner = format!("Authorization: Bearer {}\r\n", server.token);
+    for (path, credential, expected, limit) in [
+        ("/v1/login", "", "408", 10),
+        ("/v1/sessions", "", "401", 10),
+        ("/v1/pair", owner.as_str(), "408", 30),
+        ("/v1/sessions", owner.as_str(), "408", 300),
+    ] {
+        let head = format!("POST {path} HTTP/1.1\r\n{common}{credential}\r\n");
+        let (answer, time) = trickle(&server, &head).await;
+        let status = answer.strip_prefix("HTTP/1.1 ").unwrap_or_default();
+        assert!(
+            answer.is_empty() || status.starts_with(expected),
+            "{path}: {answer}"
+        );
+        let seconds = time.as_secs();
+        assert!((limit..limit + 5).contains(&seconds), "{path}: {time:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_code_has_a_few_kilobytes() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let headers = [("Content-Type", "application/json"), ("X-Pi", "1")];
+    let body = json!({"code": "x".repeat(100_000)}).to_string();
+    let answered = server.send("POST", "/v1/login", &headers, &body).await;
+    assert_eq!(answered.status, 413);
+    assert!(answered.text.contains("4 KB"), "{}", answered.text);
+}
+
+#[tokio::test]
+async fn an_error_reaches_a_client_whose_body_arrives_late() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let host = format!("Host: {}\r\n", server.address);
+    let token = format!("Authorization: Bearer {}\r\n", server.token);
+    let json = "Content-Type: application/json\r\nX-Pi: 1\r\n";
+    for (line, headers, expected) in [
+        ("POST /v1/sessions", format!("{host}{json}"), 401),
+        ("POST /v1/unknown", format!("{host}{json}{token}"), 404),
+        ("PUT /v1/sessions", format!("{host}{json}{token}"), 405),
+        ("POST /v1/sessions", format!("{host}{token}"), 415),
+        (
+            "POST /v1/sessions",
+            format!("Host: evil.example\r\n{json}"),
+            421,
+        ),
+    ] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let head = format!("{line} HTTP/1.1\r\n{headers}Content-Length: 100000\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut early = [0];
+        let waited = tokio::time::timeout(Duration::from_millis(50), stream.read(&mut early));
+        assert!(waited.await.is_err(), "{line}: answered before the body");
+        stream.write_all(&[b' '; 100_000]).await.unwrap();
+        // The connection stays usable.
+        let next = format!("GET /v1/health HTTP/1.1\r\n{host}{token}Connection: close\r\n\r\n");
+        stream.write_all(next.as_bytes()).await.unwrap();
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).await.unwrap();
+        let expected = format!("HTTP/1.1 {expected}");
+        assert!(answers.starts_with(&expected), "{line}: {answers}");
+        assert!(answers.contains("HTTP/1.1 200"), "{line}: {answers}");
+    }
+}
