@@ -91,13 +91,13 @@ class Messages:
         while True:
             try:
                 is_last, kind, data = self.frame()
+                if kind == PING:
+                    self.send(PONG, data)
             except (ValueError, OSError):
                 return None
             if kind == CLOSE:
                 return None
-            if kind == PING:
-                self.send(PONG, data)
-            elif kind != PONG:
+            if kind not in (PING, PONG):
                 message += data
                 if is_last:
                     return message
@@ -115,10 +115,13 @@ def main():
             sys.stdout.buffer.flush()
         os._exit(0)
 
-    threading.Thread(target=print_messages, daemon=True).start()
+    printing = threading.Thread(target=print_messages, daemon=True)
+    printing.start()
     for line in sys.stdin.buffer:
         messages.send(TEXT, line.rstrip(b"\r\n"))
-    messages.send(CLOSE, b"")
+    # The server sends what it still has to answer; after a close message it could not.
+    messages.stream.shutdown(socket.SHUT_WR)
+    printing.join()
 
 
 if __name__ == "__main__":

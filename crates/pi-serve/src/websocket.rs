@@ -1,16 +1,20 @@
 //! Sockets of the web that carry lines: those of a session, and those of editors.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use pi_host::{ConnectionOptions, FeedStart, LineFrame, LineReader, LineWriter, serve_connection};
-use tokio::io::{AsyncWriteExt as _, DuplexStream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
+use tokio_util::sync::CancellationToken;
 
 use crate::body::{MAX_BODY_BYTES, Reply, empty_reply};
 use crate::elsewhere;
@@ -115,7 +119,10 @@ fn upgrade(
         let config = WebSocketConfig::default()
             .max_message_size(Some(MAX_BODY_BYTES))
             .max_frame_size(Some(MAX_BODY_BYTES));
-        let socket = TokioIo::new(upgraded);
+        let socket = OpenRead {
+            inner: TokioIo::new(upgraded),
+            ended: CancellationToken::new(),
+        };
         let socket = WebSocketStream::from_raw_socket(socket, Role::Server, Some(config)).await;
         tokio::join!(serving, Box::pin(forward(socket, pipe)));
     });
@@ -127,13 +134,59 @@ fn upgrade(
     reply
 }
 
+/// A socket whose input does not end: a WebSocket sends nothing more after the end of its input, but a client that closed
+/// only its side still reads.
+struct OpenRead<S> {
+    inner: S,
+    /// Canceled at the end of the input.
+    ended: CancellationToken,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for OpenRead<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.inner).poll_read(context, buffer));
+        if read.is_ok() && buffer.filled().len() == before && buffer.remaining() > 0 {
+            self.ended.cancel();
+            return Poll::Pending;
+        }
+        Poll::Ready(read)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for OpenRead<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
 /// Forwards messages as lines and lines as messages, until one side ends.
-async fn forward(socket: WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>, pipe: DuplexStream) {
+async fn forward<S>(socket: WebSocketStream<OpenRead<S>>, pipe: DuplexStream)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let ended = socket.get_ref().ended.clone();
     let (mut sink, mut messages) = socket.split();
     let (reader, mut writer) = tokio::io::split(pipe);
     let mut lines = LineReader::new(reader, OUTPUT_LIMIT);
     let receiving = async {
-        while let Some(Ok(message)) = messages.next().await {
+        while let Some(Some(Ok(message))) = ended.run_until_cancelled(messages.next()).await {
             let text = match message {
                 Message::Text(text) => text,
                 Message::Close(_) => break,

@@ -363,6 +363,46 @@ async fn a_body_that_arrives_late_costs_no_reply() {
 #[tokio::test]
 async fn sessions_are_listed_in_a_directory_that_is_not_utf8() {
     use std::os::unix::ffi::OsStrExt as _;
+#[cfg(unix)]
+#[tokio::test]
+async fn the_bridge_prints_what_arrives_after_the_end_of_its_input() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let bridge = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bridge.py");
+    let mut command = tokio::process::Command::new("python3");
+    command
+        .args([bridge, server.socket.to_str().unwrap()])
+        .current_dir(server.directory.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .kill_on_drop(true);
+    let Ok(mut running) = command.spawn() else {
+        eprintln!("skipped: python3 is not installed");
+        return;
+    };
+    let mut input = running.stdin.take().unwrap();
+    let lines = concat!(
+        r#"{"id":"1","type":"bash","command":"echo late"}"#,
+        "\n",
+        r#"{"id":"2","type":"get_state"}"#,
+        "\n",
+    );
+    input.write_all(lines.as_bytes()).await.unwrap();
+    drop(input);
+    let output = running.wait_with_output().await.unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}");
+    let answers = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let answers: Vec<Value> = answers
+        .filter(|line: &Value| line["type"] == "response")
+        .collect();
+    let answer = |id: &str| answers.iter().find(|line| line["id"] == id);
+    assert!(answer("2").is_some(), "{printed}");
+    let late = answer("1").unwrap_or_else(|| panic!("{printed}"));
+    assert_eq!(late["data"]["output"], "late\n", "{printed}");
+}
+
 
     let directory = tempfile::tempdir().unwrap();
     let mut options = crate::support::options(directory.path(), FauxProvider::echo());
