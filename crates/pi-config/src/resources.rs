@@ -98,7 +98,7 @@ pub struct ResourceFlags {
     /// `--no-mcp`: leaves out the built-in MCP servers, whatever else asks for them.
     pub no_mcp: bool,
     /// `--mcp-config`: files with MCP servers for this run.
-    pub mcp_config: Vec<String>,
+    pub mcp_config: Vec<PathBuf>,
     pub no_skills: bool,
     pub no_prompt_templates: bool,
     pub no_themes: bool,

@@ -339,7 +339,13 @@ impl Args {
             Flag::Extension => resources.extensions.push(value),
             Flag::NoExtensions => resources.no_extensions = true,
             Flag::NoMcp => resources.no_mcp = true,
-            Flag::McpConfig => resources.mcp_config.push(value),
+            // Sessions may have other directories than the process.
+            Flag::McpConfig => resources
+                .mcp_config
+                .push(match std::path::absolute(&value) {
+                    Ok(path) => path,
+                    Err(_) => value.into(),
+                }),
             Flag::ExtensionHost => match ExtensionEngine::from_name(&value) {
                 Some(engine) => self.extension_host = Some(engine),
                 None => self.error(format!(

@@ -54,11 +54,9 @@ impl NamingFlags {
 }
 
 /// Refuses files with MCP servers that do not exist.
-pub(crate) fn check_mcp_files(flags: &ResourceFlags, cwd: &Path) -> Result<(), Failure> {
-    let missing = flags
-        .mcp_config
-        .iter()
-        .find(|file| !cwd.join(file).exists());
+pub(crate) fn check_mcp_files(flags: &ResourceFlags) -> Result<(), Failure> {
+    let missing = flags.mcp_config.iter().find(|file| !file.exists());
+        let file = file.display();
     missing.map_or(Ok(()), |file| {
         Err(Failure::new(format!(
             "--mcp-config: the file does not exist: {file}"

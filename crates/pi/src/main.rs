@@ -70,6 +70,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::args::{Args, Problem};
 use crate::extension_failures::{PrintedFailures, ThemedUi, client_screen};
+use crate::flag_values::check_mcp_files;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Exit, Failure, print, warn};
 use crate::signals::Signals;
@@ -308,6 +309,7 @@ fn check(args: &Args, mode: Mode) -> Result<(), Failure> {
     if args.wire.barrier && mode != Mode::Rpc {
         return Err(Failure::new("--barrier needs --mode rpc"));
     }
+    check_mcp_files(&args.resources)?;
     Ok(args.session.selection.check()?)
 }
 

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::acp_mode;
 use crate::args::Args;
 use crate::extension_failures::client_screen;
+use crate::flag_values::check_mcp_files;
 use crate::mcp_serve;
 use crate::output::{Exit, Failure, StyledText, print, print_styled};
 use crate::own_stdio;
@@ -309,7 +310,7 @@ fn check(args: &Args) -> Result<(), Failure> {
             "{argument} cannot be used with pi serve"
         ))
         .hint("clients select sessions and send messages; see pi serve --help")),
-        None => Ok(()),
+        None => check_mcp_files(&args.resources),
     }
 }
 

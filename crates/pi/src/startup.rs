@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 use crate::args::{Args, ModelArgs, SessionArgs};
 use crate::confirm::{Confirmation, confirm};
 use crate::extension_failures::{PrintedFailures, mirrored_ui};
-use crate::flag_values::{NamingFlags, check_mcp_files};
+use crate::flag_values::NamingFlags;
 use crate::mode::{Mode, Terminals};
 use crate::output::{Failure, notice, warn};
 use crate::package_command::StartupInstaller;
@@ -234,7 +234,6 @@ pub(crate) fn split_options(
     env: &Env,
 ) -> Result<(HostOptions, SessionOptions), Failure> {
     let run_settings = run_settings(&args, env)?;
-    check_mcp_files(&args.resources, cwd)?;
     let session = args.session.selection.choice()?.ok_or_else(|| {
         Failure::new("--resume is only available in interactive mode")
             .hint("use --continue for the latest session, or --session ID")

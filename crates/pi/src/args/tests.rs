@@ -263,6 +263,13 @@ fn a_list_of_tools_is_names_or_changes() {
 }
 
 #[test]
+fn files_with_mcp_servers_belong_to_the_directory_of_the_process() {
+    let args = parse("--mcp-config a/mcp.json");
+    let cwd = std::env::current_dir().unwrap();
+    assert_eq!(args.resources.mcp_config, [cwd.join("a/mcp.json")]);
+}
+
+#[test]
 fn mistyped_sandbox_modes_are_no_messages() {
     for mode in [
         "readonly",
