@@ -1,12 +1,13 @@
 //! `pi ext`: what the extensions of running sessions cost.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use pi_config::AgentDir;
 use pi_env::Env;
-use pi_host::{LiveDirectory, LiveSession, extension_costs_text};
+use pi_host::{LiveDirectory, LiveSession, RemoteError, describe_error, extension_costs_text};
 use pi_protocol::ExtensionCost;
 use serde_json::json;
 
@@ -22,8 +23,17 @@ start of an ID, or a name; the default is all running sessions of this directory
 
   --json                            Print JSON: an object with a list of sessions
 
-The exit code is 0, 1 if no session is running, or 2 for invalid arguments.
+The exit code is 0, 1 if no session is running or none answers, or 2 for invalid arguments.
 ";
+
+/// How long a session may take to report its figures, which it has in memory.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// What a session reported, or why it did not.
+struct SessionReport {
+    session: LiveSession,
+    costs: Result<Vec<ExtensionCost>, RemoteError>,
+}
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct TopArguments {
@@ -96,11 +106,12 @@ async fn top(arguments: &TopArguments, env: &Env) -> Result<String, Failure> {
             "start pi and send a message, then run pi ext top in another terminal, or use /extensions",
         ));
     }
-    let mut reports = Vec::new();
-    for session in sessions {
-        let costs = live.extension_costs(&session.id).await;
-        let costs = costs.map_err(|error| Failure::from_chain(&error))?;
-        reports.push((session, costs));
+    let reports = reports(sessions, ANSWER_TIME, async |id| {
+        live.extension_costs(id).await
+    })
+    .await;
+    if reports.iter().all(|report| report.costs.is_err()) {
+        return Err(Failure::new(table_text(&reports).trim_end()));
     }
     Ok(if arguments.json {
         json_text(&reports)
@@ -109,37 +120,53 @@ async fn top(arguments: &TopArguments, env: &Env) -> Result<String, Failure> {
     })
 }
 
-fn json_text(reports: &[(LiveSession, Vec<ExtensionCost>)]) -> String {
-    let sessions = reports.iter().map(|(session, costs)| {
-        json!({ "id": session.id, "name": session.name, "cwd": session.cwd, "extensions": costs })
+/// Asks all sessions at the same time; one that does not answer in time costs only its own figures.
+async fn reports(
+    sessions: Vec<LiveSession>,
+    time: Duration,
+    ask: impl AsyncFn(&str) -> Result<Vec<ExtensionCost>, RemoteError>,
+) -> Vec<SessionReport> {
+    let asking = sessions.into_iter().map(async |session| {
+        let answer = tokio::time::timeout(time, ask(&session.id)).await;
+        let costs = answer.unwrap_or(Err(RemoteError::NoResponse));
+        SessionReport { session, costs }
+    });
+    join_all(asking).await
+}
+
+fn json_text(reports: &[SessionReport]) -> String {
+    let sessions = reports.iter().map(|SessionReport { session, costs }| {
+        json!({
+            "id": session.id,
+            "name": session.name,
+            "cwd": session.cwd,
+            "extensions": costs.as_deref().unwrap_or_default(),
+            "error": costs.as_ref().err().map(|error| describe_error(error)),
+        })
     });
     let report = json!({ "sessions": sessions.collect::<Vec<_>>() });
     format!("{report}\n")
 }
 
-fn table_text(reports: &[(LiveSession, Vec<ExtensionCost>)]) -> String {
-    let mut text = String::new();
-    for (position, (session, costs)) in reports.iter().enumerate() {
-        if position > 0 {
-            text.push('\n');
+fn table_text(reports: &[SessionReport]) -> String {
+    let parts = reports.iter().map(|SessionReport { session, costs }| {
+        let text = match costs {
+            Ok(costs) => extension_costs_text(costs),
+            Err(error) => describe_error(error),
+        };
+        if reports.len() == 1 && costs.is_ok() {
+            return format!("{text}\n");
         }
-        if reports.len() > 1 {
-            let name = session.name.as_deref().unwrap_or_default();
-            // Writing to a string cannot fail.
-            writeln!(
-                text,
-                "{}",
-                format!("Session {}  {name}", session.id).trim_end()
-            )
-            .ok();
-        }
-        writeln!(text, "{}", extension_costs_text(costs)).ok();
-    }
-    text
+        let name = session.name.as_deref().unwrap_or_default();
+        let title = format!("Session {}  {name}", session.id);
+        format!("{}\n{text}\n", title.trim_end())
+    });
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use pi_protocol::SessionActivity;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -165,5 +192,38 @@ mod tests {
         ] {
             assert_eq!(parsed(line), Err(expected.to_owned()), "{line}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_does_not_answer_hides_no_other() {
+        let sessions = ["works", "hangs", "fails"].map(|id| LiveSession {
+            id: id.to_owned(),
+            name: None,
+            cwd: "/project".to_owned(),
+            pid: None,
+            activity: SessionActivity::default(),
+            pending_requests: 0,
+            observers: 0,
+        });
+        let reports = reports(sessions.into(), Duration::ZERO, async |id| match id {
+            "works" => Ok(Vec::new()),
+            "hangs" => std::future::pending().await,
+            _ => Err(RemoteError::Ended),
+        });
+        let reports = reports.await;
+        let table = table_text(&reports);
+        let none = extension_costs_text(&[]);
+        assert_eq!(
+            table,
+            format!(
+                "Session works\n{none}\n\nSession hangs\nthe process that runs the session does not respond\n\nSession fails\nthe process that ran the session has ended\n"
+            )
+        );
+        let json: serde_json::Value = serde_json::from_str(&json_text(&reports)).unwrap();
+        assert_eq!(json["sessions"][0]["error"], json!(null));
+        assert_eq!(
+            json["sessions"][2]["error"],
+            "the process that ran the session has ended"
+        );
     }
 }
