@@ -16,8 +16,8 @@ const ALIASES: [&str; 24] = [
 /// Starts of modes of other programs, such as `workspace-write` and `danger-full-access`.
 const STARTS: [&str; 3] = ["workspace", "readonly", "danger"];
 
-/// The largest edit distance from a mode to a mistyped one.
-const MAX_DISTANCE: usize = 2;
+/// A mistyped mode differs in one of so many letters at most: more would take short words, such as `the`, for `try`.
+const LETTERS_PER_EDIT: usize = 3;
 
 /// Returns whether a word is a mode, or is probably meant as one.
 pub(super) fn resembles_mode(word: &str) -> bool {
@@ -30,7 +30,10 @@ pub(super) fn resembles_mode(word: &str) -> bool {
     if word.is_empty() || word.len() > 40 {
         return false;
     }
-    let is_close = |mode: SandboxMode| edit_distance(&plain(mode.name()), &word) <= MAX_DISTANCE;
+    let is_close = |mode: SandboxMode| {
+        let mode = plain(mode.name());
+        edit_distance(&mode, &word) <= mode.len() / LETTERS_PER_EDIT
+    };
     ALIASES.contains(&word.as_str())
         || STARTS.iter().any(|start| word.starts_with(start))
         || SandboxMode::ALL.into_iter().any(is_close)

@@ -278,7 +278,9 @@ fn mistyped_sandbox_modes_are_no_messages() {
         "read_only",
         "READ-ONLY",
         "Try",
+        "tri",
         "workspacee",
+        "wrokspace",
         "workspaces",
         "ws",
         "rw",
@@ -321,6 +323,11 @@ fn mistyped_sandbox_modes_are_no_messages() {
     }
     for message in [
         "explain",
+        "the",
+        "why",
+        "any",
+        "my",
+        "it",
         "fix the read-only bug",
         "go",
         "/help",
