@@ -53,6 +53,13 @@ impl BuiltinTools {
     }
 }
 
+/// Returns the names of the built-in tools.
+pub fn builtin_tool_names() -> Vec<String> {
+    let tools = registered(&SharedImagePolicy::default(), ShellToolOptions::default());
+    let names = tools.iter().map(|tool| tool.name().to_owned());
+    names.collect()
+}
+
 impl ToolSource for BuiltinTools {
     fn tools(&self) -> watch::Receiver<Vec<RegisteredTool>> {
         self.tools.tools()

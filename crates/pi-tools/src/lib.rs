@@ -58,7 +58,7 @@ mod write;
 
 pub use attachments::{AttachmentError, Attachments, read_attachments};
 pub use bash::{ShellTool, ShellToolOptions, SpawnHook};
-pub use builtin::BuiltinTools;
+pub use builtin::{BuiltinTools, builtin_tool_names};
 pub use confined::confine_files;
 pub use context::{SharedImagePolicy, ToolPrompt};
 pub use edit::{EDIT_PROMPT, EditTool, TextChange};

@@ -5,6 +5,7 @@ use std::path::Path;
 use pi_config::ResourceFlags;
 use pi_env::Env;
 use pi_host::{SessionRuntime, ToolSelection};
+use pi_tools::builtin_tool_names;
 
 use crate::edit_distance::edit_distance;
 use crate::output::{Failure, warn};
@@ -14,8 +15,6 @@ const MAX_DISTANCE: usize = 2;
 
 /// Tools of MCP servers, which may connect later.
 const MCP_PREFIX: &str = "mcp__";
-
-const BUILTIN_TOOLS: [&str; 7] = ["read", "bash", "edit", "write", "grep", "find", "ls"];
 
 /// Flags whose values name files and tools.
 pub(crate) struct NamingFlags {
@@ -56,8 +55,8 @@ impl NamingFlags {
 /// Refuses files with MCP servers that do not exist.
 pub(crate) fn check_mcp_files(flags: &ResourceFlags) -> Result<(), Failure> {
     let missing = flags.mcp_config.iter().find(|file| !file.exists());
-        let file = file.display();
     missing.map_or(Ok(()), |file| {
+        let file = file.display();
         Err(Failure::new(format!(
             "--mcp-config: the file does not exist: {file}"
         )))
@@ -76,6 +75,7 @@ fn exists(path: &str, cwd: &Path, env: &Env) -> bool {
 /// with different tools: only what leaves no tool, or is probably mistyped, is reported.
 fn tool_warnings(selection: &ToolSelection, existing: &[&str]) -> Vec<String> {
     let mut warnings = Vec::new();
+    let builtin = builtin_tool_names();
     let is_exact = |name: &&String| !name.contains('*') && !name.starts_with(MCP_PREFIX);
     if let Some(names) = &selection.allow
         && !names.is_empty()
@@ -85,10 +85,11 @@ fn tool_warnings(selection: &ToolSelection, existing: &[&str]) -> Vec<String> {
         warnings.push(format!(
             "--tools: no tool is named {}, so the model has no tools; built-in tools are {}",
             names.join(" or "),
-            BUILTIN_TOOLS.join(", ")
+            builtin.join(", ")
         ));
     }
-    let known = || existing.iter().chain(&BUILTIN_TOOLS).copied();
+    let builtin = builtin.iter().map(String::as_str);
+    let known = || existing.iter().copied().chain(builtin.clone());
     for name in selection.exclude.iter().filter(is_exact) {
         if known().any(|known| known == name) {
             continue;

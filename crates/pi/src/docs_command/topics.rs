@@ -2,6 +2,7 @@
 
 mod table;
 
+use crate::edit_distance::edit_distance;
 use crate::manual;
 pub(crate) use table::TOPICS;
 pub(super) use table::Topic;
@@ -114,22 +115,8 @@ fn distance(typed: &str, word: &str) -> Option<usize> {
     if typed.len() >= 3 && (word.contains(typed) || typed.contains(word)) {
         return Some(0);
     }
-    let typed: Vec<char> = typed.chars().take(40).collect();
-    let mut row: Vec<usize> = (0..=typed.len()).collect();
-    for (line, letter) in word.chars().enumerate() {
-        let mut diagonal = line;
-        let mut left = line + 1;
-        for (above, other) in row.iter_mut().skip(1).zip(&typed) {
-            let replaced = diagonal + usize::from(*other != letter);
-            diagonal = *above;
-            left = replaced.min(*above + 1).min(left + 1);
-            *above = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = line + 1;
-        }
-    }
-    row.last().copied().filter(|edits| *edits <= word.len() / 3)
+    let edits = edit_distance(typed, word);
+    (edits <= word.len() / 3).then_some(edits)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use pi_protocol::McpScope;
 
 use super::options::McpOptions;
 use super::{McpFiles, untrusted_note, usage};
+use crate::edit_distance::edit_distance;
 use crate::output::Failure;
 
 /// A name within this distance is suggested.
@@ -32,7 +33,7 @@ pub(super) fn find(
         let mut failure = Failure::new(format!("no MCP server is named \"{name}\""));
         let similar = names
             .iter()
-            .find(|known| distance(known, name) <= SUGGESTION_DISTANCE);
+            .find(|known| edit_distance(known, name) <= SUGGESTION_DISTANCE);
         if let Some(similar) = similar {
             failure = failure.hint(format!("did you mean \"{similar}\"?"));
         }
@@ -54,42 +55,4 @@ pub(super) fn find(
         )));
     }
     Ok(server.clone())
-}
-
-/// Returns the number of characters to insert, remove or replace.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (line, character) in one.chars().enumerate() {
-        let mut diagonal = line;
-        let mut left = line + 1;
-        let mut next = vec![left];
-        for (candidate, above) in other.iter().zip(row.iter().skip(1)) {
-            let replaced = diagonal + usize::from(*candidate != character);
-            left = replaced.min(above + 1).min(left + 1);
-            diagonal = *above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use pretty_assertions::assert_eq;
-
-    use super::*;
-
-    #[test]
-    fn distances_count_edits() {
-        for (one, other, expected) in [
-            ("", "", 0),
-            ("garden", "gardne", 2),
-            ("a", "abc", 2),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
-        }
-    }
 }
