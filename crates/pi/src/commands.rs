@@ -31,6 +31,7 @@ pub(crate) static COMMANDS: &[CommandRow] = &[
     row(&["acp"], "", "Serve editors with the Agent Client Protocol"),
     row(&["serve"], "", "Serve sessions over HTTP, to browsers and programs"),
     row(&["mcp"], "", "Manage MCP servers"),
+    row(&["fleet"], "", "Run batches of tasks with many pi processes"),
     row(&["install", "remove", "update", "list"], "", "Manage packages of extensions, skills, prompts and themes"),
     row(&["config"], "", "Enable and disable package resources"),
     row(&["permissions"], "", "List and test permission rules"),
