@@ -331,12 +331,15 @@ impl Agent {
         let sandbox_limit = open.as_ref().map_or(SandboxMode::Off, |open| {
             open.backing.runtime().workspace().sandbox_mode()
         });
-        let is_open = open.is_some();
-        let file = open.and_then(|session| session.session().session_file());
-        let file = match file.filter(|file| file.is_file()) {
-            Some(file) => file,
-            None if is_open => {
-                let message = "the session has no messages; send one before you fork it";
+        let file = match open.map(|session| session.session().session_file()) {
+            Some(Some(file)) if file.is_file() => file,
+            Some(file) => {
+                let message = match file {
+                    Some(_) => "the session has no messages; send one before you fork it",
+                    None => {
+                        "the session is not stored, because pi was started with --no-session, and cannot be forked"
+                    }
+                };
                 return Err(JsonRpcError::invalid_request(message));
             }
             None => {

@@ -209,6 +209,8 @@ async fn a_fork_continues_the_conversation_in_another_session() {
         .await
         .unwrap_err();
     assert_eq!(error["code"], json!(-32600), "nothing is stored yet");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("has no messages"), "{message}");
     client.ask(&session, "Begin").await;
     let forked = client.call("session/fork", params).await.unwrap();
     let copy = forked["sessionId"].as_str().unwrap().to_owned();
@@ -219,6 +221,21 @@ async fn a_fork_continues_the_conversation_in_another_session() {
         request.contains("Begin") && request.contains("base"),
         "{request}"
     );
+}
+
+#[tokio::test]
+async fn a_session_without_a_file_cannot_be_forked() {
+    let context = TestContext::new([text_reply("base")]).await;
+    let mut client = AcpClient::spawn(&context, &["--model", "mock/alpha", "--no-session"]);
+    let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    client.call("initialize", params).await.unwrap();
+    let session = client.open(&context).await;
+    client.ask(&session, "Begin").await;
+    let params = json!({"sessionId": session, "cwd": context.project_dir()});
+    let error = client.call("session/fork", params).await.unwrap_err();
+    assert_eq!(error["code"], json!(-32600));
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("--no-session"), "{message}");
 }
 
 #[tokio::test]
