@@ -1,5 +1,6 @@
 //! Checks the crate graph: which of our crates may depend on which, and which of them may use the third-party
-//! crates that would let a layer do another layer's work. Then checks the size limits (`limits.rs`).
+//! crates that would let a layer do another layer's work. Then checks the size limits and that every file
+//! is compiled (`limits.rs`).
 
 use anyhow::{Context as _, Result, bail};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Target, TargetKind};
@@ -427,7 +428,20 @@ pub(crate) fn run() -> Result<String> {
             violations.join("\n  ")
         );
     }
-    let sizes = limits::check(&crate_sources(&metadata))?;
+    let sources = crate_sources(&metadata);
+    let undeclared = limits::undeclared_files(&sources)?;
+    if !undeclared.is_empty() {
+        let files: Vec<String> = undeclared
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        bail!(
+            "no `mod` declares these files, so they are not compiled:\n  {}\n\
+             Declare or delete them; tests are declared with `#[cfg(test)] mod tests;`",
+            files.join("\n  ")
+        );
+    }
+    let sizes = limits::check(&sources)?;
     if !sizes.violations.is_empty() {
         bail!(
             "{}\nthe code exceeds the limits:\n  {}\n\
@@ -647,6 +661,13 @@ mod tests {
     fn this_workspace_respects_its_layers() {
         let metadata = read_metadata().unwrap();
         assert_eq!(check(&members(&metadata)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_source_file_of_this_workspace_is_compiled() {
+        let metadata = read_metadata().unwrap();
+        let undeclared = limits::undeclared_files(&crate_sources(&metadata)).unwrap();
+        assert_eq!(undeclared, Vec::<std::path::PathBuf>::new());
     }
 
     #[test]

@@ -43,7 +43,8 @@ Tasks:
           --report, only write the page from the results in DIR.
   language
           Check identifiers, comments, strings and pages for banned words.
-  layers  Check which crate may depend on which, and how large crates, types and structs are.
+  layers  Check which crate may depend on which, how large crates, types and structs are, and that
+          every source file is compiled.
   models --from PATH [--generated-at TIME]
           Generate the model catalog of pi-providers. PATH is a directory of provider files
           (<provider>.json: API -> ID -> record) or a models.dev document. The document has no

@@ -234,3 +234,6 @@ fn columns(entry: &SearchEntry, label_column: Option<usize>, room: usize) -> (St
     let gap = room - for_note - visible_width(&label) + 2;
     (label, format!("{}{note}", " ".repeat(gap)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,74 +5,23 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, ExprLit, Fields, ImplItem, Item, Lit, Meta, TraitItem, Type, UseTree};
+use syn::{Attribute, Fields, ImplItem, Item, Meta, TraitItem, Type, UseTree};
 
+use super::source_module::{CrateSource, SourceModule};
 use super::type_table::{ModulePath, TypeTable};
 use super::{Metric, Size};
-
-/// A crate and the root files of its library and binaries.
-#[derive(Debug, Clone)]
-pub(crate) struct CrateSource {
-    name: String,
-    roots: Vec<PathBuf>,
-}
-
-impl CrateSource {
-    pub(crate) fn new(name: String, roots: Vec<PathBuf>) -> Self {
-        Self { name, roots }
-    }
-}
 
 /// Returns every value of a crate: its lines, and the methods and fields of each type.
 pub(super) fn measure(source: &CrateSource) -> Result<Vec<Size>> {
     let mut counter = CrateCounter::default();
     for root in &source.roots {
-        let stem = root.file_stem().unwrap_or_default().to_string_lossy();
-        counter.count_file(&SourceModule {
-            path: vec![stem.into_owned()],
-            file: root.clone(),
-            children: root.parent().unwrap_or(Path::new("")).to_owned(),
-        })?;
+        counter.count_file(&SourceModule::root(root))?;
     }
     Ok(counter.into_sizes(&source.name))
-}
-
-/// A module and where the files of its children are.
-#[derive(Debug, Clone)]
-struct SourceModule {
-    path: ModulePath,
-    file: PathBuf,
-    children: PathBuf,
-}
-
-impl SourceModule {
-    /// The module that `mod name;` declares in this one, `path` being its `#[path]` attribute.
-    fn child(&self, name: &str, path: Option<&str>) -> Self {
-        let file = match path {
-            Some(path) => self.file.parent().unwrap_or(Path::new("")).join(path),
-            None => self.children.join(format!("{name}.rs")),
-        };
-        Self {
-            children: file.with_extension(""),
-            file,
-            ..self.inline_child(name)
-        }
-    }
-
-    /// The module that `mod name { … }` defines in this one.
-    fn inline_child(&self, name: &str) -> Self {
-        let mut path = self.path.clone();
-        path.push(name.to_owned());
-        Self {
-            path,
-            file: self.file.clone(),
-            children: self.children.join(name),
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -126,10 +75,7 @@ impl CrateCounter {
                     Some((_, items)) => {
                         return self.count_items(&module.inline_child(&name), items);
                     }
-                    None => {
-                        let path = path_attribute(&declared.attrs);
-                        self.count_file(&module.child(&name, path.as_deref()))?;
-                    }
+                    None => self.count_file(&module.child(&name, &declared.attrs))?,
                 }
             }
             Item::Struct(defined) => {
@@ -268,21 +214,6 @@ fn requires_test(condition: &Meta) -> bool {
             .is_ok_and(|conditions| conditions.iter().any(requires_test)),
         Meta::List(_) | Meta::NameValue(_) => false,
     }
-}
-
-fn path_attribute(attributes: &[Attribute]) -> Option<String> {
-    attributes
-        .iter()
-        .find_map(|attribute| match &attribute.meta {
-            Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-                Expr::Lit(ExprLit {
-                    lit: Lit::Str(text),
-                    ..
-                }) => Some(text.value()),
-                _ => None,
-            },
-            _ => None,
-        })
 }
 
 fn attributes(item: &Item) -> &[Attribute] {

@@ -1,19 +1,13 @@
+use std::path::Path;
+
 use pretty_assertions::assert_eq;
 
 use super::*;
 
-fn module(file: &Path) -> SourceModule {
-    SourceModule {
-        path: vec!["lib".to_owned()],
-        file: file.to_owned(),
-        children: file.parent().unwrap().to_owned(),
-    }
-}
-
 fn counted(text: &str) -> CrateCounter {
     let mut counter = CrateCounter::default();
     counter
-        .count_text(&module(Path::new("src/lib.rs")), text)
+        .count_text(&SourceModule::root(Path::new("src/lib.rs")), text)
         .unwrap();
     counter
 }
