@@ -54,7 +54,8 @@ Tasks:
           page, and a Debian package, in DIR (target/packages).
   release --releases URL [--packages DIR] [--notes FILE]
           Write the signed list of a release, install.sh and the definitions for package managers
-          next to the packages in DIR. Needs PI_RELEASE_SIGNING_KEY.
+          next to the packages in DIR. Needs PI_RELEASE_SIGNING_KEY, and its public key in
+          PI_RELEASE_KEY, as the binaries.
   release-key
           Print a new signing key.
   schema [--check]

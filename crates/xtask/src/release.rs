@@ -32,6 +32,9 @@ use signature::SigningKey;
 /// Environment variable with the signing key: the 32 bytes of an Ed25519 seed in base64.
 const SIGNING_KEY: &str = "PI_RELEASE_SIGNING_KEY";
 
+/// Environment variable with the public key that binaries are built with, and that verifies their updates.
+const PUBLIC_KEY: &str = "PI_RELEASE_KEY";
+
 /// Lists the files that are signed: the release, and the checksums of all other files.
 const FEED: &str = "release.json";
 const CHECKSUMS: &str = "SHA256SUMS";
@@ -222,7 +225,23 @@ pub(crate) fn release(options: &ReleaseOptions) -> Result<String> {
     let key = std::env::var(SIGNING_KEY).with_context(|| {
         format!("{SIGNING_KEY} is not set\nhint: `cargo xtask release-key` prints a new key")
     })?;
-    write_release(options, &SigningKey::parse(&key)?)
+    let key = SigningKey::parse(&key)?;
+    check_public_key(&key, std::env::var(PUBLIC_KEY).ok().as_deref())?;
+    write_release(options, &key)
+}
+
+/// Fails if the binaries were built with another key, or none, and could not verify the releases that this key signs.
+fn check_public_key(key: &SigningKey, built_with: Option<&str>) -> Result<()> {
+    let hint = format!("build with {PUBLIC_KEY}={}", key.public_key());
+    match built_with.map(str::trim).filter(|it| !it.is_empty()) {
+        Some(built_with) if built_with == key.public_key() => Ok(()),
+        Some(built_with) => {
+            bail!("{PUBLIC_KEY} is {built_with}, which is not the signing key's\nhint: {hint}")
+        }
+        None => {
+            bail!("{PUBLIC_KEY} is not set: binaries could not update themselves\nhint: {hint}")
+        }
+    }
 }
 
 fn write_release(options: &ReleaseOptions, key: &SigningKey) -> Result<String> {
@@ -285,7 +304,7 @@ pub(crate) fn new_key() -> Result<String> {
     let (secret, key) = SigningKey::generate()?;
     Ok(format!(
         "secret ({SIGNING_KEY}, for the release job): {secret}\n\
-         public (PI_RELEASE_KEY, for all builds): {}",
+         public ({PUBLIC_KEY}, for all builds and the release job): {}",
         key.public_key()
     ))
 }

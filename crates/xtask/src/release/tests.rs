@@ -202,6 +202,23 @@ fn packages_for_node_have_the_version_of_the_source() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let manifest = |path: &str| -> Value {
         serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
+#[test]
+fn a_release_is_signed_only_with_the_key_of_its_binaries() {
+    let key = key();
+    let public = key.public_key();
+    assert!(check_public_key(&key, Some(&format!("{public}\n"))).is_ok());
+    let other = self::key().public_key();
+    for (built_with, message) in [
+        (None, "PI_RELEASE_KEY is not set"),
+        (Some(""), "PI_RELEASE_KEY is not set"),
+        (Some(other.as_str()), "which is not the signing key's"),
+    ] {
+        let error = check_public_key(&key, built_with).unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+        assert!(error.contains(&format!("hint: build with PI_RELEASE_KEY={public}")));
+    }
+}
+
     };
     let main = manifest("packages/node/package.json");
     assert_eq!(main["version"], pi_env::VERSION);
