@@ -201,6 +201,10 @@ main() {
     [ -n "$binary" ] || fail "$archive contains no pi"
     chmod 755 "$binary"
     "$binary" --version >/dev/null 2>&1 || fail 'the downloaded pi does not run on this machine; nothing was installed'
+    # The signed list names the version; archives of all releases have the same names.
+    contained=$("$binary" --version --verbose 2>/dev/null | sed -n 's/^release //p')
+    [ "$contained" = "$version" ] ||
+        fail "$archive contains pi ${contained:-of an unknown version} instead of $version; nothing was installed" 'report this; the release is not what it claims to be'
     # A rename replaces the old binary completely or not; running processes keep theirs.
     mv -f "$binary" "$directory/pi"
 

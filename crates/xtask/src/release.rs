@@ -77,11 +77,11 @@ pub(crate) fn package(options: &PackageOptions) -> Result<String> {
     };
     let version = ReleaseVersion::of(&options.binary)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files = files::collect(&options.binary, platform, &root)?;
+    let files = files::collect(&options.binary, platform, &version, &root)?;
     fs::create_dir_all(&options.out)?;
     let mut packages = vec![(platform.archive(), archive(&platform.stem(), &files)?)];
     if let Some(architecture) = platform.debian {
-        let name = format!("pi_{}_{architecture}.deb", version.tag());
+        let name = debian::name(&version, architecture);
         packages.push((name, debian::package(&files, architecture, &version)?));
     }
     let mut report = String::new();
@@ -246,13 +246,17 @@ fn check_public_key(key: &SigningKey, built_with: Option<&str>) -> Result<()> {
 
 fn write_release(options: &ReleaseOptions, key: &SigningKey) -> Result<String> {
     let directory = &options.packages;
+    let version = ReleaseVersion::current();
     let mut platforms = Vec::new();
     for platform in &PLATFORMS {
         let path = directory.join(platform.archive());
         if path.exists() {
+            let archive = fs::read(&path)?;
+            files::check_version(&archive, &version)
+                .with_context(|| format!("cannot release {}", path.display()))?;
             platforms.push(PackagedPlatform {
                 platform,
-                sha256: sha256(&fs::read(&path)?),
+                sha256: sha256(&archive),
             });
         }
     }
@@ -261,6 +265,7 @@ fn write_release(options: &ReleaseOptions, key: &SigningKey) -> Result<String> {
         "no packages in {}\nhint: run `cargo xtask package` first",
         directory.display()
     );
+    check_debian_packages(directory, &version)?;
     let notes = match &options.notes {
         Some(path) => Some(
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
@@ -268,7 +273,7 @@ fn write_release(options: &ReleaseOptions, key: &SigningKey) -> Result<String> {
         None => None,
     };
     let release = Release {
-        version: ReleaseVersion::current(),
+        version,
         releases: options.releases.clone(),
         notes,
         platforms,
@@ -297,6 +302,25 @@ fn write_release(options: &ReleaseOptions, key: &SigningKey) -> Result<String> {
         names.join(", "),
         key.public_key()
     ))
+}
+
+/// Fails if the directory has a Debian package of another version, whose checksum would be signed as well.
+fn check_debian_packages(directory: &Path, version: &ReleaseVersion) -> Result<()> {
+    let architectures = PLATFORMS.iter().filter_map(|platform| platform.debian);
+    let expected: Vec<String> = architectures
+        .map(|architecture| debian::name(version, architecture))
+        .collect();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        ensure!(
+            !name.ends_with(".deb") || expected.iter().any(|it| **it == *name),
+            "cannot release {}: this is the source of {}\nhint: remove packages of other versions",
+            path.display(),
+            version.0
+        );
+    }
+    Ok(())
 }
 
 /// Prints a new key for [`SIGNING_KEY`] and its public part.

@@ -29,6 +29,11 @@ const PLACES: [(&str, &str); 6] = [
 /// The version of glibc that the release job builds with.
 const GLIBC: &str = "2.36";
 
+/// Returns the file name of a Debian package.
+pub(super) fn name(version: &ReleaseVersion, architecture: &str) -> String {
+    format!("pi_{}_{architecture}.deb", version.tag())
+}
+
 /// Returns a Debian package of the files.
 pub(super) fn package(
     files: &[PackagedFile],

@@ -1,18 +1,22 @@
-//! The files of a package: the binary, completions, the page for `man`, license and changelog.
+//! The files of a package: the binary, its version, completions, the page for `man`, license and changelog.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{Read as _, Write};
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tar::EntryType;
 
-use super::packaged;
 use super::platforms::Platform;
+use super::{ReleaseVersion, packaged};
+
+/// The version that the binary reported when it was packaged: one for another platform cannot be asked later.
+const VERSION: &str = "VERSION";
 
 /// A file of a package.
 #[derive(Debug, Clone)]
@@ -27,6 +31,7 @@ pub(super) struct PackagedFile {
 pub(super) fn collect(
     binary: &Path,
     platform: &Platform,
+    version: &ReleaseVersion,
     root: &Path,
 ) -> Result<Vec<PackagedFile>> {
     let read =
@@ -36,7 +41,10 @@ pub(super) fn collect(
     } else {
         "pi"
     };
-    let mut files = vec![packaged(name, 0o755, read(binary)?)];
+    let mut files = vec![
+        packaged(name, 0o755, read(binary)?),
+        packaged(VERSION, 0o644, format!("{}\n", version.0).into_bytes()),
+    ];
     for (path, arguments) in [
         ("completions/pi.bash", ["completions", "bash"]),
         ("completions/_pi", ["completions", "zsh"]),
@@ -57,6 +65,27 @@ pub(super) fn collect(
         files.push(packaged(file, 0o644, read(&root.join(file))?));
     }
     Ok(files)
+}
+
+/// Fails if an archive was not made from a binary of this version.
+pub(super) fn check_version(archive: &[u8], version: &ReleaseVersion) -> Result<()> {
+    let mut archive = tar::Archive::new(GzDecoder::new(archive));
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        if !entry.path()?.ends_with(VERSION) {
+            continue;
+        }
+        let mut packaged = String::new();
+        entry.read_to_string(&mut packaged)?;
+        let packaged = packaged.trim();
+        ensure!(
+            packaged == version.0,
+            "it contains pi {packaged}, but this is the source of {}",
+            version.0
+        );
+        return Ok(());
+    }
+    bail!("it has no file {VERSION}\nhint: make it with `cargo xtask package`")
 }
 
 /// Returns a compressed archive of files below one directory. Equal files give equal archives.

@@ -35,7 +35,7 @@ const TEMPLATES: [(&str, &str); 6] = [
     ),
 ];
 
-/// Stands for the checksum of a platform that is not part of the release; no download matches it.
+/// Checksum of a platform that is not part of the release; no download matches it.
 const NO_CHECKSUM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Returns all files by name.

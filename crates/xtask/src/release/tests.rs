@@ -56,17 +56,22 @@ impl TestRelease {
             })
             .unwrap();
         }
-        let options = ReleaseOptions {
-            packages,
-            releases: "https://example.com/pi/releases".to_owned(),
-            notes: None,
-        };
-        write_release(&options, key).unwrap();
-        Self {
+        let release = Self {
             directory,
             tag: format!("v{}", ReleaseVersion::current().tag()),
             archive: platform.archive(),
-        }
+        };
+        release.sign(key).unwrap();
+        release
+    }
+
+    fn sign(&self, key: &SigningKey) -> Result<String> {
+        let options = ReleaseOptions {
+            packages: self.path(""),
+            releases: "https://example.com/pi/releases".to_owned(),
+            notes: None,
+        };
+        write_release(&options, key)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -198,11 +203,6 @@ fn the_version_for_cargo_binstall_is_that_of_the_source() {
 }
 
 #[test]
-fn packages_for_node_have_the_version_of_the_source() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let manifest = |path: &str| -> Value {
-        serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
-#[test]
 fn a_release_is_signed_only_with_the_key_of_its_binaries() {
     let key = key();
     let public = key.public_key();
@@ -219,6 +219,11 @@ fn a_release_is_signed_only_with_the_key_of_its_binaries() {
     }
 }
 
+#[test]
+fn packages_for_node_have_the_version_of_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let manifest = |path: &str| -> Value {
+        serde_json::from_slice(&fs::read(root.join(path)).unwrap()).unwrap()
     };
     let main = manifest("packages/node/package.json");
     assert_eq!(main["version"], pi_env::VERSION);
@@ -265,7 +270,7 @@ fn packages_are_reproducible_and_contain_everything() {
         .output()
         .unwrap();
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    for file in ["pi", "completions/_pi", "man/pi.1", "LICENSE"] {
+    for file in ["pi", "VERSION", "completions/_pi", "man/pi.1", "LICENSE"] {
         let path = format!("pi-x86_64-unknown-linux-gnu/{file}\n");
         assert!(listed.contains(&path), "{listed}");
     }
@@ -309,6 +314,36 @@ fn a_binary_of_another_version_is_not_packaged() {
         let error = ReleaseVersion::of(&binary).unwrap_err().to_string();
         assert!(error.contains("reports release 0.1.0+rs.1"), "{error}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn packages_of_another_version_are_not_signed() {
+    let release = TestRelease::new(&key());
+    let refuse = |path: &Path, content: &[u8], message: &str| {
+        let before = fs::read(path).ok();
+        replace(path, content);
+        let error = format!("{:#}", release.sign(&key()).unwrap_err());
+        assert!(error.contains(message), "{error}");
+        match before {
+            Some(before) => replace(path, &before),
+            None => fs::remove_file(path).unwrap(),
+        }
+        release.sign(&key()).unwrap();
+    };
+    let pi = packaged("pi", 0o755, b"pi".to_vec());
+    let version = packaged("VERSION", 0o644, b"0.1.0+rs.1\n".to_vec());
+    let path = release.path(&release.archive);
+    let other = archive("pi-platform", &[pi.clone(), version]).unwrap();
+    refuse(&path, &other, "it contains pi 0.1.0+rs.1");
+    let unknown = archive("pi-platform", &[pi]).unwrap();
+    refuse(&path, &unknown, "it has no file VERSION");
+    let deb = release.path("pi_0.1.0-rs.1_amd64.deb");
+    refuse(&deb, b"", "remove packages of other versions");
+}
+
+fn replace(path: &Path, content: &[u8]) {
+    atomic_file::write(path, content, NewFileMode::Default).unwrap();
 }
 
 /// An attempt to install a release.
@@ -460,6 +495,30 @@ fn the_installer_changes_nothing_if_anything_is_wrong() {
     attempt(files, None, "cannot download");
     let archive = format!("download/{}/{}", release.tag, release.archive);
     attempt(release.served(), Some(&archive), "cannot download");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_installer_refuses_a_binary_of_another_release() {
+    let key = key();
+    let release = TestRelease::new(&key);
+    let old = fs::read(fake_pi(release.directory.path(), "1.4.0+rs.7")).unwrap();
+    let version = format!("{}\n", pi_env::release());
+    let files = [
+        packaged("pi", 0o755, old),
+        packaged("VERSION", 0o644, version.into_bytes()),
+    ];
+    for platform in &PLATFORMS {
+        let path = release.path(&platform.archive());
+        if path.exists() {
+            replace(&path, &archive(&platform.stem(), &files).unwrap());
+        }
+    }
+    release.sign(&key).unwrap();
+    let installation = Installation::new(&release, "sh");
+    installation.put("1.0.0+rs.1");
+    let output = installation.run(&serve(release.served()), &[]);
+    installation.expect_failure(&output, "contains pi 1.4.0+rs.7 instead of");
 }
 
 #[cfg(unix)]
