@@ -39,11 +39,10 @@ pub use component::{CURSOR_MARKER, Component, InputContext, InputOutcome, MouseO
 pub use components::{
     BackgroundFill, Basis, Container, Editor, EditorEvent, EditorOptions, EditorTheme,
     EncodedImage, FollowMode, HStack, Image, ImageCellLimits, ImagePainter, Input, InputFieldEvent,
-    InputOptions, MouseRegion, PaddedBox, PaintedImage, ScrollView, ScrollViewOptions,
-    ScrollbarVisibility, SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme,
-    SettingControl, SettingItem, SettingsEvent, SettingsList, SettingsSearch, SettingsTheme,
-    Spacer, StackItem, SubmenuHandle, SubmenuOutcome, Text, TruncatedText, VStack,
-    horizontal_padding,
+    InputOptions, PaddedBox, PaintedImage, ScrollView, ScrollViewOptions, ScrollbarVisibility,
+    SelectEvent, SelectItem, SelectLayout, SelectList, SelectTheme, SettingControl, SettingItem,
+    SettingsEvent, SettingsList, SettingsSearch, SettingsTheme, Spacer, StackItem, SubmenuHandle,
+    SubmenuOutcome, Text, TruncatedText, VStack, horizontal_padding,
 };
 pub use focus::{FocusFallback, FocusTarget};
 pub use frame_requester::{FRAME_INTERVAL, FrameRequester, FrameScheduler};

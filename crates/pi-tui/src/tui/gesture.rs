@@ -7,7 +7,7 @@ use super::pointer_surface::{PointerSurface, ScrollbarHit, frame_urgency};
 use super::wheel::WheelSpin;
 use super::{EventResponse, FrameUrgency, Tui};
 use crate::focus::FocusTarget;
-use crate::input::{MouseButton, MouseEventKind, MouseReport};
+use crate::input::{MouseButton, MouseEvent, MouseEventKind, MouseReport};
 use crate::overlay::CellRect;
 use crate::render::{MouseSelection, SelectionGranularity};
 use crate::terminal::clipboard_sequence;
@@ -15,6 +15,8 @@ use crate::text::link_at;
 
 /// Maximum time between the clicks of a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(500);
+/// How long a click on a block waits for a second one, which selects a word: the block may fold, which moves the text.
+const CLICK_DELAY: Duration = Duration::from_millis(300);
 /// How often a drag beyond an edge scrolls.
 const AUTO_SCROLL: Duration = Duration::from_millis(50);
 
@@ -41,6 +43,8 @@ pub(super) struct Gesture {
     /// Where the button was pressed, while the pointer has not left that cell.
     pressed: Option<(usize, usize)>,
     last_click: Option<Click>,
+    /// A click on a block, and when to deliver it.
+    delayed_click: Option<(Instant, FocusTarget, MouseEvent)>,
     /// Pointer position while a drag is beyond an edge, and when to scroll next.
     auto_scroll: Option<(Instant, MouseReport)>,
     wheel: WheelSpin,
@@ -63,9 +67,11 @@ impl Gesture {
         count
     }
 
-    /// Returns when a drag beyond an edge scrolls next.
+    /// Returns when a drag beyond an edge scrolls next, or a click is delivered.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.auto_scroll.map(|(due, _)| due)
+        let scroll = self.auto_scroll.map(|(due, _)| due);
+        let click = self.delayed_click.map(|(due, ..)| due);
+        scroll.into_iter().chain(click).min()
     }
 
     fn handle(
@@ -86,12 +92,18 @@ impl Gesture {
             (false, false, _) => MouseEventKind::Press,
         };
         let cell = (report.column, report.row);
+        let mut clicked = FrameUrgency::None;
         if kind == MouseEventKind::Press {
+            let is_second = self.delayed_click.is_some_and(|(due, ..)| now < due);
+            if is_second && self.pressed == Some(cell) {
+                self.delayed_click = None;
+            }
+            clicked = self.deliver_click(now, surface);
             self.pressed = Some(cell);
         } else if self.pressed != Some(cell) {
             self.pressed = None;
         }
-        let response = match self.drag {
+        let mut response = match self.drag {
             Some(ActiveDrag::Component(target, bounds)) => {
                 self.continue_with_component((target, bounds), kind, report, now, surface)
             }
@@ -103,6 +115,7 @@ impl Gesture {
             self.drag = None;
             self.auto_scroll = None;
         }
+        response.frame = response.frame.max(clicked);
         response
     }
 
@@ -197,12 +210,28 @@ impl Gesture {
         response
     }
 
-    /// Delivers a click that neither selected text nor opened a link.
-    fn send_click(&self, report: MouseReport, now: Instant, surface: &mut PointerSurface<'_>) {
+    /// Delivers a click that neither selected text nor opened a link, to blocks once no second one can follow.
+    fn send_click(&mut self, report: MouseReport, now: Instant, surface: &mut PointerSurface<'_>) {
+        let Some(at) = surface.target_at(report) else {
+            return;
+        };
         let count = self.last_click.map_or(1, |click| click.count);
-        if let Some(target) = surface.target_at(report) {
-            surface.send(target, MouseEventKind::Click { count }, report, now);
+        let event = surface.event(at, MouseEventKind::Click { count }, report);
+        self.delayed_click = Some((now + CLICK_DELAY, at.0, event));
+        if !matches!(at.0, FocusTarget::Transcript(_)) {
+            self.deliver_click(now, surface);
         }
+    }
+
+    /// Delivers the click that has been delayed; the next one is the first of a new series.
+    fn deliver_click(&mut self, now: Instant, surface: &mut PointerSurface<'_>) -> FrameUrgency {
+        let Some((_, target, event)) = self.delayed_click.take() else {
+            return FrameUrgency::None;
+        };
+        if matches!(target, FocusTarget::Transcript(_)) {
+            self.last_click = None;
+        }
+        frame_urgency(surface.deliver(target, &event, now), event.kind)
     }
 
     /// Extends the selection to the pointer, scrolling while the pointer is at an edge of the
@@ -236,7 +265,7 @@ impl Tui {
         scroll.into_iter().chain(self.flashes.deadline()).min()
     }
 
-    /// Runs time-based updates: scrolls while a drag is beyond an edge, and removes expired
+    /// Runs time-based updates: scrolls while a drag is beyond an edge, delivers delayed clicks, and removes expired
     /// messages.
     pub fn tick(&mut self, now: Instant) -> FrameUrgency {
         let mut urgency = if self.flashes.expire(now) {
@@ -249,6 +278,15 @@ impl Tui {
         {
             self.with_pointer(|gesture, surface| gesture.drag_selection(report, now, surface));
             urgency = FrameUrgency::Soon;
+        }
+        let is_due = self
+            .gesture
+            .delayed_click
+            .is_some_and(|(due, ..)| due <= now);
+        if is_due {
+            let clicked = self.with_pointer(|gesture, surface| gesture.deliver_click(now, surface));
+            urgency = urgency.max(clicked.unwrap_or(FrameUrgency::None));
+            self.gesture.delayed_click = None;
         }
         urgency
     }

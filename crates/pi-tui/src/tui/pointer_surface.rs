@@ -128,13 +128,23 @@ impl PointerSurface<'_> {
 
     pub(super) fn send(
         &mut self,
-        (target, bounds): (FocusTarget, CellRect),
+        at: (FocusTarget, CellRect),
         kind: MouseEventKind,
         report: MouseReport,
         now: Instant,
     ) -> MouseOutcome {
+        self.deliver(at.0, &self.event(at, kind, report), now)
+    }
+
+    /// Returns what a component receives.
+    pub(super) fn event(
+        &self,
+        (target, bounds): (FocusTarget, CellRect),
+        kind: MouseEventKind,
+        report: MouseReport,
+    ) -> MouseEvent {
         let hidden = self.rows_above_screen(target, bounds);
-        let event = MouseEvent {
+        MouseEvent {
             kind,
             button: report.button(),
             modifiers: report.modifiers(),
@@ -144,7 +154,15 @@ impl PointerSurface<'_> {
             screen_row: report.row,
             width: bounds.width,
             height: bounds.height,
-        };
+        }
+    }
+
+    pub(super) fn deliver(
+        &mut self,
+        target: FocusTarget,
+        event: &MouseEvent,
+        now: Instant,
+    ) -> MouseOutcome {
         let context = InputContext {
             keybindings: self.keybindings,
             now,
@@ -153,7 +171,7 @@ impl PointerSurface<'_> {
         let Some(component) = self.scene.component(target) else {
             return MouseOutcome::default();
         };
-        let outcome = component.handle_mouse(&event, &context);
+        let outcome = component.handle_mouse(event, &context);
         if outcome.focus {
             self.scene.set_focus(Some(target));
         }

@@ -144,6 +144,13 @@ fn a_clicked_link_is_reported() {
     assert_eq!(response.open_url.as_deref(), Some("http://example.org"));
 }
 
+/// Delivers the click that waits for a second one.
+fn wait_for_click(tui: &mut Tui) {
+    let due = tui.deadline().unwrap();
+    assert_eq!(tui.tick(due), pi_tui::FrameUrgency::Soon);
+    assert_eq!(tui.deadline(), None);
+}
+
 /// Counts its clicks.
 struct Clickable(Arc<AtomicUsize>);
 
@@ -172,6 +179,8 @@ fn a_block_receives_clicks_that_select_nothing_and_hit_no_link() {
     mouse(&mut ui.tui, 0, (8, 4), false);
     assert_eq!(count(), 0);
     mouse(&mut ui.tui, 0, (8, 4), true);
+    assert_eq!(count(), 0);
+    wait_for_click(&mut ui.tui);
     assert_eq!(count(), 1);
     // The link takes the click.
     mouse(&mut ui.tui, 0, (2, 4), false);
@@ -182,6 +191,18 @@ fn a_block_receives_clicks_that_select_nothing_and_hit_no_link() {
     mouse(&mut ui.tui, 32, (8, 4), false);
     mouse(&mut ui.tui, 0, (8, 4), true);
     assert_eq!(count(), 1);
+    // A double click selects; a click elsewhere does not make it wait longer.
+    for _ in 0..2 {
+        mouse(&mut ui.tui, 0, (10, 4), false);
+        mouse(&mut ui.tui, 0, (10, 4), true);
+    }
+    assert_eq!(ui.tui.selected_text().as_deref(), Some("text"));
+    assert_eq!(count(), 1);
+    mouse(&mut ui.tui, 0, (8, 4), false);
+    mouse(&mut ui.tui, 0, (8, 4), true);
+    assert_eq!(count(), 1);
+    mouse(&mut ui.tui, 0, (1, 0), false);
+    assert_eq!(count(), 2);
 }
 
 #[test]
