@@ -40,10 +40,12 @@ use search_scan::SearchScan;
 
 /// Sessions with fewer entries are searched while a key is handled.
 const SEARCHED_AT_ONCE: usize = 2_000;
-/// Rows above and below the selection of which it is known whether they are shown.
+/// Rows above and below the selection whose responses must have been read.
 const KNOWN_ROWS: usize = 100;
-/// Rows above and below the selection that are read if it is not known of one that is closer.
+/// Rows above and below the selection whose responses are read if one of them must be.
 const READ_ROWS: usize = 400;
+/// How often rows are read and hidden while a key is handled, and in each step afterwards.
+const PASSES_PER_STEP: usize = 2;
 const FILTERS: [TreeFilterMode; 5] = [
     TreeFilterMode::Default,
     TreeFilterMode::NoTools,
@@ -108,6 +110,8 @@ pub(crate) struct TreeDialog {
     search: Option<SearchScan>,
     folded: HashSet<usize>,
     outline: Outline,
+    /// Whether the responses around the selection that only call tools are hidden.
+    is_settled: bool,
     picker: Picker,
     /// The selected entry, remembered while a filter hides it.
     selected: Option<usize>,
@@ -139,6 +143,7 @@ impl TreeDialog {
             search: None,
             folded: HashSet::new(),
             outline: Outline::default(),
+            is_settled: true,
             picker: Picker::new(0, EdgeBehavior::Wrap),
             selected,
             show_label_times: false,
@@ -179,40 +184,47 @@ impl TreeDialog {
         self.picker.select(position.unwrap_or(usize::MAX));
     }
 
-    /// Hides the responses around the selection that only call tools. In a long session it is not known of the others,
-    /// because that requires to read them.
+    /// Hides the responses around the selection that only call tools. Those elsewhere in a long session have not been
+    /// read. What takes longer is continued by the next tick.
     fn settle(&mut self) {
-        while !self.entries.has_read_responses() {
-            let selected = self.picker.selected();
-            let node = |row: usize| Some(self.outline.get(row)?.node);
-            let mut near = selected.saturating_sub(KNOWN_ROWS)..selected + KNOWN_ROWS;
-            if !near.any(|row| node(row).is_some_and(|node| self.entries.is_unread(node))) {
-                return;
-            }
-            // More than is needed now, because the rows of a long session take time to rebuild.
-            let around = selected.saturating_sub(READ_ROWS)..selected + READ_ROWS;
-            let hidden: HashSet<usize> = around
-                .filter_map(node)
-                .filter(|node| self.entries.only_calls_tools(*node) && self.leaf != Some(*node))
-                .collect();
-            if hidden.is_empty() {
-                return;
-            }
-            let is_shown = |row: &usize| {
-                let node = self.outline.get(*row).map(|row| row.node);
-                node.is_some_and(|node| !hidden.contains(&node))
-            };
-            let below = (selected..self.outline.len()).find(is_shown);
-            let nearest = below.or_else(|| (0..selected).rev().find(is_shown));
-            let hides_selection = self
-                .outline
-                .get(selected)
-                .is_some_and(|row| hidden.contains(&row.node));
-            if hides_selection && let Some(row) = nearest {
-                self.selected = self.outline.get(row).map(|row| row.node);
-            }
-            self.build_rows();
+        self.is_settled = (0..PASSES_PER_STEP).any(|_| !self.hide_tool_responses());
+    }
+
+    /// Reads and hides responses around the selection; returns whether there may be more.
+    fn hide_tool_responses(&mut self) -> bool {
+        if self.entries.has_read_responses() {
+            return false;
         }
+        let selected = self.picker.selected();
+        let node = |row: usize| Some(self.outline.get(row)?.node);
+        let mut near = selected.saturating_sub(KNOWN_ROWS)..selected + KNOWN_ROWS;
+        if !near.any(|row| node(row).is_some_and(|node| self.entries.is_unread(node))) {
+            return false;
+        }
+        // More than is needed now, because the rows of a long session take time to rebuild.
+        let around = selected.saturating_sub(READ_ROWS)..selected + READ_ROWS;
+        let hidden: HashSet<usize> = around
+            .filter_map(node)
+            .filter(|node| self.entries.only_calls_tools(*node) && self.leaf != Some(*node))
+            .collect();
+        if hidden.is_empty() {
+            return false;
+        }
+        let is_shown = |row: &usize| {
+            let node = self.outline.get(*row).map(|row| row.node);
+            node.is_some_and(|node| !hidden.contains(&node))
+        };
+        let below = (selected..self.outline.len()).find(is_shown);
+        let nearest = below.or_else(|| (0..selected).rev().find(is_shown));
+        let hides_selection = self
+            .outline
+            .get(selected)
+            .is_some_and(|row| hidden.contains(&row.node));
+        if hides_selection && let Some(row) = nearest {
+            self.selected = self.outline.get(row).map(|row| row.node);
+        }
+        self.build_rows();
+        true
     }
 
     fn shows(&self, node: usize) -> bool {

@@ -120,12 +120,12 @@ impl TreeEntries {
         };
     }
 
-    /// Whether it is known of every response whether it only calls tools.
+    /// Whether all responses have been read.
     pub(super) fn has_read_responses(&self) -> bool {
         self.unread_responses == 0
     }
 
-    /// Whether it is not known of a response whether it only calls tools.
+    /// Whether an entry is a response that has not been read, so that it may only call tools.
     pub(super) fn is_unread(&self, node: usize) -> bool {
         let is_response = self
             .node(node)
@@ -138,7 +138,7 @@ impl TreeEntries {
         self.responses.get(node) == Some(&ResponseKind::OnlyCallsTools)
     }
 
-    /// Whether a response only calls tools; reads it if that is not known.
+    /// Whether a response only calls tools; reads it if it has not been read.
     pub(super) fn only_calls_tools(&mut self, node: usize) -> bool {
         if self.is_unread(node) && self.read_summary(node).is_none() {
             self.set_response(node, false);

@@ -514,8 +514,13 @@ fn long_tree(turns: usize) -> TestTree {
 
 /// Opens a tree and counts the entries that are read.
 fn counted(turns: usize) -> (DialogTester<DialogFrame<TreeDialog>>, Arc<AtomicUsize>) {
+    open_counted(long_tree(turns).choices(&(4 * turns - 1).to_string()))
+}
+
+fn open_counted(
+    mut choices: TreeDialogOptions,
+) -> (DialogTester<DialogFrame<TreeDialog>>, Arc<AtomicUsize>) {
     let ui = UiTheme::for_tests();
-    let mut choices = long_tree(turns).choices(&(4 * turns - 1).to_string());
     let reads = Arc::new(AtomicUsize::new(0));
     let (count, read) = (Arc::clone(&reads), choices.read);
     choices.read = Box::new(move |id| {
@@ -544,6 +549,34 @@ fn a_long_session_is_read_where_it_is_shown() {
     assert!(!screen.contains("(no text)"), "{screen}");
     let moved = reads.load(Ordering::Relaxed);
     assert!(moved < 5_000, "{moved} of 20,000 entries");
+}
+
+#[test]
+fn responses_that_only_call_tools_are_hidden_in_steps() {
+    let mut tree = TestTree::new().user("0", None, "one prompt");
+    let calls = 5_000;
+    for call in 1..=calls {
+        let content = json!([{"type": "toolCall", "id": "c", "name": "edit", "arguments": {}}]);
+        tree = tree.assistant(&call.to_string(), &(call - 1).to_string(), &content);
+    }
+    let tree = tree.assistant_text("last", &calls.to_string(), "done");
+    let mut choices = tree.choices("last");
+    choices.filter = TreeFilterMode::NoTools;
+    let (mut tester, reads) = open_counted(choices);
+    let opened = reads.swap(0, Ordering::Relaxed);
+    assert!(opened < 2_000, "{opened} of {calls}");
+    let mut steps = 0;
+    while tester.dialog().next_tick().is_some() {
+        tester.dialog().tick(Instant::now());
+        let read = reads.swap(0, Ordering::Relaxed);
+        assert!(read < 2_000, "{read} of {calls} in step {steps}");
+        steps += 1;
+        assert!(steps < 20);
+    }
+    let screen = tester.screen();
+    assert!(screen.contains("user: one prompt"), "{screen}");
+    assert!(screen.contains("→ • assistant: done"), "{screen}");
+    assert!(screen.contains("2/2"), "{screen}");
 }
 
 #[test]

@@ -448,12 +448,15 @@ impl DialogBody for TreeDialog {
     }
 
     fn next_tick(&self) -> Option<Instant> {
-        let is_reading = self.is_searching() || self.entries.is_reading();
+        let is_reading = self.is_searching() || self.entries.is_reading() || !self.is_settled;
         is_reading.then_some(self.opened)
     }
 
     fn tick(&mut self, _now: Instant, _sink: &mut IntentSink) {
         self.entries.step();
+        if !self.is_settled {
+            self.settle();
+        }
         if self.is_searching() && self.continue_search() {
             self.rebuild_outline();
         }
