@@ -13,6 +13,7 @@ use pi_config::expand_home;
 use pi_env::Env;
 use pi_fs::{NewFileMode, atomic_file};
 use pi_protocol::{EntryKind, MessageRole, Tool};
+use pi_session::listing::is_locked;
 use pi_session::{AccessMode, OpenSession, Session, SessionError};
 use serde::Deserialize;
 use thiserror::Error;
@@ -64,7 +65,7 @@ pub enum ExportError {
     NothingYet,
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The output is a session file, such as the exported one; it is unchanged.
+    /// The output is a session file, such as the exported one, and no earlier export of it; it is unchanged.
     #[error(
         "cannot export to {}: it is a session file and would be overwritten; choose another output file",
         path.display()
@@ -109,7 +110,11 @@ pub fn export_jsonl(session: &Session, options: &JsonlOptions) -> Result<PathBuf
         None => PathBuf::from(format!("session-{}.jsonl", file_timestamp(&options.env))),
     };
     let path = std::path::absolute(&given).unwrap_or(given);
-    check_output(&path, session)?;
+    if is_file_of(&path, session)
+        || (is_session_file(&path) && !is_earlier_export(&path, session, &options.env))
+    {
+        return Err(ExportError::OverwritesSession { path });
+    }
     let content = options.redaction.redact_lines(session.export_branch()?);
     let directory = path.parent().map_or(Ok(()), fs::create_dir_all);
     directory
@@ -126,7 +131,9 @@ fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, Expor
         Some(output) => expand_home(&output.to_string_lossy(), &options.env),
         None => default_page_name(session),
     };
-    check_output(&path, session)?;
+    if is_file_of(&path, session) || is_session_file(&path) {
+        return Err(ExportError::OverwritesSession { path });
+    }
     let written = atomic_file::write_with(&path, NewFileMode::Default, |file| {
         page::write(file, session, options)
     });
@@ -137,17 +144,34 @@ fn write_html(session: &Session, options: &HtmlOptions) -> Result<PathBuf, Expor
     }
 }
 
-/// Fails if the export would overwrite the exported session, whose file may not exist yet, or another session.
-fn check_output(output: &Path, session: &Session) -> Result<(), ExportError> {
-    let is_own = session.path().is_some_and(|own| {
-        output == own || canonical(output).is_some_and(|path| Some(path) == canonical(own))
-    });
-    if is_own || is_session_file(output) {
-        return Err(ExportError::OverwritesSession {
-            path: output.to_owned(),
-        });
-    }
-    Ok(())
+/// Returns whether a path is that of a session, whose file may not exist yet.
+fn is_file_of(path: &Path, session: &Session) -> bool {
+    session.path().is_some_and(|own| {
+        path == own || canonical(path).is_some_and(|path| Some(path) == canonical(own))
+    })
+}
+
+/// Returns whether a session file is one branch of a session, without entries that the session does not have, and no
+/// process has it open: replacing it loses nothing.
+fn is_earlier_export(path: &Path, session: &Session, env: &Env) -> bool {
+    let options = OpenSession {
+        access: AccessMode::Read,
+        env: env.clone(),
+        ..OpenSession::default()
+    };
+    let Ok(earlier) = Session::open(path, options) else {
+        return false;
+    };
+    let branch = earlier.current_branch().ids();
+    let report = earlier.open_report();
+    earlier.id() == session.id()
+        && report.skipped_lines == 0
+        && !report.torn_tail
+        && branch.len() == earlier.entries().len()
+        && branch
+            .iter()
+            .all(|id| session.entries().contains(id.as_str()))
+        && !is_locked(path)
 }
 
 /// Resolves links; the file need not exist.

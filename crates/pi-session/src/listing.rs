@@ -102,7 +102,7 @@ pub fn is_open_elsewhere(scope: SearchScope<'_>, prefix: &str) -> bool {
 }
 
 /// Returns whether a session of this or another process has the file open for writing.
-pub(crate) fn is_locked(path: &Path) -> bool {
+pub fn is_locked(path: &Path) -> bool {
     let file = DiskStorage.open(path, AccessMode::Read);
     file.is_ok_and(|file| file.try_lock() == LockState::HeldElsewhere)
 }

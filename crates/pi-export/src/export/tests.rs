@@ -248,7 +248,10 @@ fn sessions_are_never_overwritten() {
     let session = saved_session(&home);
     let own = session.path().unwrap().to_owned();
     let other = home.path().join("other.jsonl");
-    fs::copy(&own, &other).unwrap();
+    Session::create_at(&other, home.path(), NewSession::default())
+        .unwrap()
+        .append(response("hello"))
+        .unwrap();
     let spaced = home.path().join("spaced.html");
     write_file(&spaced, "\n{ \"version\": 3, \"type\": \"session\" }\n");
     let long = home.path().join("long.jsonl");
@@ -288,6 +291,50 @@ fn sessions_are_never_overwritten() {
         }
         assert!(fs::read(&output).unwrap() == before, "{}", output.display());
     }
+}
+
+#[test]
+fn a_branch_can_be_exported_to_the_same_file_again() {
+    let home = tempfile::tempdir().unwrap();
+    let mut session = saved_session(&home);
+    let output = home.path().join("out.jsonl");
+    let export = |session: &Session| {
+        let options = JsonlOptions {
+            output: Some(output.clone()),
+            env: env(),
+            ..JsonlOptions::default()
+        };
+        export_jsonl(session, &options)
+    };
+    export(&session).unwrap();
+    let first = session.current_branch().ids().remove(0);
+    session.branch(&first).unwrap();
+    session.append(response("another answer")).unwrap();
+    export(&session).unwrap();
+    let open = || Session::open(&output, OpenSession::default()).unwrap();
+    assert_eq!(
+        open().current_branch().ids(),
+        session.current_branch().ids()
+    );
+
+    // Another process has it open.
+    let mut copy = open();
+    export(&session).unwrap_err();
+    // It has been continued.
+    copy.append(user("continued")).unwrap();
+    drop(copy);
+    export(&session).unwrap_err();
+    // It has a branch that one export does not have.
+    fs::copy(session.path().unwrap(), &output).unwrap();
+    export(&session).unwrap_err();
+    // It may have been continued, but its end is damaged.
+    fs::remove_file(&output).unwrap();
+    export(&session).unwrap();
+    let mut damaged = fs::read(&output).unwrap();
+    damaged.extend(b"{\"type\":\"message\",");
+    atomic_file::write(&output, &damaged, NewFileMode::Private).unwrap();
+    export(&session).unwrap_err();
+    assert_eq!(fs::read(&output).unwrap(), damaged);
 }
 
 #[test]
