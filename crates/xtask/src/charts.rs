@@ -90,6 +90,41 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_has_the_numbers_of_the_page() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let readme = fs::read_to_string(root.join("README.md")).unwrap();
+        let page = fs::read_to_string(root.join("docs/performance.md")).unwrap();
+        let measured = Table::first_in(&page).unwrap();
+        for (title, measurement) in [
+            ("Size on disk", "size on disk, including runtime"),
+            (
+                "Launch until the first key press is echoed",
+                "launch until the first key press is echoed (best run)",
+            ),
+            (
+                "Memory, idle in the terminal",
+                "interactive mode after 5 s, resident memory",
+            ),
+            (
+                "Key press in a session of 100,000 entries",
+                "key press with 100,000 entries, CPU",
+            ),
+        ] {
+            let start = format!("| {title} |");
+            let shown = readme.lines().find_map(|line| line.strip_prefix(&start));
+            let shown: Vec<&str> = shown.unwrap().split('|').collect();
+            let row = measured.rows.iter().find(|row| row.name == measurement);
+            for (cell, value) in shown.iter().zip(&row.unwrap().values) {
+                let value = &value.as_ref().unwrap().text;
+                assert!(
+                    cell.contains(&format!(" {value} ")),
+                    "{title}: {cell} is not {value}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn a_chart_without_a_table_is_an_error() {
         let picture = "<img src=\"images/chart-speed-light.svg\">\n";
         assert!(charts_of(picture).is_err());
