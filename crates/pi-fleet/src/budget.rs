@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Smaller differences are errors of rounding.
+/// Smaller differences are rounding errors.
 const TOLERANCE: f64 = 1e-9;
 
 /// Costs in US dollars, by run. Each request reserves what it is expected to cost, so that requests in flight are counted.

@@ -47,7 +47,7 @@ const INTERRUPTED: u8 = 130;
 /// Printed when a command begins to stop.
 const STOPPING: &str = "Stopping. Press Ctrl-C again to stop without waiting.";
 
-/// Number of agents at the same time, unless the command or the settings say otherwise.
+/// Number of agents at the same time, unless set on the command line or in the settings.
 const SLOTS: usize = 4;
 
 /// Runs a command and returns its exit code.
@@ -391,7 +391,7 @@ fn print(text: &str) -> bool {
     writeln!(stdout, "{}", printable(text.trim_end())).is_ok()
 }
 
-/// Names the runs that this version cannot read.
+/// Lists the runs that this version cannot read.
 fn warn_of_problems(runs: &[RunOverview]) {
     for line in view::problems(runs) {
         eprint_line(&line);

@@ -59,7 +59,7 @@ pub(crate) fn status(run: &RunOverview) -> &'static str {
     }
 }
 
-/// Whether nothing more is known to happen to a run.
+/// Whether there is nothing to wait for: the run has ended, or its state is unknown.
 pub(crate) fn is_over(run: &RunOverview) -> bool {
     run.state.result.is_some() || status(run) == UNKNOWN
 }

@@ -52,7 +52,7 @@ pub(crate) enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Whether the disk of this machine is full, which the task cannot change.
+    /// Whether the disk of this machine is full, which is no failure of the task.
     pub(crate) fn is_disk_full(&self) -> bool {
         match self {
             // Only Git has this text in English; commands of tasks may print anything.

@@ -84,7 +84,7 @@ impl std::fmt::Debug for StartupNotices {
     }
 }
 
-/// How the application has ended.
+/// How the application ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub reason: ExitReason,

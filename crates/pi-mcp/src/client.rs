@@ -347,7 +347,7 @@ impl Inbox for ClientState {
     }
 }
 
-/// Stands for a transport that could not be started.
+/// Placeholder for a transport that could not be started.
 struct ClosedTransport;
 
 impl Transport for ClosedTransport {

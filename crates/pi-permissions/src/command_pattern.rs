@@ -6,7 +6,7 @@ use crate::launchers::base_name;
 use crate::rule::RuleError;
 use crate::shell_split::{Word, split};
 
-/// A pattern such as `git push *`. A `*` at the end stands for any further words, one inside a word for any characters.
+/// A pattern such as `git push *`. A `*` at the end matches any further words, one inside a word any characters.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     words: Vec<WordPattern>,

@@ -63,7 +63,7 @@ pub struct McpServerSpec {
     pub transport: McpTransport,
     pub enabled: bool,
     pub exposure: McpExposure,
-    /// Exposures of single tools: names, or patterns in which `*` stands for any characters.
+    /// Exposures of single tools: names, or patterns in which `*` matches any characters.
     pub tool_exposure: Vec<(String, McpExposure)>,
     /// Limit for a request.
     pub timeout: Duration,

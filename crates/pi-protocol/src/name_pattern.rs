@@ -1,6 +1,6 @@
 //! Patterns for names of tools.
 
-/// Whether a name matches a pattern, in which `*` stands for any characters.
+/// Whether a name matches a pattern, in which `*` matches any characters.
 pub fn matches_name_pattern(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == name;

@@ -49,7 +49,7 @@ impl RouteId {
     }
 }
 
-/// A route: `{name}` stands for one part of the path.
+/// A route: `{name}` matches one part of the path.
 #[derive(Debug, Clone)]
 pub struct RouteRow {
     pub method: Method,

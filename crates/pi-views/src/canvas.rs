@@ -144,7 +144,7 @@ impl<'ctx> BlockCanvas<'ctx> {
         }
     }
 
-    /// Splits a line in front of its last column, which is after two blanks in the left half of the screen.
+    /// Splits a line before its last column, which follows two blanks in the left half of the screen.
     fn last_column<'line>(&self, indent: usize, content: &'line str) -> (&'line str, &'line str) {
         let gaps = content.rmatch_indices("  ");
         let fits = |columns: &&str| indent + visible_width(columns) <= self.width() / 2;

@@ -69,7 +69,7 @@ Tasks:
   screenshots render FILE... [--size COLUMNSxROWS] [--light] [--png] [--out DIR]
           Draw screens captured with `tmux capture-pane -e`, or by the reference harness
           (screens --out), as SVG, and as PNG with rsvg-convert.
-  screenshots walk [--binary BINARY] [--out DIR] [--size COLUMNSxROWS] [--look LOOK] [--only SCREEN] [--png]
+  screenshots walk [--binary BINARY] [--out DIR] [--size COLUMNSxROWS] [--style STYLE] [--only SCREEN] [--png]
           Walk from the first start to the exit of BINARY (target/release/pi) and draw 20 screens in
           80x24, 120x40 and 200x50, dark and light, and in 80x24 with 16 colors and with NO_COLOR.
   site [--out DIR] [--releases URL]

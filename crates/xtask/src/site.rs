@@ -28,7 +28,7 @@ use render::CodeColors;
 use search_index::SearchIndex;
 use topics::TOPICS;
 
-/// Stands for the address of the releases in pages; see [`SiteOptions::releases`].
+/// Placeholder for the address of the releases in pages; see [`SiteOptions::releases`].
 const RELEASES: &str = "$PI_RELEASES";
 
 const ASSETS: [(&str, &str); 4] = [

@@ -31,7 +31,7 @@ const IGNORED: [&str; 3] = ["themes", "sessions", ".git"];
 /// A project with more files is never unchanged.
 const MAX_FILES: usize = 20_000;
 
-/// Stands for the files of a project beyond [`MAX_FILES`].
+/// Represents the files of a project beyond [`MAX_FILES`].
 const TOO_MANY_FILES: &str = "more files than can be compared";
 
 /// What is known about a file.

@@ -245,7 +245,7 @@ impl Transcript {
     }
 }
 
-/// Returns the first argument that says what a call does.
+/// Returns the first argument that describes a call.
 fn describe_call(arguments: &Value) -> String {
     let found = ["command", "path", "pattern", "query"]
         .iter()

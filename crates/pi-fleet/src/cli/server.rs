@@ -37,7 +37,7 @@ const READ: [&str; 4] = [
     "$JS.API.DIRECT.GET.STREAM.>",
 ];
 
-/// Subject with which every role reads the state of the queue. `FLEET` is replaced by the name of the fleet, here and below.
+/// Subject with which every role inspects the queue. `FLEET` is replaced by the name of the fleet, here and below.
 const QUEUE: &str = "$JS.API.CONSUMER.INFO.PI_FLEET_RUNS.*";
 
 /// Subject with which every role asks when the server writes to its disk. The system account offers it.

@@ -110,7 +110,7 @@ impl RateLimiter {
         Ok(Duration::ZERO)
     }
 
-    /// Returns how long a model accepts nothing, as far as this worker knows.
+    /// Returns how long a model accepts no requests, as far as this worker knows.
     pub(crate) fn drained(&self, engine: &dyn FleetEngine, model: &str) -> Duration {
         engine.drained(&self.bucket(model))
     }

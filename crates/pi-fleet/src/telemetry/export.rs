@@ -1,4 +1,4 @@
-//! Sends spans to an OTLP receiver over HTTP, as the standard `OTEL_…` environment variables say.
+//! Sends spans to an OTLP receiver over HTTP, configured by the standard `OTEL_…` environment variables.
 
 use std::collections::HashMap;
 use std::io::Write as _;

@@ -144,7 +144,7 @@ impl LiveTable {
     }
 }
 
-/// Returns a duration as users read it.
+/// Formats a duration for users.
 fn describe(duration: Duration) -> String {
     match duration.as_secs() {
         seconds @ ..60 => format!("{seconds} s"),

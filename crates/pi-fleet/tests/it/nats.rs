@@ -296,7 +296,7 @@ async fn tasks_of_other_clients_are_checked() {
     let engine = server.engine("main", "b").await;
     let client = async_nats::connect(server.url()).await.unwrap();
     let context = async_nats::jetstream::new(client);
-    // The names of batches and tasks, in which `=` stands for a dot.
+    // The names of batches and tasks, in which `=` replaces a dot.
     for (number, (name, id, reference)) in [
         ("b.option", "option", "--upload-pack=x"),
         ("b.other", "option", "main"),

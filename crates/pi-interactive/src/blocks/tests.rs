@@ -592,7 +592,7 @@ fn images_are_drawn_with_blocks_if_there_are_enough_colors() {
     assert_eq!(queued.len(), 2);
     queued.into_iter().for_each(ImageConversion::run);
     assert!(is_drawn(&mut call, &colored) && is_drawn(&mut user, &colored));
-    // The description stands for a picture that cannot be drawn.
+    // The description replaces a picture that cannot be drawn.
     let is_described = |call: &mut ToolCallBlock, ctx: &RenderContext| {
         call.set_expanded(true);
         let lines = call.lines(60, ctx);

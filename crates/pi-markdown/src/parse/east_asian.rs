@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Stands for a character that counts as punctuation, in three bytes.
+/// Placeholder for a character that is treated as punctuation, in three bytes.
 const PUNCTUATION: char = '\u{2020}';
 
-/// Stands for a character that counts as a letter, in three bytes.
+/// Placeholder for a character that is treated as a letter, in three bytes.
 const LETTER: char = '\u{a015}';
 
 /// Whether a character is Chinese, Japanese or Korean text or punctuation.

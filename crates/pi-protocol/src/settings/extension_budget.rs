@@ -30,7 +30,7 @@ pub struct ExtensionBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BudgetAction {
-    /// It is named once.
+    /// Reported once.
     #[default]
     Report,
     /// It also receives no more events, until the extensions are reloaded.

@@ -102,7 +102,7 @@ pub(super) fn stored_length(terms: u32) -> u8 {
     ((f64::from(terms) + 1.0).log2() * LENGTH_STEPS).round() as u8
 }
 
-/// Returns the number of terms that a byte stands for.
+/// Returns the number of terms that a byte encodes.
 pub(crate) fn length_of(stored: u8) -> f64 {
     (f64::from(stored) / LENGTH_STEPS).exp2() - 1.0
 }

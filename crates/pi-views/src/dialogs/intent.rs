@@ -128,7 +128,7 @@ pub enum Summarize {
     /// Not asked about, or there is nothing to summarize.
     #[default]
     Skip,
-    /// To be asked about after what is restored was chosen.
+    /// The user is asked after choosing what to restore.
     Ask,
     No,
     /// With the default instructions.

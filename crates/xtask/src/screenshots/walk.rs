@@ -1,5 +1,5 @@
 //! `cargo xtask screenshots walk`: the screens that a user meets between the first start and the exit, in several sizes
-//! and colors, to be looked at before a release. They are not stored in the repository.
+//! and colors, to be reviewed before a release. They are not stored in the repository.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -30,9 +30,9 @@ The script counts the words of each file:\n\n\
 ```sh\nfor file in \"$@\"; do\n    printf '%s: %s\\n' \"$file\" \"$(wc -w < \"$file\")\"  # words, not lines\ndone\n```\n\n\
 - [x] repeated spaces\n- [ ] **tabs** and *line breaks* inside of quotes, which";
 
-/// How the terminal looks.
+/// Theme and colors of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum ScreenStyle {
     Dark,
     Light,
     /// The 16 colors of a terminal.
@@ -40,7 +40,7 @@ enum Look {
     NoColor,
 }
 
-impl Look {
+impl ScreenStyle {
     const ALL: [Self; 4] = [Self::Dark, Self::Light, Self::SixteenColors, Self::NoColor];
 
     fn name(self) -> &'static str {
@@ -73,7 +73,7 @@ pub(crate) struct WalkOptions {
     binary: PathBuf,
     out: PathBuf,
     sizes: Vec<(u16, u16)>,
-    looks: Vec<Look>,
+    styles: Vec<ScreenStyle>,
     /// Only write the screens whose name contains this.
     only: Option<String>,
     png: bool,
@@ -85,7 +85,7 @@ impl WalkOptions {
             binary: PathBuf::from("target/release/pi"),
             out: PathBuf::from("target/walk"),
             sizes: Vec::new(),
-            looks: Vec::new(),
+            styles: Vec::new(),
             only: None,
             png: false,
         };
@@ -100,11 +100,13 @@ impl WalkOptions {
                 "--out" => options.out = PathBuf::from(value()?),
                 "--size" => options.sizes.push(parse_size(value()?)?),
                 "--only" => options.only = Some((*value()?).to_owned()),
-                "--look" => {
+                "--style" => {
                     let name = value()?;
-                    let look = Look::ALL.into_iter().find(|look| look.name() == *name);
-                    options.looks.push(look.with_context(|| {
-                        format!("unknown look {name}: use dark, light, 16-colors or no-color")
+                    let style = ScreenStyle::ALL
+                        .into_iter()
+                        .find(|style| style.name() == *name);
+                    options.styles.push(style.with_context(|| {
+                        format!("unknown style {name}: use dark, light, 16-colors or no-color")
                     })?);
                 }
                 "--png" => options.png = true,
@@ -115,21 +117,21 @@ impl WalkOptions {
     }
 
     /// Returns what to draw: all sizes dark and light, and the smallest with fewer colors, unless something is chosen.
-    fn variants(&self) -> Vec<((u16, u16), Look)> {
-        let is_chosen = !self.looks.is_empty();
+    fn variants(&self) -> Vec<((u16, u16), ScreenStyle)> {
+        let is_chosen = !self.styles.is_empty();
         let sizes = if self.sizes.is_empty() {
             SIZES.to_vec()
         } else {
             self.sizes.clone()
         };
         let mut variants = Vec::new();
-        for look in Look::ALL {
-            let is_wanted = |size: &&(u16, u16)| match look {
-                _ if is_chosen => self.looks.contains(&look),
-                Look::Dark | Look::Light => true,
-                Look::SixteenColors | Look::NoColor => **size == SIZES[0],
+        for style in ScreenStyle::ALL {
+            let is_wanted = |size: &&(u16, u16)| match style {
+                _ if is_chosen => self.styles.contains(&style),
+                ScreenStyle::Dark | ScreenStyle::Light => true,
+                ScreenStyle::SixteenColors | ScreenStyle::NoColor => **size == SIZES[0],
             };
-            variants.extend(sizes.iter().filter(is_wanted).map(|size| (*size, look)));
+            variants.extend(sizes.iter().filter(is_wanted).map(|size| (*size, style)));
         }
         variants
     }
@@ -140,16 +142,16 @@ pub(crate) fn run(options: &WalkOptions) -> Result<String> {
     let binary = fs::canonicalize(&options.binary)
         .with_context(|| format!("cannot find {}", options.binary.display()))?;
     let mut written = Vec::new();
-    for ((columns, rows), look) in options.variants() {
+    for ((columns, rows), style) in options.variants() {
         let directory = options
             .out
-            .join(format!("{columns}x{rows}-{}", look.name()));
+            .join(format!("{columns}x{rows}-{}", style.name()));
         fs::create_dir_all(&directory)?;
         let mut drawn = Vec::new();
         let walk = Walk {
             binary: &binary,
             size: (columns, rows),
-            look,
+            style,
         };
         walk.run(|name, svg| drawn.push((name, svg)))?;
         for (number, (name, svg)) in drawn.into_iter().enumerate() {
@@ -176,7 +178,7 @@ pub(crate) fn run(options: &WalkOptions) -> Result<String> {
 struct Walk<'a> {
     binary: &'a Path,
     size: (u16, u16),
-    look: Look,
+    style: ScreenStyle,
 }
 
 impl Walk<'_> {
@@ -185,7 +187,7 @@ impl Walk<'_> {
         fs::create_dir_all(fresh.path().join(PROJECT_NAME))?;
         let terminal = self.spawn(fresh.path());
         let mut capture = |terminal: &PtyTerminal, name| {
-            let scheme = self.look.scheme();
+            let scheme = self.style.scheme();
             wait_until_still(terminal);
             draw(
                 name,
@@ -220,7 +222,7 @@ impl Walk<'_> {
             &model.models_json("demo", MODEL, CONTEXT_WINDOW),
         )?;
         let settings = json!({
-            "theme": self.look.scheme().name(),
+            "theme": self.style.scheme().name(),
             "defaultProvider": "demo",
             "defaultModel": MODEL,
             "enableInstallTelemetry": false,
@@ -250,7 +252,7 @@ impl Walk<'_> {
         ] {
             command.env(name, value);
         }
-        for (name, value) in self.look.environment() {
+        for (name, value) in self.style.environment() {
             command.env(name, value);
         }
         PtyTerminal::spawn(command, self.size.0, self.size.1)
@@ -457,12 +459,12 @@ mod tests {
     fn the_smallest_size_is_also_drawn_with_fewer_colors() {
         let all = WalkOptions::parse(&[]).unwrap().variants();
         assert_eq!(all.len(), 8);
-        assert!(all.contains(&((80, 24), Look::NoColor)));
-        assert!(!all.contains(&((200, 50), Look::SixteenColors)));
-        let chosen = ["--size", "200x50", "--look", "16-colors", "--png"];
+        assert!(all.contains(&((80, 24), ScreenStyle::NoColor)));
+        assert!(!all.contains(&((200, 50), ScreenStyle::SixteenColors)));
+        let chosen = ["--size", "200x50", "--style", "16-colors", "--png"];
         let chosen = WalkOptions::parse(&chosen).unwrap();
-        assert_eq!(chosen.variants(), [((200, 50), Look::SixteenColors)]);
-        for wrong in [&["--look", "pink"][..], &["--size"], &["--what", "x"]] {
+        assert_eq!(chosen.variants(), [((200, 50), ScreenStyle::SixteenColors)]);
+        for wrong in [&["--style", "pink"][..], &["--size"], &["--what", "x"]] {
             assert!(WalkOptions::parse(wrong).is_err(), "{wrong:?}");
         }
     }

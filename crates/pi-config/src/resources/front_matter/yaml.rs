@@ -85,7 +85,7 @@ impl EntryReader {
                     return Err(format!("more than {MAX_ALIASES} aliases"));
                 }
                 if self.open.contains(&anchor) {
-                    return Err("an alias inside of what it stands for".to_owned());
+                    return Err("an alias inside its own anchor".to_owned());
                 }
                 let value = self.scalars.get(&anchor).cloned();
                 self.node(value.unwrap_or(YamlValue::Other))?;

@@ -95,7 +95,7 @@ impl TextSearch {
         })
     }
 
-    /// Returns how far the search is, or how many hits there are.
+    /// Returns the progress of the search, or the number of hits.
     fn state(&self) -> String {
         let mut state = match (self.is_waiting, self.sent.is_some()) {
             (true, _) => "searching…".to_owned(),
