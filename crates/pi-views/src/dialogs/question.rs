@@ -23,6 +23,7 @@ const MAX_CHOICES: usize = 12;
 
 #[derive(Clone, Debug, Default)]
 pub struct QuestionOptions {
+    /// The first line is the title; others are shown below it.
     pub title: String,
     pub details: Option<String>,
     pub timeout: Option<Duration>,
@@ -182,12 +183,19 @@ pub(super) fn paint_question(
     question: &QuestionOptions,
     countdown: Option<&Countdown>,
 ) {
-    let mut title = sanitize_lines(&question.title);
-    if let Some(countdown) = countdown {
-        title = format!("{title} ({}s left)", countdown.seconds_left());
-    }
+    let text = sanitize_lines(&question.title);
+    let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
     canvas.blank();
-    canvas.title(&title);
+    match countdown {
+        Some(countdown) => {
+            canvas.title(&format!("{title} ({}s left)", countdown.seconds_left()));
+        }
+        None => canvas.title(title),
+    }
+    if !rest.is_empty() {
+        // Such as a list of files.
+        canvas.text(RowPriority::Title, ColorToken::Text, rest);
+    }
     if let Some(details) = &question.details {
         canvas.text(
             RowPriority::Detail,

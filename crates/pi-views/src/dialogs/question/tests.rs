@@ -1,3 +1,4 @@
+use pi_tui::Component as _;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -34,6 +35,24 @@ fn a_choice_is_answered_with_its_index() {
         [Intent::Answer(QuestionAnswer::Chosen(1))]
     );
     assert!(tester.is_done());
+}
+
+#[test]
+fn only_the_first_line_of_a_question_is_bold() {
+    let ui = UiTheme::for_tests();
+    let question = QuestionOptions {
+        title: "Restore files? 1 file changed since\ndelete a".to_owned(),
+        ..question(Some(Duration::from_secs(9)))
+    };
+    let mut dialog = QuestionDialog::choose(ui, question, &beds(), Instant::now());
+    let lines = dialog.render(80);
+    let line = |text: &str| lines.iter().find(|line| line.contains(text)).unwrap();
+    let title = line("Restore files?");
+    assert!(
+        title.contains("\x1b[1;") && title.contains("s left)"),
+        "{title:?}"
+    );
+    assert!(!line("delete a").contains("\x1b[1;"), "{lines:?}");
 }
 
 #[test]
