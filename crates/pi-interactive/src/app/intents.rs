@@ -51,7 +51,16 @@ pub(super) fn message(key: DialogKey, intent: Intent) -> AppMsg {
         Intent::Fork { entry } => SwitchMsg::Replace(Replacement::Fork(entry)).into(),
         Intent::Resume(path) => SwitchMsg::Replace(Replacement::Resume(path)).into(),
         Intent::ResumeAt { path, entry } => SwitchMsg::OpenHit { path, entry }.into(),
-        Intent::SearchSessions { query, scope } => SwitchMsg::Search { query, scope }.into(),
+        Intent::SearchSessions {
+            query,
+            scope,
+            is_repeated,
+        } => SwitchMsg::Search {
+            query,
+            scope,
+            is_repeated,
+        }
+        .into(),
         Intent::RenameSession { path, name } => SwitchMsg::RenameFile { path, name }.into(),
         Intent::DeleteSession(path) => SwitchMsg::DeleteFile(path).into(),
         Intent::ListSessions(scope) => SwitchMsg::List(scope).into(),

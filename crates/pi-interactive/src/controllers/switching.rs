@@ -54,6 +54,7 @@ pub(crate) enum SwitchMsg {
     Search {
         query: String,
         scope: SessionScope,
+        is_repeated: bool,
     },
     HitsFound {
         query: String,
@@ -153,10 +154,15 @@ impl SwitchController {
             SwitchMsg::SetLabel { entry, label } => {
                 vec![AppCommand::Change(SessionChange::SetLabel { entry, label })]
             }
-            SwitchMsg::Search { query, scope } => {
+            SwitchMsg::Search {
+                query,
+                scope,
+                is_repeated,
+            } => {
                 vec![AppCommand::Session(SessionCommand::SearchSessions {
                     query,
                     scope,
+                    is_repeated,
                 })]
             }
             SwitchMsg::HitsFound { query, result } => {

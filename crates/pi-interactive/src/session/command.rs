@@ -119,6 +119,8 @@ pub(crate) enum SessionCommand {
         /// The last word may be incomplete.
         query: String,
         scope: SessionScope,
+        /// Whether the same was searched before, while sessions are being indexed.
+        is_repeated: bool,
     },
     /// Describes what a compaction would do.
     PreviewCompaction {

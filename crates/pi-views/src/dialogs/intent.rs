@@ -70,6 +70,8 @@ pub enum Intent {
         /// The last word may be incomplete.
         query: String,
         scope: SessionScope,
+        /// Whether the same was searched before, while sessions are being indexed: the search waits a moment.
+        is_repeated: bool,
     },
     /// Import a copy of a session file and open it.
     Import(PathBuf),

@@ -62,9 +62,11 @@ pub(super) fn submit(
         SessionCommand::CountUsage => pages::count_usage(session).boxed(),
         SessionCommand::ReadInsight(insight) => pages::read_insight(session, insight).boxed(),
         SessionCommand::DescribeExtensions => pages::describe_extensions(runtime).boxed(),
-        SessionCommand::SearchSessions { query, scope } => {
-            files::search(&runtime, query, scope).boxed()
-        }
+        SessionCommand::SearchSessions {
+            query,
+            scope,
+            is_repeated,
+        } => files::search(&runtime, query, scope, is_repeated).boxed(),
         SessionCommand::PreviewCompaction { instructions } => {
             pages::preview_compaction(session, instructions).boxed()
         }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pi_host::{
     AgentSession, ForkPosition, IndexFreshness, ReplaceOutcome, SessionCatalog, SessionRuntime,
@@ -16,6 +17,9 @@ use crate::session::outcome::SessionOutcome;
 
 /// Hits that a list shows.
 const MAX_HITS: usize = 50;
+
+/// Time before a search is repeated while sessions are being indexed.
+const REPEAT_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) async fn replace(runtime: SessionRuntime, request: Replacement) -> SessionOutcome {
     let result = match &request {
@@ -66,6 +70,7 @@ pub(super) fn search(
     runtime: &SessionRuntime,
     query: String,
     scope: SessionScope,
+    is_repeated: bool,
 ) -> impl Future<Output = SessionOutcome> + Send + use<> {
     let search = session_search(runtime);
     let cwd = match scope {
@@ -85,6 +90,9 @@ pub(super) fn search(
         found.map_err(|error| pi_host::describe_error(&error))
     };
     async move {
+        if is_repeated {
+            tokio::time::sleep(REPEAT_PAUSE).await;
+        }
         SessionOutcome::SessionsFound {
             query,
             result: blocking(work).await,

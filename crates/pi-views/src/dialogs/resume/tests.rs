@@ -1,4 +1,6 @@
-use pi_protocol::{SearchRole, SessionSearchHit, SessionSearchResults, SnippetPart};
+use pi_protocol::{
+    IndexingProgress, SearchRole, SessionSearchHit, SessionSearchResults, SnippetPart,
+};
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -116,6 +118,7 @@ fn search(query: &str, scope: SessionScope) -> Intent {
     Intent::SearchSessions {
         query: query.to_owned(),
         scope,
+        is_repeated: false,
     }
 }
 
@@ -144,6 +147,46 @@ fn the_text_of_sessions_is_searched_and_a_hit_opened() {
     let entry = "e2".into();
     assert_eq!(tester.intents(), [Intent::ResumeAt { path, entry }]);
     assert!(tester.is_done());
+}
+
+#[test]
+fn a_search_is_repeated_while_sessions_are_indexed() {
+    let mut tester = tester();
+    let results = |query: &str, entries: &[&str], done: Option<u64>| {
+        let mut update = hits(query, entries);
+        if let DialogUpdate::SessionHits { result, .. } = &mut update {
+            let indexing = done.map(|done| IndexingProgress { done, total: 4 });
+            result.as_mut().unwrap().indexing = indexing;
+        }
+        update
+    };
+    let repeated = |query: &str| Intent::SearchSessions {
+        query: query.to_owned(),
+        scope: SessionScope::Project,
+        is_repeated: true,
+    };
+    tester.press("ctrl+f").type_text("r");
+    assert_eq!(tester.intents(), [search("r", SessionScope::Project)]);
+    tester.on_update(results("r", &["e1", "e2"], Some(1)));
+    assert_eq!(tester.intents(), [repeated("r")]);
+    let screen = tester.screen();
+    assert!(screen.contains("indexing 25 % · 2 matches"), "{screen}");
+    // A new query does not wait for the repeated one, which is then not repeated again.
+    tester.press("down").type_text("o");
+    assert_eq!(tester.intents(), [search("ro", SessionScope::Project)]);
+    tester.on_update(results("r", &["e1"], Some(2)));
+    assert_eq!(tester.intents(), []);
+    tester.on_update(results("ro", &["e1", "e2"], Some(2)));
+    assert_eq!(tester.intents(), [repeated("ro")]);
+    // The selected hit stays selected.
+    tester.press("down");
+    tester.on_update(results("ro", &["e0", "e1", "e2"], None));
+    assert_eq!(tester.intents(), []);
+    assert!(!tester.screen().contains("indexing"));
+    tester.press("enter");
+    let path = PathBuf::from("/sessions/s2.jsonl");
+    let entry = "e2".into();
+    assert_eq!(tester.intents(), [Intent::ResumeAt { path, entry }]);
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(super) struct TextSearch {
     /// The query that was sent last, and its scope.
     sent: Option<(String, SessionScope)>,
     is_waiting: bool,
+    /// Number of requests without an answer, repeated ones included.
+    pending: usize,
     hits: Vec<SessionSearchHit>,
     total: usize,
     indexing: Option<IndexingProgress>,
@@ -44,6 +46,7 @@ impl Default for TextSearch {
         Self {
             sent: None,
             is_waiting: false,
+            pending: 0,
             hits: Vec::new(),
             total: 0,
             indexing: None,
@@ -71,9 +74,25 @@ impl TextSearch {
         }
         self.sent = Some((query.to_owned(), scope));
         self.is_waiting = true;
+        self.pending += 1;
         Some(Intent::SearchSessions {
             query: query.to_owned(),
             scope,
+            is_repeated: false,
+        })
+    }
+
+    /// Returns the last request again while sessions are being indexed, which may find more.
+    fn repeated_request(&mut self) -> Option<Intent> {
+        if self.pending > 0 || self.indexing.is_none() {
+            return None;
+        }
+        let (query, scope) = self.sent.clone()?;
+        self.pending += 1;
+        Some(Intent::SearchSessions {
+            query,
+            scope,
+            is_repeated: true,
         })
     }
 
@@ -84,6 +103,18 @@ impl TextSearch {
         self.error = None;
         self.picker.set_count(self.hits.len());
         self.picker.select(0);
+    }
+
+    /// Shows the results of a repeated request; the selected hit stays selected.
+    fn update_hits(&mut self, results: SessionSearchResults) {
+        let selected = self.hits.get(self.picker.selected()).cloned();
+        self.set_hits(results);
+        let is_selected = |hit: &SessionSearchHit| {
+            let selected = selected.as_ref();
+            selected.is_some_and(|it| it.path == hit.path && it.entry_id == hit.entry_id)
+        };
+        let position = self.hits.iter().position(is_selected);
+        self.picker.select(position.unwrap_or_default());
     }
 
     /// Returns what opens the selected hit.
@@ -193,10 +224,13 @@ impl ResumeDialog {
             .sent
             .as_ref()
             .is_some_and(|(sent, _)| sent == query);
+        text_search.pending = text_search.pending.saturating_sub(1);
+        let was_waiting = text_search.is_waiting;
         text_search.is_waiting &= !is_expected && text_search.sent.is_some();
         if is_expected {
             match result {
-                Ok(results) => text_search.set_hits(results),
+                Ok(results) if was_waiting => text_search.set_hits(results),
+                Ok(results) => text_search.update_hits(results),
                 Err(error) => {
                     text_search.set_hits(SessionSearchResults::default());
                     text_search.error = Some(error);
@@ -204,6 +238,10 @@ impl ResumeDialog {
             }
         }
         self.request_hits(sink);
+        let text_search = self.text_search.as_mut();
+        if let Some(request) = text_search.and_then(TextSearch::repeated_request) {
+            sink.send(request);
+        }
     }
 
     pub(super) fn paint_text_search(&mut self, canvas: &mut DialogCanvas) {
