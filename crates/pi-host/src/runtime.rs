@@ -361,11 +361,8 @@ impl SessionRuntime {
             next: None,
             target_session_file: None,
         };
-        // Without a `session_start`, hooks get no `session_shutdown` either.
-        let was_deferred = self.deferred_start().take().is_some();
-        if !was_deferred {
-            session.participants().session_shutdown(shutdown).await;
-        }
+        drop(self.deferred_start().take());
+        session.participants().session_shutdown(shutdown).await;
         session.dispose().await;
         self.0.background.close();
         self.0.background.wait().await;

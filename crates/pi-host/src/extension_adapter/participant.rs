@@ -16,7 +16,7 @@ mod tools;
 mod turn;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use pi_extensions::{ExtensionFailure, SessionExtensions};
 
@@ -25,6 +25,8 @@ use crate::participants::{FailureReporter, HookFailure, Participants};
 struct ExtensionParticipant {
     extensions: SessionExtensions,
     turn: AtomicU64,
+    /// Whether the extensions received `session_start`; without it, they receive no `session_shutdown` either.
+    is_started: AtomicBool,
 }
 
 /// Registers the extensions for all concerns.
@@ -32,6 +34,7 @@ pub(super) fn register(extensions: SessionExtensions) -> Participants {
     let participant = Arc::new(ExtensionParticipant {
         extensions,
         turn: AtomicU64::new(0),
+        is_started: AtomicBool::new(false),
     });
     Participants::builder()
         .input(Arc::clone(&participant))

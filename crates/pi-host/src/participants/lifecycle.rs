@@ -33,7 +33,7 @@ pub trait LifecycleHook: Send + Sync {
         ready(true)
     }
 
-    /// Called before a session is shut down.
+    /// Called before a session is shut down, even if [`LifecycleHook::session_start`] was not; releases the session.
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
         let _ = shutdown;
         ready(())

@@ -1,6 +1,7 @@
 //! Extensions in a session: the API works, and their results take effect.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
@@ -10,7 +11,8 @@ use pi_auth::{LoginInteraction, OAuthContext, OAuthError};
 use pi_config::ResourceFlags;
 use pi_host::{
     BashRequest, ExtensionFailure, ExtensionMode, ExtensionOptions, ExtensionUi, InputHook,
-    InputVerdict, Participants, Persist, SessionRuntime, UserInput,
+    InputVerdict, LifecycleHook, Participants, Persist, SessionRuntime, SessionShutdown,
+    StartNotification, UserInput,
 };
 use pi_http::HttpClient;
 use pi_protocol::{LoginEvent, LoginPrompt, Modality};
@@ -541,4 +543,42 @@ async fn a_virtual_model_is_routed_for_every_request() {
     assert_eq!(failed["provider"], "router");
     prompt(&session, "/gone").await;
     assert_eq!(session.models().model("router", "auto"), None);
+}
+
+/// Counts the ends of sessions.
+#[derive(Default)]
+struct CountEnds(AtomicUsize);
+
+impl LifecycleHook for CountEnds {
+    fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_ends_before_its_start_is_released_without_an_event() {
+    let source = "import { writeFileSync } from 'node:fs';
+        export default (pi) => pi.on('session_shutdown', () => writeFileSync('results.json', '1'));";
+    for (start, expected) in [
+        (StartNotification::Immediate, json!(1)),
+        (StartNotification::Deferred, Value::Null),
+    ] {
+        let hook = Arc::new(CountEnds::default());
+        let participants = Participants::builder().lifecycle(Arc::clone(&hook)).build();
+        let env = RuntimeTestEnv::new();
+        let harness = ExtensionHarness::with(env, &[("ends.js", source)], |options| {
+            options.with(|_, session| {
+                session.session_start = start;
+                session.participants = Arc::new(participants);
+            })
+        })
+        .await;
+        harness.runtime.shutdown().await;
+        assert_eq!(harness.written(), expected, "{start:?}");
+        assert_eq!(hook.0.load(Ordering::Relaxed), 1, "{start:?}");
+        // The built-in MCP extension, for example, has the session until it ends.
+        drop(harness);
+        assert_eq!(Arc::strong_count(&hook), 1, "{start:?}");
+    }
 }

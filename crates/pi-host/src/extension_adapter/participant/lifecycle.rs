@@ -1,5 +1,7 @@
 //! Start, replacement and shutdown of sessions.
 
+use std::sync::atomic::Ordering;
+
 use futures_util::future::BoxFuture;
 use pi_extensions::HookInterrupt;
 use pi_extensions::events::{
@@ -17,6 +19,7 @@ use crate::participants::{
 impl LifecycleHook for ExtensionParticipant {
     fn session_start(&self, start: SessionStart) -> BoxFuture<'_, ()> {
         Box::pin(async move {
+            self.is_started.store(true, Ordering::Relaxed);
             let event = || SessionStartEvent {
                 reason: reason_name(start.reason),
                 previous_session_file: start.previous_session_file.as_deref(),
@@ -70,7 +73,9 @@ impl LifecycleHook for ExtensionParticipant {
                 reason: shutdown.next.map_or("quit", reason_name),
                 target_session_file: shutdown.target_session_file.as_deref(),
             };
-            self.extensions.emit(None, event).await;
+            if self.is_started.load(Ordering::Relaxed) {
+                self.extensions.emit(None, event).await;
+            }
             self.extensions.end_session().await;
         })
     }
