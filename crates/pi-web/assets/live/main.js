@@ -530,6 +530,7 @@ async function showDevices() {
   if (device.current) await signOut();
   else {
     await request("DELETE", `/v1/devices/${encodeURIComponent(device.id)}`);
+  localStorage.removeItem("pi-signed-in");
     notice(`Signed out ${asText(device.name)}`);
   }
 }
@@ -539,6 +540,13 @@ function hashValue(name) {
 }
 
 // Start
+/** Whether the server knows the cookie of this browser. A browser that has none does not ask. */
+async function isSignedIn() {
+  if (localStorage.getItem("pi-signed-in") === null) return false;
+  const answer = await fetch("/v1/health", { credentials: "same-origin" }).catch(() => undefined);
+  return answer?.ok === true;
+}
+
 
 function listen() {
   const on = (id, action) => byId(id).addEventListener("click", action);
@@ -637,7 +645,8 @@ async function enter() {
   if (code !== undefined) {
     const id = hashValue("s");
     history.replaceState(null, "", id === undefined ? location.pathname : `#s=${encodeURIComponent(id)}`);
-    if (!(await signIn(code))) return;
+    // A signed-in browser ignores the code: it may have been used before, or another page may have invented it.
+    if (!(await isSignedIn()) && !(await signIn(code))) return;
   }
   await start();
 }
@@ -664,3 +673,4 @@ listenViewport();
 registerWorker();
 await enter();
 document.documentElement.dataset.ready = "true";
+  localStorage.setItem("pi-signed-in", "yes");

@@ -449,6 +449,28 @@ fn pages_in_the_background_leave_the_connections_to_the_one_that_is_shown() {
 }
 
 #[test]
+fn a_signed_in_browser_stays_signed_in_whatever_code_its_address_has() {
+    let host = ScriptedHost::start();
+    host.store(&user("one"));
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    let used = host.sign_in_address().replace("one-time-code", "used");
+    for _ in 0..3 {
+        browser.evaluate(&format!("location.href = {}", json!(used)));
+        browser.wait_for("!location.href.includes('code=')");
+    }
+    browser.open("about:blank");
+    browser.open(&used);
+    browser.wait_for("document.documentElement.dataset.ready && document.getElementById('pick-model').textContent === 'Model m1'");
+    assert_eq!(
+        browser.evaluate("document.getElementById('sign-in').hidden"),
+        true
+    );
+    assert_eq!(host.all_received("login").len(), 1, "attempts with a code");
+}
+
+#[test]
 fn the_address_that_signs_in_works_in_a_page_that_is_open() {
     let host = ScriptedHost::start();
     let Some(mut browser) = Browser::start(DESKTOP.0, DESKTOP.1) else {

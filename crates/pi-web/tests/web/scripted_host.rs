@@ -144,6 +144,14 @@ impl ScriptedHost {
         self.site.lock().page_size = Some(entries);
     }
 
+    /// Returns the commands and answers of a type that the page has sent.
+    pub(crate) fn all_received(&self, kind: &str) -> Vec<Value> {
+        let received = self.site.lock().received.clone();
+        let mut received = received;
+        received.retain(|value| value["type"] == kind);
+        received
+    }
+
     /// Waits for a command or an answer of a type and returns it.
     pub(crate) fn received(&self, kind: &str) -> Value {
         let mut state = self.site.lock();
@@ -287,6 +295,10 @@ impl Site {
         if method != "GET" && !has_mark {
             return json_reply(stream, "403 Forbidden", &json!({"title": "no mark"}));
         }
+        if path == "/v1/login" {
+            let attempt = json!({"type": "login", "code": body["code"]});
+            self.lock().received.push(attempt);
+        }
         if path == "/v1/login" && body["code"] == CODE {
             let head = "content-type: application/json\r\nset-cookie: device=1; HttpOnly; SameSite=Strict; Path=/\r\n";
             return reply(stream, "200 OK", head, b"{}");
@@ -331,7 +343,7 @@ impl Site {
                     "live": {"status": {"kind": "idle"}, "pending": 0, "cost": 0}});
                 json_reply(stream, "200 OK", &json!({"sessions": [session]}))
             }
-            ("/v1/theme", _) => json_reply(stream, "200 OK", &json!({})),
+            ("/v1/theme" | "/v1/health", _) => json_reply(stream, "200 OK", &json!({})),
             ("/v1/files", _) => json_reply(
                 stream,
                 "200 OK",
