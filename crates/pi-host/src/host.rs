@@ -11,12 +11,13 @@ mod runtime_keys;
 mod session_handle;
 mod trust;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use pi_env::Env;
+use pi_protocol::settings::Settings;
 use pi_session::listing::{SearchScope, TitleCache};
 use pi_session::sessions_root;
 use thiserror::Error;
@@ -37,7 +38,7 @@ use crate::session_choice::SessionChoice;
 use crate::workspace::{SharedWorkspaces, offline, offline_variables};
 use connections::SharedConnections;
 use live_sessions::LiveSessions;
-use pi_search::BackgroundIndexing;
+use pi_search::{BackgroundIndexing, SessionSearch};
 use trust::TrustDecisions;
 
 /// How often idle sessions are looked for, as a fraction of the time after which they are closed.
@@ -126,9 +127,11 @@ impl Host {
         Arc::clone(&self.shared.titles)
     }
 
-    /// Returns the state of the search index.
-    pub(crate) fn indexing(&self) -> BackgroundIndexing {
-        self.shared.indexing.clone()
+    /// Returns the search over the stored sessions of the user.
+    pub fn session_search(&self, cwd: &Path, settings: &Settings) -> SessionSearch {
+        let (options, indexing) = (self.options(), self.shared.indexing.clone());
+        let agent_dir = options.agent_dir.path();
+        SessionSearch::new(agent_dir, cwd, settings, &options.env, indexing)
     }
 
     /// Returns what built-in extensions keep while their session is reloaded.

@@ -59,14 +59,9 @@ pub struct SessionRuntime(Arc<RuntimeInner>);
 
 /// Returns the search over the stored sessions of the user.
 pub fn session_search(runtime: &SessionRuntime) -> SessionSearch {
-    let workspace = runtime.workspace();
-    SessionSearch::new(
-        workspace.agent_dir.path(),
-        runtime.session().cwd(),
-        &workspace.settings.settings(),
-        &workspace.env,
-        runtime.host().indexing(),
-    )
+    let settings = runtime.workspace().settings.settings();
+    let host = runtime.host();
+    host.session_search(runtime.session().cwd(), &settings)
 }
 
 struct RuntimeInner {

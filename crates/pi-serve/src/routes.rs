@@ -23,6 +23,7 @@ pub enum RouteId {
     ListRequests,
     AnswerRequest,
     HostEvents,
+    SearchSessions,
     FindFiles,
     Theme,
     OpenApi,
@@ -66,7 +67,7 @@ const fn row(method: Method, path: &'static str, route: RouteId) -> RouteRow {
 }
 
 /// Every route, except for the files of the page.
-pub static ROUTES: [RouteRow; 24] = [
+pub static ROUTES: [RouteRow; 25] = [
     row(Method::POST, "/v1/login", RouteId::SignIn),
     row(Method::DELETE, "/v1/login", RouteId::SignOut),
     row(Method::GET, "/v1/devices", RouteId::ListDevices),
@@ -112,6 +113,7 @@ pub static ROUTES: [RouteRow; 24] = [
         RouteId::AnswerRequest,
     ),
     row(Method::GET, "/v1/events", RouteId::HostEvents),
+    row(Method::GET, "/v1/search", RouteId::SearchSessions),
     row(Method::GET, "/v1/files", RouteId::FindFiles),
     row(Method::GET, "/v1/theme", RouteId::Theme),
     row(Method::GET, "/v1/openapi.json", RouteId::OpenApi),

@@ -364,6 +364,7 @@ impl ServerState {
                 sessions::answer_request(&self, part(0), part(1), request).await
             }
             RouteId::HostEvents => Ok(host_events::host_events(&self)),
+            RouteId::SearchSessions => session_list::search(&self, request.uri()).await,
             RouteId::FindFiles => requests::find_files(&self, request.uri()).await,
             RouteId::Theme => requests::theme(&self),
             RouteId::OpenApi => requests::openapi(),

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use http::{StatusCode, Uri};
-use pi_host::{AgentSession, AttachError, LiveSession};
+use pi_host::{
+    AgentSession, AttachError, HostOptions, IndexFreshness, LiveSession, SessionSearchError,
+    SessionSearchOptions, settings_before_trust,
+};
 use pi_protocol::{ClientHello, SessionInfo, SessionScope};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -139,10 +142,10 @@ pub(crate) async fn list(state: &Arc<ServerState>, uri: &Uri) -> Result<Reply, P
         .last()
         .filter(|_| has_more)
         .map(|session| session.id.clone());
+    let cwd = state.options.cwd.to_string_lossy();
     json(
         StatusCode::OK,
         &json!({"sessions": page, "nextCursor": next, "cwd": cwd}),
-    let cwd = state.options.cwd.to_string_lossy();
     )
 }
 
@@ -178,6 +181,41 @@ async fn all(
         }
     }
     Ok(sessions)
+}
+
+/// Finds entries by their text, in all stored sessions or those of a directory.
+pub(crate) async fn search(state: &Arc<ServerState>, uri: &Uri) -> Result<Reply, Problem> {
+    let cwd = parameter(uri, "cwd");
+    let options = SessionSearchOptions {
+        query: parameter(uri, "q").unwrap_or_default(),
+        is_incomplete: parameter(uri, "incomplete").as_deref() == Some("true"),
+        cwd: match cwd {
+            Some(_) => Some(working_directory(state, cwd)?),
+            None => None,
+        },
+        limit: number(uri, "limit", PAGE)?.clamp(1, MAX_PAGE),
+        ..SessionSearchOptions::default()
+    };
+    let (host, directory) = (state.options.host.clone(), state.options.cwd.clone());
+    let searching = tokio::task::spawn_blocking(move || {
+        let HostOptions {
+            agent_dir,
+            run_settings,
+            ..
+        } = host.options();
+        let settings = settings_before_trust(agent_dir, &directory, run_settings);
+        let search = host.session_search(&directory, &settings);
+        search.search(&options, IndexFreshness::SoFar)
+    });
+    let found = searching
+        .await
+        .map_err(|error| Problem::internal(&error))?
+        .map_err(|error| match error {
+            SessionSearchError::EmptyQuery => Problem::bad_request(error),
+            SessionSearchError::TurnedOff => Problem::new(StatusCode::FORBIDDEN, error),
+            error => Problem::internal(&error),
+        })?;
+    json(StatusCode::OK, &found)
 }
 
 /// Returns the facts of one session, without opening it.

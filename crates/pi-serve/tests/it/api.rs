@@ -143,6 +143,15 @@ async fn every_route_is_described_and_answers_as_described() {
             &json!({"type": "allow"}),
             409,
         ),
+        (
+            "/v1/search",
+            "GET",
+            "/v1/search?q=h&incomplete=true",
+            &nothing,
+            200,
+        ),
+        ("/v1/search", "GET", "/v1/search?q=", &nothing, 400),
+        ("/v1/search", "GET", "/v1/search?q=x&cwd=x", &nothing, 400),
         ("/v1/files", "GET", "/v1/files?q=x", &nothing, 200),
         ("/v1/files", "GET", "/v1/files?cwd=/", &nothing, 403),
     ] {
@@ -155,6 +164,35 @@ async fn every_route_is_described_and_answers_as_described() {
     let wrong = server.call("PUT", &session, &json!({})).await;
     assert_eq!(wrong.status, 405);
     assert_eq!(server.get("/v1/nothing").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_text_of_sessions_is_found() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let id = server.open_session().await;
+    let handle = format!("/v1/sessions/{id}/commands");
+    let prompt = json!({"type": "prompt", "message": "where do the roses grow", "id": 1});
+    let mut events = server
+        .events(&format!("/v1/sessions/{id}/events"), None)
+        .await;
+    assert_eq!(server.call("POST", &handle, &prompt).await.status, 200);
+    events.next_of("agent_settled").await;
+    for (query, count) in [
+        ("q=ros&incomplete=true", 2),
+        ("q=ros", 0),
+        ("q=roses&limit=1", 1),
+        ("q=%22the+roses%22&cwd=/", 2),
+        ("q=roses&cwd=/dev", 0),
+    ] {
+        let found = server.get(&format!("/v1/search?{query}")).await.json();
+        let hits = found["hits"].as_array().unwrap();
+        assert_eq!(hits.len(), count, "{query}: {found}");
+        for hit in hits {
+            assert_eq!(hit["sessionId"], id.as_str());
+            let parts = hit["snippet"].as_array().unwrap();
+            assert!(parts.iter().any(|part| part["match"] == true), "{hit}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -326,44 +364,6 @@ async fn a_websocket_carries_the_lines_of_rpc() {
 }
 
 #[cfg(unix)]
-#[tokio::test(flavor = "multi_thread")]
-async fn the_example_in_rust_works() {
-    let faux = FauxProvider::new();
-    faux.push(FauxResponse::text("from Rust"));
-    let server = TestServer::start(faux).await;
-    let socket = server.socket.clone();
-    let running = tokio::task::spawn_blocking(move || crate::client_example::run(&socket, "hi"));
-    assert_eq!(running.await.unwrap().unwrap(), "from Rust");
-}
-
-#[tokio::test]
-async fn a_body_that_arrives_late_costs_no_reply() {
-    let server = TestServer::start(FauxProvider::echo()).await;
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    let common = format!(
-        "Host: {}\r\nAuthorization: Bearer {}\r\nX-Pi: 1\r\nContent-Type: application/json\r\n",
-        server.address, server.token
-    );
-    let request = format!("POST /v1/pair HTTP/1.1\r\n{common}Content-Length: 2\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    // The server has the head of the request before its body.
-    let mut early = [0];
-    let waited =
-        tokio::time::timeout(Duration::from_millis(200), stream.read_exact(&mut early)).await;
-    assert!(waited.is_err(), "answered before the body was sent");
-    let next = format!("{{}}GET /v1/health HTTP/1.1\r\n{common}Connection: close\r\n\r\n");
-    stream.write_all(next.as_bytes()).await.unwrap();
-    let mut answers = String::new();
-    stream.read_to_string(&mut answers).await.unwrap();
-    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
-}
-
-// Other systems have no such names.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn sessions_are_listed_in_a_directory_that_is_not_utf8() {
-    use std::os::unix::ffi::OsStrExt as _;
-#[cfg(unix)]
 #[tokio::test]
 async fn the_bridge_prints_what_arrives_after_the_end_of_its_input() {
     let server = TestServer::start(FauxProvider::echo()).await;
@@ -403,6 +403,44 @@ async fn the_bridge_prints_what_arrives_after_the_end_of_its_input() {
     assert_eq!(late["data"]["output"], "late\n", "{printed}");
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_example_in_rust_works() {
+    let faux = FauxProvider::new();
+    faux.push(FauxResponse::text("from Rust"));
+    let server = TestServer::start(faux).await;
+    let socket = server.socket.clone();
+    let running = tokio::task::spawn_blocking(move || crate::client_example::run(&socket, "hi"));
+    assert_eq!(running.await.unwrap().unwrap(), "from Rust");
+}
+
+#[tokio::test]
+async fn a_body_that_arrives_late_costs_no_reply() {
+    let server = TestServer::start(FauxProvider::echo()).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let common = format!(
+        "Host: {}\r\nAuthorization: Bearer {}\r\nX-Pi: 1\r\nContent-Type: application/json\r\n",
+        server.address, server.token
+    );
+    let request = format!("POST /v1/pair HTTP/1.1\r\n{common}Content-Length: 2\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    // The server has the head of the request before its body.
+    let mut early = [0];
+    let waited =
+        tokio::time::timeout(Duration::from_millis(200), stream.read_exact(&mut early)).await;
+    assert!(waited.is_err(), "answered before the body was sent");
+    let next = format!("{{}}GET /v1/health HTTP/1.1\r\n{common}Connection: close\r\n\r\n");
+    stream.write_all(next.as_bytes()).await.unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), 2, "{answers}");
+}
+
+// Other systems have no such names.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn sessions_are_listed_in_a_directory_that_is_not_utf8() {
+    use std::os::unix::ffi::OsStrExt as _;
 
     let directory = tempfile::tempdir().unwrap();
     let mut options = crate::support::options(directory.path(), FauxProvider::echo());

@@ -13,8 +13,9 @@ import { ask, pick, pickModel, pickThinking } from "./pickers.js";
 import { RequestPanel } from "./requests.js";
 import { ScreenPanel } from "./screen.js";
 import { LiveSession } from "./session_state.js";
-import { SessionList, shortDirectory } from "./sessions.js";
+import { SessionList, moveFocus, shortDirectory } from "./sessions.js";
 import { readSnapshot } from "./snapshot.js";
+import { TextSearch } from "./text_search.js";
 import { TreePanel } from "./tree_panel.js";
 
 /** Entries of a snapshot, and of a request of earlier ones. */
@@ -48,6 +49,7 @@ const screen = new ScreenPanel({
   resized: () => { if (stream && session) stream.path = eventsPath(session.id); },
 });
 const sessions = new SessionList({ list: byId("session-list"), search: byId("session-search"), add: byId("new-session") }, { open: openSession, current: () => session?.id, screen: screenSize });
+const textSearch = new TextSearch({ toggle: byId("search-text"), search: byId("session-search"), list: byId("session-list"), hits: byId("text-hits") }, { changed: () => sessions.load() });
 const tree = new TreePanel(byId("tree-panel"), {
   jump: (index) => transcript.jump(index),
   forked: (text, from) => takeText(text, from),
@@ -67,9 +69,20 @@ function screenSize() {
   return `${screen.size.cols}x${screen.size.rows}`;
 }
 
-/** Opens a session: the stream starts with a snapshot. */
-function openSession(id) {
-  if (session?.id === id) return;
+/** The entry at which the session is opened. @type {string | undefined} */
+let wantedEntry;
+
+/**
+ * Opens a session: the stream starts with a snapshot.
+ * @param {string} id
+ * @param {string} [entry] where to open it
+ */
+function openSession(id, entry) {
+  wantedEntry = entry;
+  if (session?.id === id) {
+    showWantedEntry();
+    return;
+  }
   stream?.close();
   showSession(id);
   const opened = new EventStream(eventsPath(id), {
@@ -115,6 +128,7 @@ function receive(name, data) {
     if (data.entries === undefined) loadEntries();
     else if (tree.isOpen) loadBranches();
     showAll();
+    showWantedEntry();
     loadFacts();
     return;
   }
@@ -203,6 +217,32 @@ async function loadBranches() {
   } catch (error) {
     failure(error);
   }
+}
+
+/** Scrolls to the entry that a search found, once its session is there; an entry of another branch is shown in the panel. */
+async function showWantedEntry() {
+  const [opened, id] = [session, wantedEntry];
+  if (opened === undefined || id === undefined || opened.nodes.length === 0) return;
+  wantedEntry = undefined;
+  history.replaceState(null, "", `#s=${encodeURIComponent(opened.id)}`);
+  document.body.classList.remove("sidebar-open");
+  if (!opened.byId.has(id)) await loadBranches();
+  if (session !== opened) return;
+  const index = opened.byId.get(id);
+  if (index === undefined) {
+    notice("The session no longer has this entry", "warning");
+    return;
+  }
+  const path = opened.leaf === undefined ? [] : opened.path(opened.leaf);
+  if (!path.includes(index)) {
+    if (!tree.isOpen) toggleTree();
+    tree.pick(index);
+    return;
+  }
+  // A result is part of the response that made the call.
+  /** @type {number | undefined} */
+  let at = index;
+  while (at !== undefined && !transcript.jump(at)) at = opened.nodes[at].parent;
 }
 
 /** Requests model, cost and context usage. */
@@ -472,7 +512,7 @@ const THEME_COLORS = ["page", "card", "note"];
 
 const SHORTCUTS = [
   ["Enter", "send, or steer the run"], ["Shift+Enter", "new line"], ["Alt+Enter", "queue a follow-up"], ["Esc", "stop the run"], ["↑", "edit the last prompt, in an empty composer"],
-  ["/", "write a command"], ["Ctrl+K", "find a session"], ["t", "branches"], ["m", "model"], ["n", "new session"], ["g, G", "to the beginning, to the end"], ["?", "this help"],
+  ["/", "write a command"], ["Ctrl+K", "find a session; twice: search in texts"], ["t", "branches"], ["m", "model"], ["n", "new session"], ["g, G", "to the beginning, to the end"], ["?", "this help"],
 ];
 
 function showHelp() {
@@ -490,6 +530,7 @@ async function signOut() {
 }
 
 function showSignIn(message = "") {
+  localStorage.removeItem("pi-signed-in");
   stream?.close();
   hostStream?.close();
   session = undefined;
@@ -497,6 +538,13 @@ function showSignIn(message = "") {
   byId("sign-in").hidden = false;
   byId("sign-in-error").textContent = message;
   byId("sign-in-code").focus();
+}
+
+/** Whether the server knows the cookie of this browser. A browser that has none does not ask. */
+async function isSignedIn() {
+  if (localStorage.getItem("pi-signed-in") === null) return false;
+  const answer = await fetch("/v1/health", { credentials: "same-origin" }).catch(() => undefined);
+  return answer?.ok === true;
 }
 
 /** Signs in with a one-time code or a token. Returns whether it was accepted. */
@@ -530,7 +578,6 @@ async function showDevices() {
   if (device.current) await signOut();
   else {
     await request("DELETE", `/v1/devices/${encodeURIComponent(device.id)}`);
-  localStorage.removeItem("pi-signed-in");
     notice(`Signed out ${asText(device.name)}`);
   }
 }
@@ -540,13 +587,6 @@ function hashValue(name) {
 }
 
 // Start
-/** Whether the server knows the cookie of this browser. A browser that has none does not ask. */
-async function isSignedIn() {
-  if (localStorage.getItem("pi-signed-in") === null) return false;
-  const answer = await fetch("/v1/health", { credentials: "same-origin" }).catch(() => undefined);
-  return answer?.ok === true;
-}
-
 
 function listen() {
   const on = (id, action) => byId(id).addEventListener("click", action);
@@ -579,8 +619,9 @@ function listen() {
       return;
     }
     const id = hashValue("s");
-    if (id !== undefined) openSession(id);
+    if (id !== undefined) openSession(id, hashValue("e"));
   });
+  byId("sidebar").addEventListener("keydown", (event) => moveFocus(event, byId(textSearch.isOn ? "text-hits" : "session-list")));
   document.addEventListener("keydown", onKey);
   listenSwipe();
 }
@@ -589,7 +630,8 @@ function onKey(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === "k") {
     event.preventDefault();
     document.body.classList.add("sidebar-open");
-    byId("session-search").focus();
+    if (document.activeElement === byId("session-search")) textSearch.toggle();
+    else byId("session-search").focus();
     return;
   }
   const isTyping = event.target.matches?.("input, textarea, select");
@@ -654,9 +696,10 @@ async function enter() {
 async function start() {
   const named = hashValue("s");
   // Does not wait for the list, which may be long.
-  if (named !== undefined) openSession(named);
+  if (named !== undefined) openSession(named, hashValue("e"));
   await sessions.load();
   if (document.body.classList.contains("signed-out")) return;
+  localStorage.setItem("pi-signed-in", "yes");
   loadTheme();
   hostStream?.close();
   hostStream = new SharedStream("/v1/events", (name, data) => (name === "snapshot" ? sessions.refresh() : sessions.apply(data)), ["snapshot"]);
@@ -673,4 +716,3 @@ listenViewport();
 registerWorker();
 await enter();
 document.documentElement.dataset.ready = "true";
-  localStorage.setItem("pi-signed-in", "yes");

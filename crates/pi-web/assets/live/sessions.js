@@ -25,10 +25,9 @@ export class SessionList {
     this.cwd = "";
     parts.search.addEventListener("input", () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.load(), SEARCH_DELAY);
+      if (!parts.list.hidden) this.timer = setTimeout(() => this.load(), SEARCH_DELAY);
     });
     parts.add.addEventListener("click", () => this.create());
-    parts.list.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   /** Loads the first page. */
@@ -109,7 +108,7 @@ export class SessionList {
 
   /** @returns {HTMLElement[]} */
   rows() {
-    return [...this.parts.list.querySelectorAll(".session")].map((row) => /** @type {HTMLElement} */ (row));
+    return rowsOf(this.parts.list);
   }
 
   /** Marks the open session. */
@@ -118,15 +117,6 @@ export class SessionList {
       if (row.dataset.id === this.page.current()) row.setAttribute("aria-current", "page");
       else row.removeAttribute("aria-current");
     }
-  }
-
-  onKey(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step === undefined) return;
-    const rows = this.rows();
-    const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-    event.preventDefault();
-    rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
   }
 
   /** Known directories, most recent first, then that of the server. */
@@ -149,6 +139,22 @@ export class SessionList {
   }
 }
 
+/** @returns {HTMLElement[]} */
+function rowsOf(list) {
+  return [...list.querySelectorAll(".session")].map((row) => /** @type {HTMLElement} */ (row));
+}
+
+/** Moves the focus with the arrow keys: from the search to the rows that are shown, and among them. */
+export function moveFocus(event, list) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined) return;
+  const rows = rowsOf(list);
+  const at = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+  if (at < 0 && step < 0) return;
+  event.preventDefault();
+  rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
+}
+
 /** Shortens a directory to its last two parts. */
 export function shortDirectory(directory) {
   const parts = directory.split(/[\\/]/).filter(Boolean);
@@ -158,7 +164,8 @@ export function shortDirectory(directory) {
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
 const dates = new Intl.DateTimeFormat([], { dateStyle: "medium" });
 
-function relativeTime(time) {
+/** @param {number} time milliseconds since the epoch */
+export function relativeTime(time) {
   // A session without a file has no time yet.
   const at = Math.min(Number(time), Date.now());
   if (Number.isNaN(at)) return "";

@@ -449,6 +449,88 @@ fn pages_in_the_background_leave_the_connections_to_the_one_that_is_shown() {
 }
 
 #[test]
+fn the_text_of_sessions_is_searched_and_a_hit_opens_at_its_entry() {
+    for size in [DESKTOP, PHONE] {
+        let host = ScriptedHost::start();
+        let lines = "line\n\n".repeat(10);
+        let mut entries = Vec::new();
+        for number in 0..60 {
+            entries.push(host.store(&user(&format!("{lines}message {number}"))));
+        }
+        host.limit_snapshots(20);
+        host.add_hit("message", &entries[7], HOSTILE_TEXTS[0], "message 7");
+        for text in HOSTILE_TEXTS {
+            host.add_hit("message", &entries[50], text, text);
+        }
+        host.index_during(2);
+        let Some(mut browser) = opened(&host, size) else {
+            return;
+        };
+        if size == PHONE {
+            browser.click("#open-sidebar");
+        } else {
+            browser.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true }))");
+        }
+        browser.wait_for(
+            "getComputedStyle(document.getElementById('sidebar')).visibility === 'visible'",
+        );
+        let target = "document.getElementById('search-text').getBoundingClientRect()";
+        if size == PHONE {
+            let is_large = format!("Math.min({target}.width, {target}.height) >= 44");
+            assert_eq!(browser.evaluate(&is_large), true);
+        }
+        browser.click("#search-text");
+        browser.wait_for("document.getElementById('session-list').hidden && document.activeElement.id === 'session-search'");
+        browser.type_into("#session-search", "message");
+        browser.wait_for("document.querySelectorAll('.hit').length === 1");
+        assert_eq!(browser.text("#text-hits .note"), "Indexing 25% · 1 match");
+        assert_eq!(browser.text(".hit .snippet"), "before message 7 after");
+        assert_eq!(browser.text(".hit mark"), "message 7");
+        let facts = browser.text(".hit .session-facts");
+        assert!(facts.starts_with("tool result · "), "{facts}");
+        // The search is repeated until all sessions are indexed.
+        let count = HOSTILE_TEXTS.len() + 1;
+        browser.wait_for(&format!(
+            "document.querySelectorAll('.hit').length === {count}"
+        ));
+        assert_eq!(browser.text("#text-hits .note"), format!("{count} matches"));
+        let elements = "document.querySelectorAll('.hit :not(mark, span)').length";
+        assert_eq!(browser.evaluate(elements), 0);
+        // An entry that is not loaded yet.
+        browser.press("ArrowDown");
+        browser.wait_for("document.activeElement.matches('.hit:first-child')");
+        browser.press("Enter");
+        browser.wait_for(
+            "/message 7$/.test(document.querySelector('#transcript .marked')?.textContent)",
+        );
+        browser.wait_for("(() => { const { top } = document.querySelector('#transcript .marked').getBoundingClientRect(); return top >= 0 && top < innerHeight; })()");
+        let address = browser.evaluate("location.href");
+        assert_eq!(address, host.address());
+        assert_eq!(browser.problems(), [] as [String; 0]);
+    }
+}
+
+#[test]
+fn a_hit_on_another_branch_is_shown_with_the_branches() {
+    let host = ScriptedHost::start();
+    host.store(&user("one"));
+    let entry = host.store(&user("two"));
+    host.move_to_first();
+    host.store(&user("three"));
+    let Some(mut browser) = opened(&host, DESKTOP) else {
+        return;
+    };
+    let hit = format!("{}&e={entry}", host.address());
+    browser.open("about:blank");
+    browser.open(&hit);
+    browser
+        .wait_for("/two/.test(document.querySelector('.tree-actions:not([hidden])')?.textContent)");
+    assert!(browser.text("#transcript").contains("three"));
+    browser.open(&format!("{}&e=unknown", host.address()));
+    browser.wait_for("/no longer has/.test(document.getElementById('notices').textContent)");
+}
+
+#[test]
 fn a_signed_in_browser_stays_signed_in_whatever_code_its_address_has() {
     let host = ScriptedHost::start();
     host.store(&user("one"));

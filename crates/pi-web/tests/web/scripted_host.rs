@@ -43,6 +43,10 @@ struct State {
     /// Entries of a snapshot; none is all.
     page_size: Option<usize>,
     model: String,
+    /// Hits of a search, with the words of their query.
+    hits: Vec<(String, Value)>,
+    /// Searches that find a part, since sessions are being indexed.
+    partial_searches: usize,
 }
 
 impl ScriptedHost {
@@ -144,10 +148,27 @@ impl ScriptedHost {
         self.site.lock().page_size = Some(entries);
     }
 
+    /// Moves the session to its first entry: the next one starts another branch.
+    pub(crate) fn move_to_first(&self) {
+        self.site.lock().leaf = Some(format!("{:08x}", 1));
+    }
+
+    /// Lets a query find an entry of the session.
+    pub(crate) fn add_hit(&self, query: &str, entry: &str, title: &str, snippet: &str) {
+        let hit = json!({"path": "/s1.jsonl", "sessionId": SESSION, "cwd": "/srv/project", "title": title,
+            "entryId": entry, "role": "tool", "timestamp": 1_767_225_600_000_u64,
+            "snippet": [{"text": "before "}, {"text": snippet, "match": true}, {"text": " after"}]});
+        self.site.lock().hits.push((query.to_owned(), hit));
+    }
+
+    /// Lets the next searches find only the first hit.
+    pub(crate) fn index_during(&self, searches: usize) {
+        self.site.lock().partial_searches = searches;
+    }
+
     /// Returns the commands and answers of a type that the page has sent.
     pub(crate) fn all_received(&self, kind: &str) -> Vec<Value> {
-        let received = self.site.lock().received.clone();
-        let mut received = received;
+        let mut received = self.site.lock().received.clone();
         received.retain(|value| value["type"] == kind);
         received
     }
@@ -343,6 +364,7 @@ impl Site {
                     "live": {"status": {"kind": "idle"}, "pending": 0, "cost": 0}});
                 json_reply(stream, "200 OK", &json!({"sessions": [session]}))
             }
+            ("/v1/search", _) => json_reply(stream, "200 OK", &self.lock().search(query)),
             ("/v1/theme" | "/v1/health", _) => json_reply(stream, "200 OK", &json!({})),
             ("/v1/files", _) => json_reply(
                 stream,
@@ -391,6 +413,20 @@ impl Site {
 }
 
 impl State {
+    fn search(&mut self, query: &str) -> Value {
+        let words = query.split('&').find_map(|pair| pair.strip_prefix("q="));
+        let hits = self
+            .hits
+            .iter()
+            .filter(|(known, _)| Some(known.as_str()) == words);
+        let hits: Vec<&Value> = hits.map(|(_, hit)| hit).collect();
+        if self.partial_searches > 0 {
+            self.partial_searches -= 1;
+            return json!({"hits": hits[..1], "total": 1, "indexing": {"done": 1, "total": 4}});
+        }
+        json!({"hits": hits, "total": hits.len()})
+    }
+
     /// Entries before one, for `before=ID&limit=N`.
     fn older(&self, query: &str) -> Value {
         let value = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name));
