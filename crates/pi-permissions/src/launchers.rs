@@ -1,6 +1,7 @@
 //! Commands that run other commands, and arguments that contain commands.
 
 mod inline_code;
+mod interpreters;
 mod table;
 
 use crate::shell_split::{Unclear, Word, split};
@@ -66,6 +67,9 @@ fn inner_commands(words: &[Word]) -> Vec<Vec<Word>> {
     if name == "git" {
         found.extend(without_git_options(program, arguments));
     }
+    if name == "env" {
+        found.extend(split_strings(arguments));
+    }
     let runs = RUNNERS.iter().find(|(runner, _)| *runner == name);
     if let Some((_, commands)) = runs
         && let Some(position) = arguments
@@ -118,6 +122,27 @@ fn script(word: &Word) -> Vec<Vec<Word>> {
 fn commands_in(text: &str) -> Vec<Vec<Word>> {
     let commands = split(text).commands.into_iter();
     commands.map(|command| command.words).collect()
+}
+
+/// Returns the commands in the values of `env -S`, with the arguments after it.
+fn split_strings(arguments: &[Word]) -> Vec<Vec<Word>> {
+    let mut found = Vec::new();
+    for (index, argument) in arguments.iter().enumerate() {
+        let text = argument.text.as_str();
+        let value = match text.strip_prefix("--") {
+            Some(long) if long.starts_with('s') => long.split_once('=').map_or("", |(_, it)| it),
+            Some(_) => continue,
+            None => match text.strip_prefix('-').and_then(|it| it.split_once('S')) {
+                Some((_, value)) => value,
+                None => continue,
+            },
+        };
+        let rest = arguments.get(index + 1..).unwrap_or_default();
+        let words = rest.iter().map(|word| word.text.as_str());
+        let texts: Vec<&str> = std::iter::once(value).chain(words).collect();
+        found.extend(commands_in(&texts.join(" ")));
+    }
+    found
 }
 
 /// Returns the commands in the values of arguments that run one.

@@ -9,8 +9,20 @@ const COMMAND_PARTS: [&str; 12] = [
     "SHELL", "WRAPPER",
 ];
 
-/// Such variables with other names.
-const COMMANDS: [&str; 4] = ["ENV", "IFS", "PS4", "VISUAL"];
+/// Such variables with other names, and those with options that take code.
+const COMMANDS: [&str; 11] = [
+    "ENV",
+    "GNUMAKEFLAGS",
+    "IFS",
+    "MAKEFLAGS",
+    "NODE_OPTIONS",
+    "PERL5DB",
+    "PERL5OPT",
+    "PS4",
+    "PYTHONINSPECT",
+    "RUBYOPT",
+    "VISUAL",
+];
 
 /// Parts of names of variables that choose programs, options or directories of code.
 const CHOICE_PARTS: [&str; 7] = ["CONFIG", "FLAGS", "LIB", "LINKER", "OPT", "PATH", "STARTUP"];

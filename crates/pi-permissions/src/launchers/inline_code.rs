@@ -1,69 +1,11 @@
-//! Programs that take code, which can run commands: interpreters, `sed`, `awk` and `git`.
+//! Programs whose arguments can contain code, which can run commands: `sed`, `awk`, `git`, compilers, clients of databases.
 
+use super::interpreters::interprets_code;
 use super::is_launching;
 use crate::shell_split::Word;
 
-/// A program that runs code.
-struct Interpreter {
-    name: &'static str,
-    /// Letters of options with code.
-    code: &'static str,
-    long: &'static [&'static str],
-    /// Letters of options with another value in the next argument.
-    values: &'static str,
-    long_values: &'static [&'static str],
-}
-
-const fn interpreter(
-    name: &'static str,
-    (code, long): (&'static str, &'static [&'static str]),
-    (values, long_values): (&'static str, &'static [&'static str]),
-) -> Interpreter {
-    Interpreter {
-        name,
-        code,
-        long,
-        values,
-        long_values,
-    }
-}
-
-const NODE_CODE: (&str, &[&str]) = ("ep", &["--eval", "--print"]);
-const NODE_VALUES: (&str, &[&str]) = (
-    "rC",
-    &[
-        "--require",
-        "--import",
-        "--loader",
-        "--conditions",
-        "--input-type",
-    ],
-);
-
-const INTERPRETERS: [Interpreter; 10] = [
-    interpreter("python", ("c", &[]), ("WXQ", &["--check-hash-based-pycs"])),
-    interpreter("pypy", ("c", &[]), ("WXQ", &[])),
-    // Modules are code, too: `-Mstrict;code`.
-    interpreter("perl", ("eEiMmd", &[]), ("I", &[])),
-    interpreter("ruby", ("ei", &[]), ("CEIr", &["--encoding"])),
-    interpreter("node", NODE_CODE, NODE_VALUES),
-    interpreter("nodejs", NODE_CODE, NODE_VALUES),
-    interpreter(
-        "bun",
-        ("ep", &["--eval", "--print", "-"]),
-        ("r", &["--preload"]),
-    ),
-    interpreter(
-        "php",
-        ("rEBR", &["--run"]),
-        ("cdz", &["--php-ini", "--define"]),
-    ),
-    interpreter("lua", ("e", &[]), ("l", &[])),
-    interpreter("osascript", ("e", &[]), ("ls", &[])),
-];
-
 /// Commands of `git` that run others.
-const GIT_LAUNCHERS: [&str; 17] = [
+const GIT_LAUNCHERS: [&str; 23] = [
     "citool",
     // Prints passwords.
     "credential",
@@ -76,11 +18,17 @@ const GIT_LAUNCHERS: [&str; 17] = [
     "gui",
     "hook",
     "instaweb",
+    "imap-send",
     "maintenance",
+    "merge-index",
     "mergetool",
+    "p4",
     "remote-ext",
+    "scalar",
     "send-email",
     "shell",
+    "submodule--helper",
+    "svn",
     "web--browse",
 ];
 
@@ -112,12 +60,13 @@ const GIT_PLAIN_SETTINGS: [&str; 9] = [
 
 /// Whether the arguments contain code that may run commands, or write files.
 pub(super) fn has_inline_code(name: &str, arguments: &[Word]) -> bool {
-    // `python3.12`
-    let stem = name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.');
-    if let Some(interpreter) = INTERPRETERS.iter().find(|it| it.name == stem) {
-        return has_code(interpreter, arguments);
+    if let Some(has_code) = interprets_code(name, arguments) {
+        return has_code;
     }
     let texts = || arguments.iter().map(|word| word.text.as_str());
+    if is_compiler(name) {
+        return texts().any(is_compiler_extension);
+    }
     match name {
         "git" => git_runs_commands(arguments),
         "sed" | "gsed" => sed_runs_commands(arguments),
@@ -133,13 +82,23 @@ pub(super) fn has_inline_code(name: &str, arguments: &[Word]) -> bool {
         }
         "set" => texts().any(|text| text == "keyword"),
         // A command for the start, but not the number of a line.
-        "less" | "more" | "vi" | "vim" | "nvim" | "view" | "ex" | "emacs" | "nano" => texts()
+        "less" | "more" | "vi" | "vim" | "vimdiff" | "gvim" | "nvim" | "view" | "ex" | "emacs"
+        | "nano" => texts()
             .filter_map(|text| text.strip_prefix('+'))
             .any(|start| start.contains(|character: char| !matches!(character, '0'..='9' | ','))),
-        // Functions and variables are expanded, and one of them names the shell.
-        "make" | "gmake" => texts()
-            .any(|text| text.contains("$(") || text.contains("${") || text.starts_with("SHELL")),
-        "sqlite3" | "psql" | "mysql" | "mariadb" => texts().any(is_client_command),
+        "make" | "gmake" => texts().any(is_make_code),
+        "sqlite3" | "duckdb" => {
+            texts().any(is_client_command) || !has_second_operand(arguments, &["-separator"])
+        }
+        "psql" | "mysql" | "mariadb" => {
+            texts().any(is_client_command) || !texts().any(is_client_query)
+        }
+        // What it downloads is written with `%output{file}`, too.
+        "curl" => texts().any(|text| text.contains("%output")),
+        "ghc" => {
+            texts().any(|text| text.starts_with("-pgm") || text.starts_with("-e") || text == "-F")
+        }
+        "rustc" | "cargo" => texts().any(|text| text.contains("linker")),
         "gh" => texts().any(|text| matches!(text, "alias" | "extension")),
         "go" => {
             let has = |wanted: &str| texts().any(|text| text == wanted);
@@ -170,11 +129,78 @@ fn is_client_command(text: &str) -> bool {
         "program",
         "outfile",
         "dumpfile",
+        "copy",
+        "vacuum",
     ];
     has_dot_command
         || lower.contains('\\')
         || matches!(lower.as_str(), "-cmd" | "--cmd" | "-init" | "--init")
         || calls.iter().any(|call| lower.contains(call))
+}
+
+/// Whether an argument of a client is a query, or asks for nothing but a list or a version.
+fn is_client_query(text: &str) -> bool {
+    const LONG: [&str; 8] = [
+        "--command",
+        "--execute",
+        "--file",
+        "--help",
+        "--list",
+        "--print-defaults",
+        "--version",
+        "-?",
+    ];
+    let flag = text.split('=').next().unwrap_or_default();
+    let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    LONG.contains(&flag)
+        || letters.is_some_and(|letters| letters.contains(['c', 'e', 'f', 'l', 'V']))
+}
+
+/// Whether an argument of `make` is code: functions and variables are expanded, `!=` and a command in a value run it, some
+/// variables name programs, and a makefile may come from the input.
+fn is_make_code(text: &str) -> bool {
+    let text = text.trim_start();
+    let letters = text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    let is_input = text == "-"
+        || text.contains("dev/stdin")
+        || text.contains("/fd/")
+        || text == "--file=-"
+        || text == "--makefile=-"
+        || letters.is_some_and(|letters| letters.ends_with("f-"));
+    let value = text.split_once('=').map_or("", |(_, value)| value);
+    is_input
+        || ["$(", "${", "!="].iter().any(|part| text.contains(part))
+        || value.contains([';', '|', '&', '<', '>', '`', '\n'])
+        || [".SHELL", "GNUMAKE", "MAKE", "SHELL"]
+            .iter()
+            .any(|variable| text.starts_with(variable) && text.contains('='))
+}
+
+/// `gcc`, `clang++-18`, `x86_64-linux-gnu-g++`.
+fn is_compiler(name: &str) -> bool {
+    let is_version = |last: char| last.is_ascii_digit() || last == '.' || last == '-';
+    let stem = name.trim_end_matches(is_version);
+    let target = |compiler: &&str| {
+        let before = stem.strip_suffix(*compiler);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('-'))
+    };
+    let compilers = ["gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"];
+    compilers.iter().any(target)
+}
+
+/// Whether an argument of a compiler names programs or plugins, or a file with more arguments.
+fn is_compiler_extension(text: &str) -> bool {
+    const STARTS: [&str; 11] = [
+        "-B", "-fuse-ld", "-ld-path", "-load", "-prefix", "-specs", "-wrapper", "-Xclang", "-ccc-",
+        "-config", "@",
+    ];
+    let text = text
+        .strip_prefix('-')
+        .filter(|it| it.starts_with('-'))
+        .unwrap_or(text);
+    STARTS.iter().any(|start| text.starts_with(start))
+        || text.contains("plugin")
+        || text.contains(",@")
 }
 
 /// Whether there are two arguments besides options and the values that follow some of them.
@@ -189,59 +215,6 @@ fn has_second_operand(arguments: &[Word], value_options: &[&str]) -> bool {
         }
     }
     count > 1
-}
-
-/// Options after which an interpreter reads no code from its input.
-const WITHOUT_INPUT: [&str; 8] = [
-    "-h",
-    "-S",
-    "-v",
-    "-V",
-    "--help",
-    "--run",
-    "--test",
-    "--version",
-];
-
-/// Modules of Python that run code in an argument or from the input.
-const CODE_MODULES: [&str; 4] = ["code", "pdb", "timeit", "trace"];
-
-/// Whether an interpreter reads code from its arguments or its input.
-fn has_code(interpreter: &Interpreter, arguments: &[Word]) -> bool {
-    let mut rest = arguments.iter().map(|word| word.text.as_str());
-    while let Some(text) = rest.next() {
-        let is_input = matches!(text, "-" | "/dev/stdin")
-            || text.starts_with("/dev/fd/")
-            || (text.starts_with("/proc/") && text.contains("/fd/"));
-        // A module that is code, such as `--import=data:text/javascript,code`.
-        if is_input || text.contains("data:") {
-            return true;
-        }
-        if text == "-m" {
-            return rest
-                .next()
-                .is_some_and(|module| CODE_MODULES.contains(&module));
-        }
-        if !text.starts_with('-') || WITHOUT_INPUT.contains(&text) {
-            return false;
-        }
-        let flag = text.split('=').next().unwrap_or_default();
-        let is_short = !text.starts_with("--");
-        let is_code = is_short && text.contains(|letter| interpreter.code.contains(letter));
-        if is_code || interpreter.long.contains(&flag) {
-            return true;
-        }
-        // `-X dev`, but not `-Xdev`.
-        let is_value_next = is_short
-            && text.len() == 2
-            && text.ends_with(|letter| interpreter.values.contains(letter));
-        if (is_value_next || interpreter.long_values.contains(&text))
-            && rest.next().is_some_and(|value| value.contains("data:"))
-        {
-            return true;
-        }
-    }
-    true
 }
 
 /// Whether a program of `awk` calls others, or writes files: with `system`, which `@` can call by another name, pipes and
@@ -302,7 +275,7 @@ fn git_runs_commands(arguments: &[Word]) -> bool {
             "grep" => has_letter('O'),
             "rebase" => has_letter('x'),
             "clone" => has_letter('c') || has_letter('u') || has_option(arguments, "--config"),
-            "archive" => has_letter('o'),
+            "archive" | "format-patch" => has_letter('o'),
             "config" => !is_plain_setting(arguments),
             _ => false,
         }
@@ -316,13 +289,14 @@ fn has_option(arguments: &[Word], option: &str) -> bool {
 }
 
 /// Options of `git config` that choose a file of the user, or what is done with one value.
-const GIT_CONFIG_OPTIONS: [&str; 17] = [
+const GIT_CONFIG_OPTIONS: [&str; 18] = [
     "-z",
     "--add",
     "--all",
     "--append",
     "--bool",
     "--global",
+    "--includes",
     "--int",
     "--local",
     "--name-only",
@@ -336,36 +310,62 @@ const GIT_CONFIG_OPTIONS: [&str; 17] = [
     "--worktree",
 ];
 
+/// Options with which `git config` only reads.
+const GIT_CONFIG_READS: [&str; 8] = [
+    "-l",
+    "--get",
+    "--get-all",
+    "--get-color",
+    "--get-colorbool",
+    "--get-regexp",
+    "--get-urlmatch",
+    "--list",
+];
+
 /// Whether `git config` only reads, or changes a setting that names no program.
 fn is_plain_setting(arguments: &[Word]) -> bool {
-    let mut texts = arguments.iter().map(|word| word.text.as_str());
-    let reads = |text: &str| text == "-l" || text == "--list" || text.starts_with("--get");
-    let mut operands = Vec::new();
-    let mut is_reading = false;
-    for text in texts.by_ref() {
-        if text == "--" {
-            break;
-        } else if reads(text) {
-            is_reading = true;
-        } else if !text.starts_with('-') {
-            operands.push(text);
-        } else if !GIT_CONFIG_OPTIONS.contains(&text) {
-            // Another file, an editor, or an option with a value, which would be taken for a setting.
-            return false;
-        }
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    let Some((options, operands)) = config_options(&texts) else {
+        return false;
+    };
+    let is_plain = |key: &str| {
+        let key = key.to_ascii_lowercase();
+        GIT_PLAIN_SETTINGS
+            .iter()
+            .any(|plain| key.starts_with(plain))
+    };
+    if options
+        .iter()
+        .any(|option| GIT_CONFIG_READS.contains(option))
+    {
+        return true;
     }
-    operands.extend(texts);
-    is_reading
-        || match operands.as_slice() {
-            ["edit", ..] => false,
-            [] | [_] | ["get" | "list", ..] => true,
-            ["set" | "unset", key, ..] | [key, ..] => {
-                let key = key.to_ascii_lowercase();
-                GIT_PLAIN_SETTINGS
-                    .iter()
-                    .any(|plain| key.starts_with(plain))
-            }
-        }
+    match operands {
+        ["edit", ..] => false,
+        [] | [_] | ["get" | "list", ..] => true,
+        ["set" | "unset", rest @ ..] => config_options(rest)
+            .and_then(|(_, operands)| operands.first())
+            .is_some_and(|key| is_plain(key)),
+        [key, ..] => is_plain(key),
+    }
+}
+
+/// Splits arguments of `git config` at the first operand, after which git reads no options. `None` with other options: another
+/// file, an editor, or an option with a value, which would be taken for a setting.
+fn config_options<'texts>(
+    texts: &'texts [&'texts str],
+) -> Option<(&'texts [&'texts str], &'texts [&'texts str])> {
+    let end = texts
+        .iter()
+        .position(|text| !text.starts_with('-') || *text == "--");
+    let (options, operands) = texts.split_at(end.unwrap_or(texts.len()));
+    let is_known =
+        |option: &&str| GIT_CONFIG_OPTIONS.contains(option) || GIT_CONFIG_READS.contains(option);
+    let operands = match operands {
+        ["--", after @ ..] => after,
+        operands => operands,
+    };
+    options.iter().all(is_known).then_some((options, operands))
 }
 
 /// Whether a script of `sed` is none of the simple ones that only read.
