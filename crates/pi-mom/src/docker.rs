@@ -261,6 +261,10 @@ impl FileOperations for Container {
         .boxed()
     }
 
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        self.open(path)
+    }
+
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         async move {
             let script = format!(

@@ -43,7 +43,6 @@ impl FileOperations for LocalFiles {
         run_blocking(path, |path| start_reading(open_regular(&path)?))
     }
 
-    #[cfg(unix)]
     fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
         run_blocking(path, |path| start_reading(replace::open_regular(&path)?))
     }

@@ -151,6 +151,10 @@ impl FileOperations for MemoryFiles {
         .boxed()
     }
 
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        self.open(path)
+    }
+
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         ready(self.tree().list(path)).boxed()
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use pi_core::{DirectoryEntry, FileFuture, FileOperations, FileStatus, OpenFile};
+use pi_core::{DirectoryEntry, FileError, FileFuture, FileOperations, FileStatus, OpenFile};
 
 /// Larger files are read from and written to disk.
 const MAX_BUFFER_BYTES: u64 = 4 * 1024 * 1024;
@@ -26,6 +26,28 @@ pub struct BufferedFiles {
     pub buffers: Arc<dyn OpenBuffers>,
 }
 
+impl BufferedFiles {
+    /// Replaces the contents of a file by those of its buffer.
+    async fn buffered(&self, path: &Path, file: OpenFile) -> Result<OpenFile, FileError> {
+        if file.size > MAX_BUFFER_BYTES {
+            return Ok(file);
+        }
+        let contents = file.read().await?;
+        // Images and other binary files are no buffers.
+        let contents = match std::str::from_utf8(&contents) {
+            Ok(_) => match self.buffers.text(path).await {
+                Some(text) => text.into_bytes(),
+                None => contents,
+            },
+            Err(_) => contents,
+        };
+        Ok(OpenFile {
+            size: contents.len() as u64,
+            reader: Box::new(Cursor::new(contents)),
+        })
+    }
+}
+
 impl FileOperations for BufferedFiles {
     fn real_path<'a>(&'a self, path: &'a Path) -> FileFuture<'a, PathBuf> {
         self.local.real_path(path)
@@ -36,25 +58,11 @@ impl FileOperations for BufferedFiles {
     }
 
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
-        Box::pin(async move {
-            let file = self.local.open(path).await?;
-            if file.size > MAX_BUFFER_BYTES {
-                return Ok(file);
-            }
-            let contents = self.local.read(path).await?;
-            // Images and other binary files are no buffers.
-            let contents = match std::str::from_utf8(&contents) {
-                Ok(_) => match self.buffers.text(path).await {
-                    Some(text) => text.into_bytes(),
-                    None => contents,
-                },
-                Err(_) => contents,
-            };
-            Ok(OpenFile {
-                size: contents.len() as u64,
-                reader: Box::new(Cursor::new(contents)),
-            })
-        })
+        Box::pin(async move { self.buffered(path, self.local.open(path).await?).await })
+    }
+
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        Box::pin(async move { self.buffered(path, self.local.open_real(path).await?).await })
     }
 
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {

@@ -64,6 +64,10 @@ impl FileOperations for RecordingFiles {
         self.files.open(path)
     }
 
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        self.files.open_real(path)
+    }
+
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         self.files.list(path)
     }
@@ -122,5 +126,30 @@ impl FileOperations for RecordingFiles {
             history: Arc::clone(&self.history),
             call: Some(call.to_owned()),
         }))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use pi_core::FileError;
+    use pi_tools::LocalFiles;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_link_in_a_real_path_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("secret")).unwrap();
+        drop(std::fs::File::create(root.join("secret/key")).unwrap());
+        symlink("secret", root.join("link")).unwrap();
+        let history = Arc::new(SessionHistory::new(1024, None));
+        let files = RecordingFiles::new(Arc::new(LocalFiles), history);
+        let files = files.for_call("call").unwrap();
+        let opened = files.open_real(&root.join("link/key")).await;
+        assert!(matches!(opened, Err(FileError::LinkAppeared)));
+        assert!(files.open_real(&root.join("secret/key")).await.is_ok());
     }
 }

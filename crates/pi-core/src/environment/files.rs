@@ -25,10 +25,8 @@ pub trait FileOperations: Send + Sync {
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile>;
 
     /// Opens a file whose path comes from [`real_path`](Self::real_path); where the file system allows it, a symlink that
-    /// appeared in it since is not followed.
-    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
-        self.open(path)
-    }
+    /// appeared in it since is not followed. Operations that wrap others call theirs.
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile>;
 
     /// Lists a directory in unspecified order.
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>>;
@@ -73,19 +71,7 @@ const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
 impl dyn FileOperations + '_ {
     /// Reads a regular file, unless it is too large for memory.
     pub async fn read(&self, path: &Path) -> Result<Vec<u8>, FileError> {
-        let file = self.open(path).await?;
-        if file.size > MAX_READ_BYTES {
-            return Err(FileError::TooLarge(file.size));
-        }
-        // The size may have changed since the file was opened.
-        let mut contents = Vec::with_capacity(usize::try_from(file.size).unwrap_or_default());
-        let mut reader = file.reader.take(MAX_READ_BYTES + 1);
-        reader.read_to_end(&mut contents).await?;
-        let size = contents.len() as u64;
-        if size > MAX_READ_BYTES {
-            return Err(FileError::TooLarge(size));
-        }
-        Ok(contents)
+        self.open(path).await?.read().await
     }
 }
 
@@ -93,6 +79,24 @@ pub struct OpenFile {
     /// Size in bytes when it was opened.
     pub size: u64,
     pub reader: Box<dyn AsyncRead + Send + Unpin>,
+}
+
+impl OpenFile {
+    /// Reads the file, unless it is too large for memory.
+    pub async fn read(self) -> Result<Vec<u8>, FileError> {
+        if self.size > MAX_READ_BYTES {
+            return Err(FileError::TooLarge(self.size));
+        }
+        // The size may have changed since the file was opened.
+        let mut contents = Vec::with_capacity(usize::try_from(self.size).unwrap_or_default());
+        let mut reader = self.reader.take(MAX_READ_BYTES + 1);
+        reader.read_to_end(&mut contents).await?;
+        let size = contents.len() as u64;
+        if size > MAX_READ_BYTES {
+            return Err(FileError::TooLarge(size));
+        }
+        Ok(contents)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,6 +42,10 @@ impl FileOperations for NoOperations {
         missing()
     }
 
+    fn open_real<'a>(&'a self, _path: &'a Path) -> FileFuture<'a, OpenFile> {
+        missing()
+    }
+
     fn list<'a>(&'a self, _path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         missing()
     }

@@ -9,6 +9,14 @@ use pi_core::{FileError, FileKind};
 
 use super::temporary_name;
 
+/// Opens a regular file for reading, unless it is a symlink.
+pub(super) fn open_regular(path: &Path) -> Result<(fs::File, fs::Metadata), FileError> {
+    if fs::symlink_metadata(path)?.is_symlink() {
+        return Err(FileError::LinkAppeared);
+    }
+    super::open_regular(path)
+}
+
 pub(super) fn create_directories(path: &Path) -> Result<(), FileError> {
     Ok(fs::create_dir_all(path)?)
 }

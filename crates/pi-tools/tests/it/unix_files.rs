@@ -7,8 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pi_core::{DirectoryEntry, Environment, FileFuture, FileOperations, FileStatus, OpenFile};
-use pi_tools::{LocalFiles, local_environment};
+use futures_util::future::BoxFuture;
+use pi_core::{
+    DirectoryEntry, Environment, FileError, FileFuture, FileOperations, FileStatus, OpenFile,
+};
+use pi_tools::{BufferedFiles, LocalFiles, OpenBuffers, local_environment};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
@@ -100,6 +103,7 @@ struct RacingFiles<F> {
 #[derive(Clone, Copy, PartialEq)]
 enum RaceStep {
     CreateDirectories,
+    OpenReal,
     Replace,
 }
 
@@ -111,7 +115,16 @@ impl<F: Fn() + Send + Sync> FileOperations for RacingFiles<F> {
         LocalFiles.status(path)
     }
     fn open<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        if self.before == RaceStep::OpenReal {
+            (self.action)();
+        }
         LocalFiles.open(path)
+    }
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        if self.before == RaceStep::OpenReal {
+            (self.action)();
+        }
+        LocalFiles.open_real(path)
     }
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         LocalFiles.list(path)
@@ -155,6 +168,37 @@ fn project_and_outside() -> io::Result<(TempDir, PathBuf, PathBuf)> {
     write_file(&project.join("dir/f"), b"inside")?;
     write_file(&outside.join("f"), b"inside")?;
     Ok((directory, project, outside))
+}
+
+/// A client without open files.
+struct NoBuffers;
+
+impl OpenBuffers for NoBuffers {
+    fn text<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn replace<'a>(&'a self, _path: &'a Path, _text: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+#[tokio::test]
+async fn buffers_do_not_follow_a_symlink_created_after_the_check() {
+    let (_temp, project, outside) = project_and_outside().unwrap();
+    let project = project.canonicalize().unwrap();
+    let inner = project.join("dir");
+    let action = move || {
+        fs::remove_dir_all(&inner).unwrap();
+        symlink(&outside, &inner).unwrap();
+    };
+    let before = RaceStep::OpenReal;
+    let files = BufferedFiles {
+        local: Arc::new(RacingFiles { action, before }),
+        buffers: Arc::new(NoBuffers),
+    };
+    let opened = files.open_real(&project.join("dir/f")).await;
+    assert!(matches!(opened, Err(FileError::LinkAppeared)));
 }
 
 #[tokio::test]

@@ -112,6 +112,10 @@ impl FileOperations for JavaScriptFiles {
         })
     }
 
+    fn open_real<'a>(&'a self, path: &'a Path) -> FileFuture<'a, OpenFile> {
+        self.open(path)
+    }
+
     fn list<'a>(&'a self, path: &'a Path) -> FileFuture<'a, Vec<DirectoryEntry>> {
         Box::pin(async move {
             let names = self.call(ListDirectory { path }).await?;
