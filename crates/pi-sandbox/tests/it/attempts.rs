@@ -550,6 +550,50 @@ pub(crate) fn links() {
 }
 
 /// What someone else has changed meanwhile stays, and some of the changes can be kept.
+/// A directory is deleted only if nothing below it was changed since.
+pub(crate) fn changes_below_deleted_directories() {
+    let fixture = Fixture::new();
+    let project = fixture.project();
+    for directory in ["docs/old/notes", "became/file", "gone/deep"] {
+        fs::create_dir_all(project.join(directory)).unwrap();
+        write(&project.join(directory).join("x.md"), "old");
+    }
+    let sandbox = try_sandbox(&fixture);
+    let attempt = sandbox.attempt().unwrap();
+    run(
+        &fixture,
+        &attempt,
+        "rm -rf docs/old gone became && echo tried > became",
+    );
+    let changes = attempt.changes().unwrap();
+    // The clock of file times has a resolution of some milliseconds.
+    let marker = project.join("became/file/x.md");
+    let time_of = |path: &Path| {
+        let metadata = path.symlink_metadata().unwrap();
+        (metadata.ctime(), metadata.ctime_nsec())
+    };
+    let made = changes
+        .iter()
+        .find(|change| change.kind != Deleted)
+        .unwrap();
+    let started = time_of(&made.tried_path);
+    while time_of(&marker) <= started {
+        write(&marker, "changed by the user");
+    }
+    write(&project.join("docs/old/notes/x.md"), "changed by the user");
+    let kept = attempt.keep(&changes, &mut |_, step: ApplyStep<'_>| step());
+    let kept = kept.unwrap();
+    assert_eq!(
+        kept.changed_since,
+        ["became", "docs/old"].map(|path| project.join(path))
+    );
+    assert_eq!(kept.kept, [project.join("gone")]);
+    for path in ["docs/old/notes/x.md", "became/file/x.md"] {
+        let text = fs::read(project.join(path)).unwrap();
+        assert_eq!(text, b"changed by the user", "{path}");
+    }
+}
+
 pub(crate) fn selection_and_conflicts() {
     let fixture = Fixture::new();
     let project = fixture.project();

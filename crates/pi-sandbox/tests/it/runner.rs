@@ -168,6 +168,10 @@ const TESTS: &[Test] = &[
         "attempts::selection_and_conflicts",
         attempts::selection_and_conflicts,
     ),
+    (
+        "attempts::changes_below_deleted_directories",
+        attempts::changes_below_deleted_directories,
+    ),
     ("attempts::leftovers", attempts::leftovers),
     ("attempts::no_support_is_an_error", || {
         restricted(

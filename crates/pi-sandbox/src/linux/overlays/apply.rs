@@ -45,7 +45,10 @@ impl Application<'_> {
             .flat_map(|path| path.ancestors().skip(1))
             .collect();
         // First, because applying a change also changes other names of the same file.
-        let is_changed = |change: &&TriedChange| self.is_changed_since(change, &lower);
+        let is_changed = |change: &&TriedChange| {
+            let is_selected = selected.contains(change.path.as_path());
+            self.is_changed_since(change, &lower, is_selected)
+        };
         let changed_since: BTreeSet<&Path> = found
             .changes
             .iter()
@@ -106,21 +109,30 @@ impl Application<'_> {
         relative.unwrap_or(&change.path)
     }
 
-    /// Whether something else has changed a path after the command was started.
-    fn is_changed_since(&self, change: &TriedChange, lower: &Directory) -> bool {
+    /// Whether something else has changed a path after the command was started. If it is a directory that would be deleted, so
+    /// would everything below it, which is examined, too.
+    fn is_changed_since(&self, change: &TriedChange, lower: &Directory, is_selected: bool) -> bool {
         let relative = self.relative(change);
         let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
             return false;
         };
         // If its directory does not exist, or is something else, that is a change, too.
-        let old = lower.open_below(parent);
-        let Ok(Some(old)) = old.and_then(|parent| parent.status(name)) else {
+        let Ok(parent) = lower.open_below(parent) else {
+            return false;
+        };
+        let Ok(Some(old)) = parent.status(name) else {
             return false;
         };
         // The time of a directory changes with its entries, which are compared one by one.
         let is_merged =
             old.is_directory() && change.is_directory && change.kind == TriedChangeKind::Modified;
-        !is_merged && old.changed() > self.started
+        if is_merged {
+            return false;
+        }
+        old.changed() > self.started
+            || (is_selected
+                && old.is_directory()
+                && is_changed_below(&parent, name, self.started, 0).unwrap_or(true))
     }
 
     /// Applies a change; returns whether it may be applied.
@@ -206,6 +218,30 @@ impl Application<'_> {
         }
         (self.perform)(path, &mut || Ok(rustix::fs::unlinkat(parent, name, flags)?))
     }
+}
+
+/// Whether something below a directory was changed after a moment.
+fn is_changed_below(
+    parent: &Directory,
+    name: &OsStr,
+    started: Timespec,
+    depth: usize,
+) -> io::Result<bool> {
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
+    let directory = parent.open_readable(name)?;
+    for child in directory.names()? {
+        let Some(status) = directory.status(&child)? else {
+            continue;
+        };
+        if status.changed() > started
+            || (status.is_directory() && is_changed_below(&directory, &child, started, depth + 1)?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where an entry of an overlay is put.
