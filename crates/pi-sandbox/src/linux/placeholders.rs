@@ -2,10 +2,11 @@
 //! directories, except where it expects a file, which has the contents then that mean nothing.
 //!
 //! They are created before a command and removed after it, by the last process that uses them: removing one would also remove
-//! the mounts of others on it. Who uses one has a shared lock on it. One that is left over, because a command was killed, is
+//! the mounts of others on it. Each process that uses one has a shared lock on it. One that is left over, because a command was killed, is
 //! recognized by its mode and time and removed after the next command.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -64,9 +65,9 @@ impl Placeholders {
                     lock,
                     is_file: contents.is_some(),
                 }),
-                // Someone else has created it; it is protected as what it is.
+                // Another process has created it; it is protected as what it is.
                 Ok(None) => {}
-                // Who starts the command cannot create it either.
+                // The user cannot create it either.
                 Err(error)
                     if matches!(
                         error.kind(),
@@ -145,10 +146,13 @@ fn is_placeholder(metadata: &fs::Metadata) -> bool {
     is_ours && metadata.mtime() == 0
 }
 
+/// How often a placeholder is created that another command removes before it is locked.
+const MAX_ATTEMPTS: usize = 1000;
+
 /// Creates a placeholder if there is none, and locks it: a file if there are contents. Returns `None` if the path is something
 /// else.
 fn lock(path: &Path, contents: Option<&str>) -> io::Result<Option<File>> {
-    loop {
+    for _ in 0..MAX_ATTEMPTS {
         let created = match contents {
             Some(contents) => create_file(path, contents),
             None => create_directory(path),
@@ -172,6 +176,7 @@ fn lock(path: &Path, contents: Option<&str>) -> io::Result<Option<File>> {
             _ => {}
         }
     }
+    Err(io::Error::other("other commands remove it again and again"))
 }
 
 fn create_directory(path: &Path) -> io::Result<()> {
@@ -181,8 +186,10 @@ fn create_directory(path: &Path) -> io::Result<()> {
 
 /// Creates a file that is complete once it exists, where the file system can do that.
 fn create_file(path: &Path, contents: &str) -> io::Result<()> {
+    // Unique: a file that a killed process has left must not be in the way.
+    let random = RandomState::new().hash_one(std::process::id());
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(format!(".{random:016x}"));
     let unfinished = path.with_file_name(name);
     let mut file = File::create_new(&unfinished)?;
     let placed = file
@@ -210,4 +217,20 @@ fn finish(file: &File, mode: u32) -> io::Result<()> {
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_killed_processes_are_not_in_the_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(COMMON_DIR);
+        let left = format!("{COMMON_DIR}.{}", std::process::id());
+        drop(File::create(directory.path().join(left)).unwrap());
+        let locked = lock(&path, Some(".\n")).unwrap();
+        assert!(locked.is_some());
+        assert_eq!(fs::read_to_string(&path).unwrap(), ".\n");
+    }
 }
