@@ -85,7 +85,7 @@ impl DenialPrompter {
         Arc::clone(&lock(&self.sandbox))
     }
 
-    /// Asks whether an access is allowed that a sandbox has denied; returns one that allows it.
+    /// Asks whether an access is allowed that a sandbox has denied; returns that sandbox with the access.
     async fn ask(&self, denied: DeniedAccess, by: &Sandbox) -> Option<Arc<Sandbox>> {
         let allowed = match denied {
             DeniedAccess::Write(path) => DeniedAccess::Write(by.allowable_directory(&path)?),
@@ -100,7 +100,7 @@ impl DenialPrompter {
         let current = self.current();
         if is_allowed(&current, &allowed) {
             // By the answer to the question before.
-            return Some(current);
+            return widened(by, &allowed);
         }
         let title = match &allowed {
             DeniedAccess::Write(directory) => {
@@ -117,20 +117,14 @@ impl DenialPrompter {
         };
         let answer = session.requests().ask_dialog(&self.ui, prompt).await;
         let answer = answer.filter(|answer| [ONCE, SESSION, ALWAYS].contains(&answer.as_str()))?;
-        let widened = match current.widened(&allowed) {
-            Ok(widened) => Arc::new(widened),
-            Err(error) => {
-                tracing::warn!(%error, "cannot change the sandbox");
-                return None;
-            }
-        };
         if answer != ONCE {
-            *lock(&self.sandbox) = Arc::clone(&widened);
+            *lock(&self.sandbox) = widened(&current, &allowed)?;
         }
         if answer == ALWAYS {
             self.remember(&allowed);
         }
-        Some(widened)
+        // With what was allowed once before.
+        widened(by, &allowed)
     }
 
     /// Adds what was allowed to the settings of the user.
@@ -150,6 +144,16 @@ impl DenialPrompter {
             });
         if let Err(error) = updated {
             tracing::warn!(%error, "cannot add what was allowed to the settings");
+        }
+    }
+}
+
+fn widened(sandbox: &Sandbox, access: &DeniedAccess) -> Option<Arc<Sandbox>> {
+    match sandbox.widened(access) {
+        Ok(widened) => Some(Arc::new(widened)),
+        Err(error) => {
+            tracing::warn!(%error, "cannot change the sandbox");
+            None
         }
     }
 }

@@ -394,6 +394,32 @@ async fn a_denied_command_runs_again_if_the_user_allows_it() {
     );
 }
 
+/// What was allowed once stays allowed while the command runs again for something else.
+#[tokio::test]
+async fn a_command_that_is_denied_twice_is_asked_about_twice() {
+    let settings = json!({"sandbox": {"mode": "workspace"}});
+    let Some(context) = context_with(settings, Vec::new()).await else {
+        return;
+    };
+    let [one, two] = ["one", "two"].map(|name| context.home.path().join(name));
+    for directory in [&one, &two] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    let script = format!(
+        "echo run >> runs; echo 1 > {}/x && echo 2 > {}/x",
+        one.display(),
+        two.display()
+    );
+    context
+        .server
+        .reply_to("\"go\"", [bash_reply(&script), text_reply("Done.")]);
+    let mut client = Client::start(&context);
+    send(&mut client, "go").await;
+    settled_with(&mut client, &["Once", "Once"]).await;
+    assert_eq!(text(&context, "runs").unwrap(), "run\nrun\nrun\n");
+    assert!(one.join("x").exists() && two.join("x").exists());
+}
+
 /// What fails for another reason does not run again and again.
 #[tokio::test]
 async fn an_allowed_command_that_fails_again_is_not_repeated() {
