@@ -40,9 +40,15 @@ const GIT_DIR_PARTS: [&str; 3] = ["refs", "objects", "HEAD"];
 /// Settings and hooks in a git directory.
 const SETTINGS: [&str; 4] = ["config", "hooks", COMMON_DIR, WORKTREE_SETTINGS];
 
+/// More modules than these are protected together, so that git cannot change them either.
+const MAX_MODULES: usize = 200;
+
+/// Directories that are searched for modules, whose names may contain slashes.
+const MAX_SEARCHED: usize = 2000;
+
 /// Returns the files with which git could be led to other settings and hooks than those of the repository: the `.git` of a
-/// workspace that is no directory, files of its worktrees, and what could make the workspace itself a git directory. They may
-/// not exist yet.
+/// workspace that is no directory, files of its worktrees and modules, and what could make the workspace itself a git
+/// directory. They may not exist yet.
 pub(crate) fn naming_files(workspace: &Path, git_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let dot_git = workspace.join(DOT_GIT);
     let mut files = Vec::new();
@@ -63,7 +69,63 @@ pub(crate) fn naming_files(workspace: &Path, git_dirs: &[PathBuf]) -> Vec<PathBu
             let settings = std::iter::once(git_dir).chain(&worktrees);
             files.extend(settings.map(|directory| directory.join(WORKTREE_SETTINGS)));
         }
+        match modules(git_dir) {
+            Some(modules) => files.extend(modules.iter().flat_map(|module| module_files(module))),
+            None => files.push(git_dir.join(MODULES)),
+        }
     }
+    files
+}
+
+/// Name of the directory with the git directories of submodules.
+const MODULES: &str = "modules";
+
+/// Returns the git directories of submodules, and of submodules in them; `None` if there are too many.
+fn modules(git_dir: &Path) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut searched = 0;
+    let mut pending = vec![git_dir.join(MODULES)];
+    while let Some(directory) = pending.pop() {
+        let entries = std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir())) {
+            searched += 1;
+            if searched > MAX_SEARCHED || found.len() == MAX_MODULES {
+                return None;
+            }
+            let path = entry.path();
+            if is_git_dir(&path) {
+                pending.push(path.join(MODULES));
+                found.push(path);
+            } else {
+                pending.push(path);
+            }
+        }
+    }
+    found.sort();
+    Some(found)
+}
+
+/// Returns the settings and hooks of a submodule, and the file in the workspace that names its git directory: `git status` in
+/// the workspace looks into submodules.
+fn module_files(module: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = SETTINGS
+        .into_iter()
+        .filter(|name| *name != WORKTREE_SETTINGS || has_worktree_settings(module))
+        .map(|name| module.join(name))
+        .collect();
+    let settings = std::fs::read_to_string(module.join("config")).unwrap_or_default();
+    let worktree = settings.lines().find_map(|line| {
+        let (name, path) = line.split_once('=')?;
+        name.trim()
+            .eq_ignore_ascii_case("worktree")
+            .then(|| path.trim().trim_matches('"'))
+    });
+    let worktree = worktree.and_then(|path| module.join(path).canonicalize().ok());
+    let dot_git = worktree.map(|worktree| worktree.join(DOT_GIT));
+    files.extend(dot_git.filter(|dot_git| dot_git.is_file()));
     files
 }
 
@@ -179,6 +241,43 @@ mod tests {
         ] {
             assert_eq!(protected(existing), inside);
         }
+    }
+
+    #[test]
+    fn finds_the_settings_of_modules() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let (git_dir, sub) = (root.join(".git"), root.join("libs/sub"));
+        make_git_dir(&git_dir);
+        fs::create_dir_all(&sub).unwrap();
+        write(sub.join(".git"), "gitdir: ../../.git/modules/libs/sub\n");
+        let module = git_dir.join("modules/libs/sub");
+        let inner = module.join("modules/inner");
+        make_git_dir(&module);
+        make_git_dir(&inner);
+        write(
+            module.join("config"),
+            "[core]\n\tworktree = ../../../../libs/sub\n",
+        );
+        assert_eq!(
+            naming_files(&root, &[]),
+            [
+                root.join("refs"),
+                root.join("commondir"),
+                module.join("config"),
+                module.join("hooks"),
+                module.join("commondir"),
+                sub.join(".git"),
+                inner.join("config"),
+                inner.join("hooks"),
+                inner.join("commondir"),
+            ]
+        );
+        for number in 0..=MAX_MODULES {
+            make_git_dir(&git_dir.join(format!("modules/m{number}")));
+        }
+        let files = naming_files(&root, &[]);
+        assert_eq!(files.last(), Some(&git_dir.join("modules")));
     }
 
     #[test]
