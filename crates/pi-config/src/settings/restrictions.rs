@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pi_protocol::ConfigScope;
 use pi_protocol::settings::SETTING_REFERENCE;
 use serde_json::{Map, Value};
 
@@ -30,20 +31,33 @@ pub(super) fn check(file: &Path, decoded: &DecodedSettings) -> Option<InvalidRes
     })
 }
 
-/// Checks a file that is not a JSON object: whether it contains one of the keys as text.
-pub(super) fn check_malformed(file: &Path, problem: &ReadFileError) -> Option<InvalidRestriction> {
-    match problem {
-        ReadFileError::Malformed(_) | ReadFileError::NotUtf8 => {}
+/// Checks a file that is not a JSON object: whether it contains one of the keys as text. A file of the user whose text cannot
+/// be read may contain one.
+pub(super) fn check_unreadable(
+    scope: ConfigScope,
+    file: &Path,
+    problem: &ReadFileError,
+) -> Option<InvalidRestriction> {
+    let reason = match problem {
+        ReadFileError::Malformed(_) | ReadFileError::NotUtf8 => {
+            let bytes = regular_file::read_bytes(file, MAX_BYTES).ok()??;
+            let group = find_group(&bytes)?;
+            format!("the file contains `{group}`, which must not be ignored")
+        }
+        ReadFileError::TooLarge { .. } | ReadFileError::Denied(_) | ReadFileError::Io(_)
+            if scope == ConfigScope::User =>
+        {
+            "the file may contain `sandbox` or `permissions`, which must not be ignored".to_owned()
+        }
+        // A pipe or a device contains no settings.
         ReadFileError::NotRegular
         | ReadFileError::TooLarge { .. }
         | ReadFileError::Denied(_)
         | ReadFileError::Io(_) => return None,
-    }
-    let bytes = regular_file::read_bytes(file, MAX_BYTES).ok()??;
-    let group = find_group(&bytes)?;
+    };
     Some(InvalidRestriction {
         file: file.to_owned(),
-        problem: format!("{problem}, and the file contains `{group}`, which must not be ignored"),
+        problem: format!("{problem}, and {reason}"),
     })
 }
 

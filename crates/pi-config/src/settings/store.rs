@@ -341,7 +341,7 @@ impl SettingsStore {
             }
             Err(problem) => {
                 state.scope_mut(scope).invalid_restriction =
-                    restrictions::check_malformed(file, &problem);
+                    restrictions::check_unreadable(scope, file, &problem);
                 state.diagnostics.push(ConfigDiagnostic::warning(
                     format!("cannot read settings: {}: {problem}", file.display()),
                     file,

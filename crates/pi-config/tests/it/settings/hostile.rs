@@ -78,6 +78,13 @@ fn invalid_settings_file_is_reported_and_ignored() {
                 matches!(reported.as_slice(), [one] if one.starts_with("cannot read settings: FILE: ") && one.contains(expected)),
                 "{expected}: {reported:?}"
             );
+            // What restricts the model may be in a file of the user that is not read.
+            let is_unknown = scope == ConfigScope::User && expected.starts_with("larger");
+            assert_eq!(
+                store.invalid_restriction().is_some(),
+                is_unknown,
+                "{expected}"
+            );
             let result = store.update(scope, |it| it.theme = Some("x".to_owned()));
             assert!(matches!(result, Err(SettingsError::Unreadable { .. })));
         }
