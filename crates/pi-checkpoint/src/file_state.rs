@@ -10,7 +10,7 @@ use crate::content_store::ContentId;
 use crate::path_text;
 
 /// Larger files are not read: their changes are listed, but cannot be restored.
-const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What a path is. Modification times are not part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

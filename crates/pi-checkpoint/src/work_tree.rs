@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::content_store::ContentId;
-use crate::file_state::{CapturedFile, FileState};
+use crate::file_state::{CapturedFile, FileState, MAX_FILE_BYTES};
 use crate::history::{ChangeCause, FileHistory, Position};
 use git::{GitContents, GitId};
 use known_files::stamps;
@@ -147,9 +147,9 @@ impl WorkTree {
         let mut kept: HashSet<ContentId> = HashSet::new();
         for (path, stamp) in found {
             let content = match tracked.remove(&path) {
-                Some(id) => KnownContent::Git(id),
-                None if stamp.size > budget => KnownContent::State(FileState::Other),
-                None => {
+                Some(id) if stamp.size <= MAX_FILE_BYTES => KnownContent::Git(id),
+                _ if stamp.size > budget => KnownContent::State(FileState::Other),
+                _ => {
                     let captured = CapturedFile::read(&path);
                     let captured = captured.unwrap_or_else(|_| FileState::Other.into());
                     if let Some(contents) = &captured.contents {
@@ -287,12 +287,10 @@ impl KnownFile {
                 },
                 state: state.clone(),
             },
-            KnownContent::Git(id) => match git.read(id) {
-                // Filters and line endings make a file differ from what git stores.
-                Some(contents) if contents.len() as u64 == self.stamp.size => {
-                    CapturedFile::file(contents, self.stamp.mode)
-                }
-                _ => FileState::Other.into(),
+            // Line endings make a file differ from what git stores, and its size.
+            KnownContent::Git(id) => match git.read(id, self.stamp.size) {
+                Some(contents) => CapturedFile::file(contents, self.stamp.mode),
+                None => FileState::Other.into(),
             },
         })
     }

@@ -1,7 +1,7 @@
 //! Contents that git has: files that are tracked and not modified need no copy.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -35,14 +35,22 @@ fn output(root: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
     output.status.success().then_some(output.stdout)
 }
 
-/// Returns the tracked files that are not modified, as far as their metadata shows that; empty without git or a repository.
+/// Selects files that git stores as they are. Filters and encodings change others, possibly without changing their size;
+/// conversions of line endings change it.
+const STORED_AS_THEY_ARE: &str = ":(attr:!filter !working-tree-encoding)";
+
+/// Returns the tracked files that are not modified, as far as their metadata shows that, and are stored as they are; empty
+/// without git or a repository.
 ///
 /// git would compare the others, too, but with the filters of the repository, which are programs that a confined command may
 /// have put there.
 pub(super) fn clean_files(root: &Path) -> HashMap<PathBuf, GitId> {
     let (Some(index), Some(listed)) = (
         output(root, &["rev-parse", "--git-path", "index"]),
-        output(root, &["ls-files", "--stage", "--debug", "-z"]),
+        output(
+            root,
+            &["ls-files", "--stage", "--debug", "-z", STORED_AS_THEY_ARE],
+        ),
     ) else {
         return HashMap::new();
     };
@@ -166,8 +174,8 @@ impl<'root> GitContents<'root> {
         }
     }
 
-    /// Returns the contents of an object; `None` if git does not have it.
-    pub(super) fn read(&mut self, id: &GitId) -> Option<Vec<u8>> {
+    /// Returns the contents of an object of a size; `None` if git does not have it, or the size is another one.
+    pub(super) fn read(&mut self, id: &GitId, expected: u64) -> Option<Vec<u8>> {
         if self.process.is_none() {
             self.process = GitProcess::start(self.root);
         }
@@ -177,11 +185,16 @@ impl<'root> GitContents<'root> {
         let mut header = String::new();
         output.read_line(&mut header).ok()?;
         let size = header.trim_end().rsplit(' ').next()?;
-        let size: usize = size.parse().ok()?;
-        let mut contents = vec![0; size];
-        output.read_exact(&mut contents).ok()?;
+        let size: u64 = size.parse().ok()?;
+        let mut contents = Vec::new();
+        let mut object = output.take(size);
+        if size == expected {
+            object.read_to_end(&mut contents).ok()?;
+        } else {
+            io::copy(&mut object, &mut io::sink()).ok()?;
+        }
         output.read_exact(&mut [0]).ok()?;
-        Some(contents)
+        (contents.len() as u64 == expected).then_some(contents)
     }
 }
 

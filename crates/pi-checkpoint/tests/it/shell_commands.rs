@@ -197,6 +197,32 @@ fn the_first_scan_runs_no_program_of_the_repository() {
     assert_eq!(text(&session.path("b")).unwrap(), "2\n");
 }
 
+/// git stores such files in another form, which has the same size.
+#[test]
+fn files_with_filters_and_encodings_come_back_as_they_were() {
+    let mut session = SimulatedSession::new();
+    let project = session.project();
+    shell(
+        &project,
+        "git init -q . && git config user.name n && git config user.email e; \
+         git config filter.rot.clean 'tr a-z n-za-m'; git config filter.rot.smudge 'tr a-z n-za-m'; \
+         echo 'a filter=rot' > .gitattributes; echo 'b working-tree-encoding=EBCDIC-US' >> .gitattributes; \
+         echo hello > a; printf '\\210\\205' > b; echo plain > c; \
+         touch -d '1 hour ago' a b c; git add -A && git commit -qm start",
+    );
+    let before = session.files();
+    let mut tree = WorkTree::new(project.clone());
+    session.prompt();
+    session.command(&mut tree, || {
+        shell(
+            &project,
+            "rm .gitattributes; echo x > a; echo y > b; echo z > c",
+        );
+    });
+    undo(&mut session);
+    assert_eq!(session.files(), before);
+}
+
 /// A command that writes a file as it was makes the scan read it, and nothing stores what it read.
 #[test]
 fn a_file_that_git_has_comes_back_after_scans_that_found_it_unchanged() {
