@@ -32,11 +32,8 @@ pub struct TriedChange {
     pub is_directory: bool,
     /// The path in the overlay. Its directories do not contain links that the command has made.
     pub tried_path: PathBuf,
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "there are no overlays")
-    )]
-    pub(crate) overlay: usize,
+    /// The index of the overlay among those of the attempt.
+    pub overlay: usize,
 }
 
 /// What became of the changes that were to be kept.

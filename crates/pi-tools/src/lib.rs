@@ -77,6 +77,7 @@ pub use model_images::{block_images, fit_prompt_images, fit_tool_result_images, 
 pub use mutation_queue::{MutationError, MutationQueue};
 pub use open_buffers::{BufferedFiles, OpenBuffers};
 pub use paths::{PathError, PathResolver};
+pub use plain_text::is_invisible;
 pub use process::{
     BackgroundProcessError, BackgroundProcesses, ProcessExit, ProcessState, ProcessStatus,
     ProcessTool, ProcessToolOptions,

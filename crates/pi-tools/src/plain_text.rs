@@ -1,6 +1,6 @@
 //! Extracts plain text from terminal output. Removes escape sequences, even across chunk
 //! boundaries, control characters except tab and newline, carriage returns, and the interlinear
-//! annotation characters U+FFF9 to U+FFFB, whose width is undefined.
+//! annotation characters U+FFF9 to U+FFFB, whose width is undefined. Also knows which characters a reader cannot see.
 
 /// Filters terminal output in chunks.
 #[derive(Debug, Default)]
@@ -67,6 +67,16 @@ fn is_text(c: char) -> bool {
         '\u{fff9}'..='\u{fffb}' => false,
         c => !c.is_control(),
     }
+}
+
+/// Whether a character has no shape, or reorders others.
+pub fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::path::Path;
 use pi_checkpoint::{FileCondition, Resolution, RestorePlan, RestoreReport};
 use pi_host::{AgentSession, DialogPrompt};
 
+use crate::shown_text::shown_path;
+
 /// Files named in a question or a report.
 const MAX_LISTED: usize = 10;
 
@@ -119,10 +121,6 @@ fn files(count: usize) -> String {
     }
 }
 
-fn shown<'a>(path: &'a Path, cwd: &Path) -> std::path::Display<'a> {
-    path.strip_prefix(cwd).unwrap_or(path).display()
-}
-
 fn listed(plan: &RestorePlan, cwd: &Path) -> Vec<String> {
     let lines = plan.files.iter().map(|file| {
         let note = match file.condition {
@@ -130,7 +128,7 @@ fn listed(plan: &RestorePlan, cwd: &Path) -> Vec<String> {
             FileCondition::ChangedSince => " (changed outside pi)",
             FileCondition::Unavailable => " (contents not stored)",
         };
-        format!("{} {}{note}", file.action(), shown(&file.path, cwd))
+        format!("{} {}{note}", file.action(), shown_path(&file.path, cwd))
     });
     shortened(lines)
 }
@@ -150,15 +148,15 @@ pub(super) fn report_text(report: &RestoreReport, session: Option<&AgentSession>
     let cwd = session.map_or(Path::new(""), AgentSession::cwd);
     let mut lines = vec![format!("Restored {}", files(report.restored.len()))];
     let restored = report.restored.iter();
-    lines.extend(shortened(restored.map(|path| shown(path, cwd).to_string())));
+    lines.extend(shortened(restored.map(|path| shown_path(path, cwd))));
     for path in &report.written_next_to {
-        lines.push(format!("wrote {}", shown(path, cwd)));
+        lines.push(format!("wrote {}", shown_path(path, cwd)));
     }
     for path in &report.skipped {
-        lines.push(format!("skipped {}", shown(path, cwd)));
+        lines.push(format!("skipped {}", shown_path(path, cwd)));
     }
     for (path, error) in &report.failed {
-        lines.push(format!("cannot restore {}: {error}", shown(path, cwd)));
+        lines.push(format!("cannot restore {}: {error}", shown_path(path, cwd)));
     }
     lines.join("\n")
 }
@@ -233,6 +231,18 @@ mod tests {
         assert!(
             title.ends_with("\ndelete a (changed outside pi)"),
             "{title}"
+        );
+    }
+
+    #[test]
+    fn a_file_name_adds_no_line_to_a_question() {
+        let mut plan = plan(&[FileCondition::Restorable]);
+        plan.files[0].path = "/project/a\nand 9 more\u{202e}".into();
+        let question = RestoreQuestion::tree(&plan, Path::new("/project"));
+        assert!(
+            question.title.ends_with("\ndelete a\\nand 9 more<U+202E>"),
+            "{}",
+            question.title
         );
     }
 }

@@ -1,12 +1,12 @@
 //! What the user is asked about the changes of a tried command, and what is reported.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use pi_host::{DialogPrompt, KeptChanges, TriedChange, TriedChangeKind};
 use pi_tools::TextChange;
 
-use crate::shown_text::shown_text;
+use crate::shown_text::{one_line, shown_path, shown_text};
 
 /// Changes named in a question or a report.
 const MAX_LISTED: usize = 10;
@@ -71,12 +71,24 @@ pub(super) fn read_answer(answer: Option<&str>) -> KeepAnswer {
 #[derive(Debug)]
 pub(super) struct Choices<'changes> {
     changes: &'changes [TriedChange],
+    /// One for each change; no two are the same.
+    lines: Vec<String>,
     chosen: BTreeSet<usize>,
 }
 
 impl<'changes> Choices<'changes> {
-    pub(super) fn new(changes: &'changes [TriedChange]) -> Self {
+    pub(super) fn new(changes: &'changes [TriedChange], cwd: &Path) -> Self {
+        let mut seen = HashSet::new();
+        let lines = changes.iter().enumerate().map(|(index, change)| {
+            let mut shown = line(change, cwd);
+            // An answer is the text of an option, and long paths can look the same.
+            while !seen.insert(shown.clone()) {
+                shown = format!("{shown} (no. {})", index + 1);
+            }
+            shown
+        });
         Self {
+            lines: lines.collect(),
             changes,
             chosen: (0..changes.len()).collect(),
         }
@@ -86,15 +98,16 @@ impl<'changes> Choices<'changes> {
         format!("Keep {} of {}", self.chosen.len(), self.changes.len())
     }
 
-    fn option(&self, index: usize, cwd: &Path) -> Option<String> {
-        let change = self.changes.get(index)?;
-        let mark = MARKS[usize::from(self.chosen.contains(&index))];
-        Some(format!("{mark}{}", line(change, cwd)))
+    fn options(&self) -> impl Iterator<Item = String> {
+        self.lines.iter().enumerate().map(|(index, line)| {
+            let mark = MARKS[usize::from(self.chosen.contains(&index))];
+            format!("{mark}{line}")
+        })
     }
 
-    pub(super) fn prompt(&self, cwd: &Path) -> DialogPrompt {
+    pub(super) fn prompt(&self) -> DialogPrompt {
         let mut options = vec![self.confirm_text(), KEEP_NONE.to_owned()];
-        options.extend((0..self.changes.len()).filter_map(|index| self.option(index, cwd)));
+        options.extend(self.options());
         DialogPrompt::Select {
             title: "Choose what to keep".to_owned(),
             options,
@@ -102,11 +115,7 @@ impl<'changes> Choices<'changes> {
     }
 
     /// Applies an answer. Returns the changes to keep once the user has chosen, or `Err` to go back.
-    pub(super) fn answer(
-        &mut self,
-        answer: Option<&str>,
-        cwd: &Path,
-    ) -> Result<Option<Vec<TriedChange>>, ()> {
+    pub(super) fn answer(&mut self, answer: Option<&str>) -> Result<Option<Vec<TriedChange>>, ()> {
         let answer = answer.ok_or(())?;
         if answer == KEEP_NONE {
             return Err(());
@@ -118,8 +127,8 @@ impl<'changes> Choices<'changes> {
                 .filter_map(|index| self.changes.get(*index));
             return Ok(Some(chosen.cloned().collect()));
         }
-        let mut all = 0..self.changes.len();
-        if let Some(index) = all.find(|index| self.option(*index, cwd).as_deref() == Some(answer))
+        let index = self.options().position(|option| option == answer);
+        if let Some(index) = index
             && !self.chosen.remove(&index)
         {
             self.chosen.insert(index);
@@ -191,8 +200,7 @@ fn line(change: &TriedChange, cwd: &Path) -> String {
         TriedChangeKind::Deleted => "delete",
     };
     let slash = if change.is_directory { "/" } else { "" };
-    let path = change.path.strip_prefix(cwd).unwrap_or(&change.path);
-    one_line(&format!("{verb} {}{slash}", path.display()))
+    format!("{verb} {}{slash}", shown_path(&change.path, cwd))
 }
 
 /// Returns the first changes, and how many are left out.
@@ -208,23 +216,6 @@ fn listed(changes: &[TriedChange], cwd: &Path) -> Vec<String> {
     lines
 }
 
-/// Shows control characters as escapes, and shortens the text.
-fn one_line(text: &str) -> String {
-    const MAX_CHARACTERS: usize = 200;
-    let mut line: String = text.chars().take(MAX_CHARACTERS).collect();
-    if line.len() < text.len() {
-        line.push('…');
-    }
-    line.chars()
-        .flat_map(|character| match character {
-            character if character.is_control() => {
-                character.escape_default().collect::<Vec<char>>()
-            }
-            character => vec![character],
-        })
-        .collect()
-}
-
 /// Describes for the model what was kept of some changes.
 pub(super) fn kept_text(kept: &KeptChanges, total: usize, cwd: &Path) -> String {
     let mut lines = vec![if kept.kept.len() == total {
@@ -235,10 +226,7 @@ pub(super) fn kept_text(kept: &KeptChanges, total: usize, cwd: &Path) -> String 
             kept.kept.len()
         )
     }];
-    let shown = |path: &Path| {
-        let path = path.strip_prefix(cwd).unwrap_or(path);
-        one_line(&path.display().to_string())
-    };
+    let shown = |path: &Path| shown_path(path, cwd);
     for path in kept.protected.iter().take(MAX_LISTED) {
         lines.push(format!(
             "Not kept, because the sandbox protects it: {}",
@@ -259,4 +247,30 @@ pub(super) fn kept_text(kept: &KeptChanges, total: usize, cwd: &Path) -> String 
         ));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn changes_that_look_the_same_are_chosen_one_by_one() {
+        let change = |name: &str| TriedChange {
+            path: format!("/project/{}{name}{}", "d".repeat(150), "e".repeat(150)).into(),
+            kind: TriedChangeKind::Created,
+            is_directory: false,
+            tried_path: name.into(),
+            overlay: 0,
+        };
+        let changes = [change("1"), change("2"), change("3")];
+        let mut choices = Choices::new(&changes, Path::new("/project"));
+        let options: Vec<String> = choices.options().collect();
+        assert_eq!(choices.answer(Some(&options[1])), Ok(None));
+        let confirm = choices.confirm_text();
+        let kept = choices.answer(Some(&confirm)).unwrap().unwrap();
+        let kept: Vec<_> = kept.iter().map(|change| &change.tried_path).collect();
+        assert_eq!(kept, [Path::new("1"), Path::new("3")]);
+    }
 }

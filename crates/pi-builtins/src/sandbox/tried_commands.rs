@@ -251,10 +251,10 @@ impl TriedCommands {
 
     /// Lets the user choose among changes; `None` to go back.
     async fn choose(&self, changes: &[TriedChange], cwd: &Path) -> Option<Vec<TriedChange>> {
-        let mut choices = Choices::new(changes);
+        let mut choices = Choices::new(changes, cwd);
         loop {
-            let answer = self.ask(choices.prompt(cwd)).await;
-            match choices.answer(answer.as_deref(), cwd) {
+            let answer = self.ask(choices.prompt()).await;
+            match choices.answer(answer.as_deref()) {
                 Ok(Some(chosen)) => return Some(chosen),
                 Ok(None) => {}
                 Err(()) => return None,
