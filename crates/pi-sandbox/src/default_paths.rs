@@ -111,11 +111,16 @@ const SOCKET_VARIABLES: [&str; 6] = [
 ];
 
 /// Variables with an address that contains the path of a socket.
-const ADDRESS_VARIABLES: [&str; 4] = [
+const ADDRESS_VARIABLES: [&str; 9] = [
+    "AT_SPI_BUS_ADDRESS",
+    "CONTAINER_HOST",
     "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_STARTER_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
     "DOCKER_HOST",
     "TMUX",
     "KITTY_LISTEN_ON",
+    "PULSE_SERVER",
 ];
 
 /// Starts of the names of directories of sockets in `/tmp`: terminal multiplexers, agents and editors.
@@ -167,7 +172,7 @@ pub(crate) fn sockets(home: Option<&Path>, env: &Env) -> Vec<PathBuf> {
     let named = SOCKET_VARIABLES.iter().filter_map(|name| env.var(name));
     paths.extend(named.map(PathBuf::from));
     let addresses = ADDRESS_VARIABLES.iter().filter_map(|name| env.var(name));
-    paths.extend(addresses.filter_map(|address| path_in_address(&address)));
+    paths.extend(addresses.flat_map(|address| paths_in_addresses(&address)));
     paths.retain(|path| path.is_absolute());
     let mut paths: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
     if cfg!(not(target_os = "linux")) {
@@ -189,10 +194,15 @@ pub(crate) fn temporary_sockets() -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// Returns the paths in a list of addresses.
+fn paths_in_addresses(addresses: &str) -> Vec<PathBuf> {
+    addresses.split(';').filter_map(path_in_address).collect()
+}
+
 /// Returns the path in an address such as `unix:path=/run/user/1000/bus,guid=1` or `/tmp/tmux-0/default,1,0`.
 fn path_in_address(address: &str) -> Option<PathBuf> {
     let (_, path) = address.split_once('/')?;
-    let path = path.trim_start_matches('/').split([',', ';']).next()?;
+    let path = path.trim_start_matches('/').split(',').next()?;
     Some(Path::new("/").join(path))
 }
 
@@ -205,17 +215,18 @@ mod tests {
         for (address, path) in [
             (
                 "unix:path=/run/user/1000/bus,guid=1",
-                Some("/run/user/1000/bus"),
+                &["/run/user/1000/bus"][..],
             ),
-            ("unix:///var/run/docker.sock", Some("/var/run/docker.sock")),
-            ("/tmp/tmux-0/default,123,0", Some("/tmp/tmux-0/default")),
-            ("unix:abstract=x", None),
+            ("unix:///var/run/docker.sock", &["/var/run/docker.sock"]),
+            ("/tmp/tmux-0/default,123,0", &["/tmp/tmux-0/default"]),
+            ("unix:abstract=x", &[]),
+            (
+                "unix:abstract=x;unix:path=/a/b,guid=1;unix:path=/c",
+                &["/a/b", "/c"],
+            ),
         ] {
-            assert_eq!(
-                path_in_address(address),
-                path.map(PathBuf::from),
-                "{address}"
-            );
+            let expected: Vec<PathBuf> = path.iter().map(PathBuf::from).collect();
+            assert_eq!(paths_in_addresses(address), expected, "{address}");
         }
     }
 

@@ -153,11 +153,19 @@ fn socket_rules(sockets: Sockets) -> Vec<SeccompRule> {
         Sockets::None => &[libc::AF_NETLINK],
     };
     let others = allowed.iter();
-    rule(
+    let mut rules = rule(
         others
             .map(|allowed| family(SeccompCmpOp::Ne, *allowed))
             .collect(),
-    )
+    );
+    // Of the sockets to the kernel, those that list the interfaces, which name resolution needs. Others report what devices,
+    // firewalls and other programs do.
+    let route = u64::from(libc::NETLINK_ROUTE.cast_unsigned());
+    rules.extend(rule(vec![
+        family(SeccompCmpOp::Eq, libc::AF_NETLINK),
+        condition(2, SeccompCmpOp::Ne, route),
+    ]));
+    rules
 }
 
 fn family(operator: SeccompCmpOp, family: i32) -> SeccompCondition {

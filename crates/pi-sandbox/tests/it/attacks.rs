@@ -68,6 +68,18 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
         "any-datagram-socket" => SOCKET_FAMILIES
             .iter()
             .any(|family| call(libc::SYS_socket, &[i64::from(*family), 2, 0])),
+        "any-packet-socket" => [libc::SOCK_RAW, libc::SOCK_DGRAM].iter().any(|kind| {
+            let all = i64::from(0x0300_u16);
+            call(
+                libc::SYS_socket,
+                &[i64::from(libc::AF_PACKET), i64::from(*kind), all],
+            )
+        }),
+        "any-netlink-socket" => NETLINK_PROTOCOLS.iter().any(|protocol| {
+            let family = i64::from(libc::AF_NETLINK);
+            call(libc::SYS_socket, &[family, 3, i64::from(*protocol)])
+        }),
+        "interfaces" => list_interfaces(),
         "signal" => call(libc::SYS_kill, &[argument.parse().unwrap(), 0]),
         "socket-vsock" => call(libc::SYS_socket, &[40, 1, 0]),
         other => panic!("unknown attack: {other}"),
@@ -117,6 +129,40 @@ const SOCKET_FAMILIES: [i32; 5] = [
     libc::AF_PACKET,
     libc::AF_BLUETOOTH,
 ];
+
+/// Sockets to the kernel that do more than to describe the network.
+const NETLINK_PROTOCOLS: [i32; 7] = [
+    libc::NETLINK_USERSOCK,
+    libc::NETLINK_SOCK_DIAG,
+    libc::NETLINK_AUDIT,
+    libc::NETLINK_CONNECTOR,
+    libc::NETLINK_NETFILTER,
+    libc::NETLINK_KOBJECT_UEVENT,
+    libc::NETLINK_GENERIC,
+];
+
+/// Prints the names of the network interfaces.
+fn list_interfaces() -> bool {
+    let mut address: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: the list is written to the variable.
+    if unsafe { libc::getifaddrs(&raw mut address) } != 0 {
+        return false;
+    }
+    let mut names = std::collections::BTreeSet::new();
+    while !address.is_null() {
+        // SAFETY: the list is valid until it is freed, which it is not.
+        let name = unsafe {
+            let name = std::ffi::CStr::from_ptr((*address).ifa_name);
+            address = (*address).ifa_next;
+            name
+        };
+        names.insert(name.to_str().unwrap());
+    }
+    for name in names {
+        println!("{name}");
+    }
+    true
+}
 
 fn reaches_kernel(number: i64) -> bool {
     let is_denied = || {

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -219,6 +220,8 @@ const ATTACKS: &[Attack] = &[
         "datagram sockets",
         "$ATTACK __attack any-datagram-socket",
     ),
+    unsure(Denies, "raw packets", "$ATTACK __attack any-packet-socket"),
+    attack(Denies, "netlink", "$ATTACK __attack any-netlink-socket"),
     // Undoing the sandbox.
     unsure(
         Denies,
@@ -620,6 +623,70 @@ pub(crate) fn agents_in_temporary_directories() {
         let sandbox = start(&settings, &roots).unwrap();
         let output = fixture.run(Some(&sandbox), &script);
         assert!(!text(&output).contains(ESCAPED), "{settings}");
+    }
+}
+
+/// A message bus starts programs for its clients. Its address may name a path or an abstract socket.
+pub(crate) fn message_buses() {
+    let fixture = Fixture::new();
+    let directory = fixture.root().join("outside");
+    let name = format!("{}/bus", fixture.root().display());
+    let path = directory.join("bus");
+    let _path_listener = UnixListener::bind(&path).unwrap();
+    let abstract_name = SocketAddr::from_abstract_name(&name).unwrap();
+    let _abstract_listener = UnixListener::bind_addr(&abstract_name).unwrap();
+    let address = format!("unix:abstract={name};unix:path={},guid=1", path.display());
+    let env = Env::fixed([("HOME", "/"), ("DBUS_SESSION_BUS_ADDRESS", &address)]);
+    let found = Roots::find(&fixture.project(), &fixture.roots().agent_dir, &env);
+    let roots = Roots {
+        sockets: found.sockets,
+        ..fixture.roots()
+    };
+    for (kind, target) in [
+        ("connect", path.to_str().unwrap()),
+        ("connect-abstract", &name),
+    ] {
+        let script = format!("$ATTACK __attack {kind} {target} && echo {ESCAPED}");
+        assert!(
+            text(&fixture.run(None, &script)).contains(ESCAPED),
+            "{kind}"
+        );
+        for settings in [
+            json!({ "mode": "workspace", "network": "off" }),
+            json!({ "mode": "read-only", "network": "off" }),
+            json!({ "mode": "workspace" }),
+            json!({ "mode": "read-only" }),
+        ] {
+            // Landlock hides abstract sockets if the network is shared.
+            if kind == "connect-abstract"
+                && settings["network"] != "off"
+                && !hides_abstract_sockets()
+            {
+                continue;
+            }
+            let sandbox = start(&settings, &roots).unwrap();
+            let output = fixture.run(Some(&sandbox), &script);
+            assert!(!text(&output).contains(ESCAPED), "{kind}: {settings}");
+        }
+    }
+}
+
+/// Since Linux 6.12.
+fn hides_abstract_sockets() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
+    let version = (numbers.next().unwrap(), numbers.next().unwrap());
+    (version.0.unwrap(), version.1.unwrap()) >= (6, 12)
+}
+
+/// Programs list the interfaces to resolve names: without the network there is only the one of the machine itself.
+pub(crate) fn interfaces() {
+    let fixture = Fixture::new();
+    for mode in ["workspace", "read-only"] {
+        let sandbox = fixture.sandbox(&json!({ "mode": mode, "network": "off" }));
+        assert_eq!(sandbox.enforcement(), Enforcement::Namespaces);
+        let output = fixture.run(Some(&sandbox), "$ATTACK __attack interfaces");
+        assert_eq!(text(&output), "lo\n", "{mode}");
     }
 }
 

@@ -89,6 +89,14 @@ const TESTS: &[Test] = &[
             "restricted::escapes::no_support_is_an_error",
         );
     }),
+    ("escapes::message_buses", escapes::message_buses),
+    ("escapes::message_buses_as_other_user", || {
+        restricted("other-user", "escapes::message_buses");
+    }),
+    ("escapes::interfaces", escapes::interfaces),
+    ("escapes::interfaces_as_other_user", || {
+        restricted("other-user", "escapes::interfaces");
+    }),
     ("escapes::read_only", escapes::read_only),
     ("escapes::no_support_is_an_error", || {
         restricted(
