@@ -142,7 +142,7 @@ impl Policy {
         };
         self.protect.iter().any(|protected| {
             is_in(protected)
-                // Someone may have made it a link before.
+                // It may have been a link before the command.
                 || protected.canonicalize().is_ok_and(|target| is_in(&target))
         })
     }

@@ -235,7 +235,7 @@ impl FileStatus {
         self.kind() == FileType::Directory
     }
 
-    /// Whether this entry of an overlay represents a deleted one.
+    /// Whether this entry of an overlay marks a deleted one.
     pub(super) fn is_whiteout(&self) -> bool {
         self.kind() == FileType::CharacterDevice && self.0.st_rdev == 0
     }
