@@ -110,8 +110,6 @@ pub(crate) struct TreeDialog {
     search: Option<SearchScan>,
     folded: HashSet<usize>,
     outline: Outline,
-    /// Whether the responses around the selection that only call tools are hidden.
-    is_settled: bool,
     picker: Picker,
     /// The selected entry, remembered while a filter hides it.
     selected: Option<usize>,
@@ -143,7 +141,6 @@ impl TreeDialog {
             search: None,
             folded: HashSet::new(),
             outline: Outline::default(),
-            is_settled: true,
             picker: Picker::new(0, EdgeBehavior::Wrap),
             selected,
             show_label_times: false,
@@ -187,7 +184,7 @@ impl TreeDialog {
     /// Hides the responses around the selection that only call tools. Those elsewhere in a long session have not been
     /// read. What takes longer is continued by the next tick.
     fn settle(&mut self) {
-        self.is_settled = (0..PASSES_PER_STEP).any(|_| !self.hide_tool_responses());
+        self.outline.is_settled = (0..PASSES_PER_STEP).any(|_| !self.hide_tool_responses());
     }
 
     /// Reads and hides responses around the selection; returns whether there may be more.

@@ -86,8 +86,8 @@ impl SourceModule {
         let name = self.file.display();
         let text = fs::read_to_string(&self.file).with_context(|| format!("cannot read {name}"))?;
         // Parsing takes long, and most files declare no others.
-        let declares = |line: &str| line.contains("mod ") && line.trim_end().ends_with(';');
-        if !text.lines().any(declares) {
+        let is_declaration = |line: &str| line.contains("mod ") && line.trim_end().ends_with(';');
+        if !text.lines().any(is_declaration) {
             return Ok(());
         }
         let file = syn::parse_file(&text).with_context(|| format!("cannot parse {name}"))?;

@@ -36,6 +36,8 @@ pub(super) struct Outline {
     /// By node: its row or that of the nearest visible ancestor.
     row_of: Vec<Option<usize>>,
     has_multiple_roots: bool,
+    /// Whether the responses around the selection that only call tools are hidden.
+    pub(super) is_settled: bool,
 }
 
 /// Returns all entries, parents before children, with the branch to `leaf` first; and the entries on that
@@ -99,6 +101,7 @@ impl Outline {
             rows,
             row_of,
             has_multiple_roots: false,
+            is_settled: false,
         };
         outline.count_children();
         outline.join();

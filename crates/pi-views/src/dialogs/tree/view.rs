@@ -448,13 +448,14 @@ impl DialogBody for TreeDialog {
     }
 
     fn next_tick(&self) -> Option<Instant> {
-        let is_reading = self.is_searching() || self.entries.is_reading() || !self.is_settled;
+        let is_reading =
+            self.is_searching() || self.entries.is_reading() || !self.outline.is_settled;
         is_reading.then_some(self.opened)
     }
 
     fn tick(&mut self, _now: Instant, _sink: &mut IntentSink) {
         self.entries.step();
-        if !self.is_settled {
+        if !self.outline.is_settled {
             self.settle();
         }
         if self.is_searching() && self.continue_search() {
