@@ -9,6 +9,7 @@ mod events;
 mod extension_rendering;
 mod history;
 mod message;
+mod missing;
 #[cfg(test)]
 mod tests;
 
@@ -22,19 +23,18 @@ use pi_tui::{BlockId, Document, Liveness};
 use pi_views::theme::ui_theme::UiTheme;
 
 use crate::blocks::block::{BlockView, TranscriptBlock};
-use crate::blocks::{BashExecutionBlock, EarlierBlock, NoticeBlock, ToolCallBlock};
+use crate::blocks::{BashExecutionBlock, NoticeBlock, ToolCallBlock};
 use crate::extensions::bridge::ExtensionUiBridge;
 use crate::session::history::SessionHistory;
 use costs::CostTracker;
 use history::{HistoryBlocks, HistoryBuilder};
+use missing::{GapPosition, MissingParts, push_all};
 
 pub(crate) use message::{TranscriptMsg, TranscriptSource};
+pub(crate) use missing::GapEnd;
 
-/// Number of entries shown at first; older ones are loaded on demand.
+/// Number of entries shown at first; others are loaded on demand.
 const RECENT_ENTRIES: usize = 1_000;
-
-/// Number of entries shown when the user goes to the start of a partially loaded session.
-const FIRST_ENTRIES: usize = 200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeLevel {
@@ -70,23 +70,6 @@ pub(crate) struct BashOutcome {
     pub(crate) error: Option<String>,
 }
 
-/// Where entries are missing in the document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TranscriptGap {
-    AtStart,
-    /// After the first entries, at this line.
-    AtLine(usize),
-}
-
-impl TranscriptGap {
-    pub(crate) fn line(self) -> usize {
-        match self {
-            Self::AtStart => 0,
-            Self::AtLine(line) => line,
-        }
-    }
-}
-
 /// The blocks of a session.
 #[derive(Debug)]
 pub(crate) struct Transcript {
@@ -106,14 +89,9 @@ pub(crate) struct Transcript {
     status: Option<BlockId>,
     /// Blocks that change over time, and when.
     ticking: HashMap<BlockId, Instant>,
-    /// Entries that are not loaded yet, oldest first.
-    older: Vec<EntryId>,
-    /// The line that shows their number.
-    earlier: Option<BlockId>,
-    /// The first loaded block after them.
+    missing: MissingParts,
+    /// The first block of the entries shown at first.
     first: Option<BlockId>,
-    /// Whether the first entries are loaded, too.
-    has_start: bool,
     costs: CostTracker,
 }
 
@@ -130,10 +108,8 @@ impl Transcript {
             bash: None,
             status: None,
             ticking: HashMap::new(),
-            older: Vec::new(),
-            earlier: None,
+            missing: MissingParts::default(),
             first: None,
-            has_start: false,
             costs: CostTracker::default(),
         }
     }
@@ -155,7 +131,8 @@ impl Transcript {
         }
     }
 
-    /// Shows the recent part, or the one from `first` on. If `idle`, calls without a result have been abandoned.
+    /// Shows the recent part, and a part from `first` on if that is older. If `idle`, calls without a result have been
+    /// abandoned.
     fn show_recent(
         &mut self,
         document: &mut Document,
@@ -163,62 +140,35 @@ impl Transcript {
         idle: bool,
         first: Option<&EntryId>,
     ) {
-        self.older = session.branch();
-        let first = first.and_then(|first| self.older.iter().position(|id| id == first));
-        let count = first.map_or(RECENT_ENTRIES, |first| self.older.len() - first);
-        let recent = history::take_recent(&mut self.older, count, session);
+        let mut older = session.branch();
+        let first = first.and_then(|first| older.iter().position(|id| id == first));
+        let count = first.map_or(RECENT_ENTRIES, |first| older.len() - first);
+        let recent = history::take_recent(&mut older, count.min(RECENT_ENTRIES), session);
+        let count = first.map_or(0, |first| older.len().saturating_sub(first));
+        let mut between = history::take_recent(&mut older, count, session);
+        let from_first = history::take_first(&mut between, RECENT_ENTRIES, session);
+
+        self.push_missing(document, older, GapPosition::AtStart);
+        let HistoryBlocks {
+            components, rows, ..
+        } = self.build_settled(&from_first, session);
+        let from_first = push_all(document, components);
+        self.register_rows(rows, &from_first);
+        self.missing.set_next(from_first.first().copied());
+        self.push_missing(document, between, GapPosition::BetweenLoaded);
         let entries = history::read(&recent, session);
         let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, &mut self.costs);
         if idle {
             history.fail_open_calls();
         }
-        if !self.older.is_empty() {
-            let earlier = EarlierBlock::new(self.older.len());
-            self.earlier = Some(self.push(document, earlier));
-        }
-        let ids = self.push_history(document, history);
-        self.first = ids.first().copied();
+        let recent = self.push_history(document, history);
+        self.missing.set_next(recent.first().copied());
+        self.first = from_first.first().or(recent.first()).copied();
     }
 
-    /// Returns the first block of an entry that is loaded.
+    /// Returns the first block of the entries shown at first.
     pub(crate) fn first(&self) -> Option<BlockId> {
         self.first
-    }
-
-    /// Returns where entries are missing; `None` if all are loaded.
-    pub(crate) fn gap(&self, document: &Document) -> Option<TranscriptGap> {
-        let line = document.first_line(self.earlier?)?;
-        Some(if self.has_start {
-            TranscriptGap::AtLine(line)
-        } else {
-            TranscriptGap::AtStart
-        })
-    }
-
-    /// Loads the first entries of a partially loaded session.
-    pub(crate) fn show_start(&mut self, document: &mut Document, session: &dyn SessionHistory) {
-        if !self.has_start {
-            self.show_newer(document, session);
-        }
-    }
-
-    /// Loads the first of the entries that are missing.
-    pub(crate) fn show_newer(&mut self, document: &mut Document, session: &dyn SessionHistory) {
-        let count = if std::mem::replace(&mut self.has_start, true) {
-            RECENT_ENTRIES
-        } else {
-            FIRST_ENTRIES
-        };
-        let Some(earlier) = self.earlier else {
-            return;
-        };
-        let ids = history::take_first(&mut self.older, count, session);
-        let HistoryBlocks {
-            components, rows, ..
-        } = self.build_settled(&ids, session);
-        let ids = document.insert_all_before(earlier, components);
-        self.register_rows(rows, &ids);
-        self.count_older(document);
     }
 
     /// Builds blocks of entries that others follow.
@@ -228,44 +178,6 @@ impl Transcript {
         let mut history = HistoryBuilder::of(&entries, &self.ui, &self.bridge, costs);
         history.fail_open_calls();
         history.finish()
-    }
-
-    /// Updates the line with the number of missing entries.
-    fn count_older(&mut self, document: &mut Document) {
-        let (left, has_start) = (self.older.len(), self.has_start);
-        if left > 0 {
-            self.update_block::<EarlierBlock>(document, self.earlier, |block| {
-                block.set_entries(left, has_start);
-            });
-        } else if let Some(earlier) = self.earlier.take() {
-            document.remove(earlier);
-        }
-    }
-
-    /// Loads older entries; returns whether there were any.
-    pub(crate) fn show_older(
-        &mut self,
-        document: &mut Document,
-        session: &dyn SessionHistory,
-    ) -> bool {
-        if self.older.is_empty() {
-            return false;
-        }
-        let ids = history::take_recent(&mut self.older, RECENT_ENTRIES, session);
-        let HistoryBlocks {
-            components, rows, ..
-        } = self.build_settled(&ids, session);
-        let ids = match self.first {
-            Some(first) => document.insert_all_before(first, components),
-            None => components
-                .into_iter()
-                .map(|component| document.push_boxed(component, Liveness::Settled))
-                .collect(),
-        };
-        self.register_rows(rows, &ids);
-        self.first = ids.first().copied().or(self.first);
-        self.count_older(document);
-        true
     }
 
     /// Adds a notice. A status replaces the previous status if that is still the last line.
@@ -332,10 +244,7 @@ impl Transcript {
             open,
             rows,
         } = history.finish();
-        let ids: Vec<BlockId> = components
-            .into_iter()
-            .map(|component| document.push_boxed(component, Liveness::Settled))
-            .collect();
+        let ids = push_all(document, components);
         self.register_rows(rows, &ids);
         let open = open.into_iter();
         self.calls

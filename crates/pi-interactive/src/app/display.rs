@@ -28,7 +28,7 @@ use crate::screen::AppScreen;
 use crate::screen::title::WindowTitle;
 use crate::session::history::SessionHistory;
 use crate::terminal::setup::{apply_to_screen, screen_mode};
-use crate::transcript::{Transcript, TranscriptGap, TranscriptMsg};
+use crate::transcript::{GapEnd, Transcript, TranscriptMsg};
 use pi_views::working_indicator::WorkingIndicator;
 
 /// Number of screens above the viewport for which older entries are loaded.
@@ -189,28 +189,31 @@ impl Display {
         let near = LOADED_AHEAD * rows;
         let top = tui.lines_above();
         let last_top = std::mem::replace(&mut self.lines_above, top);
-        let Some(gap) = self.transcript.gap(tui.transcript()) else {
-            return;
-        };
         let Some(top) = top else { return };
-        let has_moved_up = last_top.is_some_and(|last| top < last);
+        let gaps = || self.transcript.gaps(tui.transcript());
+        let above = gaps().rfind(|gap| gap.line <= top);
+        let below = gaps().find(|gap| gap.line > top);
+        let has_moved_up = scroll.is_some() || last_top.is_some_and(|last| top < last);
         let has_moved_down = last_top.is_some_and(|last| top > last);
-        let document = self.screen.document();
-        match gap {
-            TranscriptGap::AtStart if top == 0 && scroll == Some(UpwardScroll::ToStart) => {
-                self.transcript.show_start(document, history().as_ref());
+        let loaded = match (above, below) {
+            (Some(gap), _) if has_moved_up && top - gap.line < near => {
+                let goes_to_start = top == 0 && scroll == Some(UpwardScroll::ToStart);
+                let shows_start = goes_to_start && !gap.follows_loaded;
+                let end = if shows_start {
+                    GapEnd::First
+                } else {
+                    GapEnd::Last
+                };
+                Some((gap, end))
             }
-            TranscriptGap::AtLine(line) if top < line => {
-                if has_moved_down && line - top < near + rows {
-                    self.transcript.show_newer(document, history().as_ref());
-                }
+            (_, Some(gap)) if has_moved_down && gap.line - top < near + rows => {
+                Some((gap, GapEnd::First))
             }
-            TranscriptGap::AtStart | TranscriptGap::AtLine(_) => {
-                let distance = top - gap.line();
-                if distance < near && (scroll.is_some() || has_moved_up) {
-                    self.transcript.show_older(document, history().as_ref());
-                }
-            }
+            _ => None,
+        };
+        if let Some((gap, end)) = loaded {
+            let document = self.screen.document();
+            self.transcript.load(document, history().as_ref(), gap, end);
         }
     }
 

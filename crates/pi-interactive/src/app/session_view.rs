@@ -23,7 +23,7 @@ use crate::session::history::SessionHistory;
 use crate::slash;
 use crate::startup;
 use crate::terminal::{crash, setup};
-use crate::transcript::{Notice, NoticeLevel, TranscriptMsg, TranscriptSource};
+use crate::transcript::{GapEnd, Notice, NoticeLevel, TranscriptMsg, TranscriptSource};
 use pi_views::working_indicator::WorkingIndicator;
 
 /// Number of prompts added to the history when a session is opened.
@@ -113,7 +113,7 @@ impl App {
         }
     }
 
-    /// Shows the conversation; its first part down to `first` is loaded on demand.
+    /// Shows the conversation: the recent part, and a part from `first` on. The rest is loaded on demand.
     fn show_transcript(&mut self, first: Option<EntryId>) {
         let source = TranscriptSource {
             first,
@@ -139,7 +139,12 @@ impl App {
             } = &mut self.display;
             if let Some(first) = transcript.first() {
                 // With more above it, it does not move when older entries are loaded.
-                transcript.show_older(screen.document(), self.session.history().as_ref());
+                let document = screen.document();
+                let gap = transcript.gaps(document).find(|gap| !gap.follows_loaded);
+                if let Some(gap) = gap {
+                    let history = self.session.history();
+                    transcript.load(document, history.as_ref(), gap, GapEnd::Last);
+                }
                 screen.runner().tui_mut().scroll_to_block(first);
             }
         }

@@ -12,7 +12,7 @@ use pi_views::canvas::BlockCanvas;
 pub(crate) struct EarlierBlock {
     entries: usize,
     /// Whether there are entries above the line.
-    follows_start: bool,
+    follows_loaded: bool,
     generation: u64,
 }
 
@@ -20,14 +20,14 @@ impl EarlierBlock {
     pub(crate) fn new(entries: usize) -> Self {
         Self {
             entries,
-            follows_start: false,
+            follows_loaded: false,
             generation: 0,
         }
     }
 
-    pub(crate) fn set_entries(&mut self, entries: usize, follows_start: bool) {
+    pub(crate) fn set_entries(&mut self, entries: usize, follows_loaded: bool) {
         self.entries = entries;
-        self.follows_start = follows_start;
+        self.follows_loaded = follows_loaded;
         self.generation += 1;
     }
 }
@@ -35,7 +35,7 @@ impl EarlierBlock {
 impl TranscriptBlock for EarlierBlock {
     fn lines(&mut self, width: usize, ctx: &RenderContext) -> Lines {
         let count = group_thousands(self.entries as u64);
-        let text = if self.follows_start {
+        let text = if self.follows_loaded {
             format!("… {count} more entries, loaded while scrolling")
         } else {
             let key = ctx.key(action::EDITOR_PAGE_UP);

@@ -22,7 +22,7 @@ pub(crate) struct TranscriptSource {
     pub(crate) models: Models,
     /// The message that is being streamed.
     pub(crate) live: Option<LiveMessage>,
-    /// The entry to show first, instead of the recent part; the ones before it are loaded on demand.
+    /// An entry to show with those after it, before the recent part.
     pub(crate) first: Option<EntryId>,
 }
 

@@ -18,6 +18,7 @@ use pi_tui::{
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use super::missing::TranscriptGap;
 use super::*;
 use crate::blocks::{AssistantMessageBlock, UserBlock};
 
@@ -378,6 +379,24 @@ fn long_session(turns: usize) -> Session {
     session
 }
 
+/// Returns where entries are missing.
+fn gaps(tester: &TranscriptTester) -> Vec<TranscriptGap> {
+    let document = tester.tui.transcript();
+    tester.transcript.gaps(document).collect()
+}
+
+fn load(tester: &mut TranscriptTester, session: &Session, gap: usize, end: GapEnd) {
+    let gap = gaps(tester)[gap];
+    tester.with(|transcript, document| transcript.load(document, session, gap, end));
+}
+
+/// Returns the numbers of the turns whose answers are shown.
+fn said(tester: &mut TranscriptTester) -> Vec<usize> {
+    let rows = tester.shown();
+    let said = rows.iter().filter_map(|row| row.strip_prefix("said "));
+    said.map(|turn| turn.parse().unwrap()).collect()
+}
+
 #[test]
 fn a_session_is_shown_from_an_entry_on() {
     let mut tester = TranscriptTester::new();
@@ -391,7 +410,7 @@ fn a_session_is_shown_from_an_entry_on() {
     let rows = tester.shown();
     assert_eq!(rows[0], "… 100 earlier entries (pageUp at an empty prompt)");
     // The ones before it are loaded above, and it stays in view.
-    tester.with(|transcript, document| transcript.show_older(document, &session));
+    load(&mut tester, &session, 0, GapEnd::Last);
     tester.tui.scroll_to_block(first);
     tester.frame();
     let above = tester.tui.lines_above().unwrap();
@@ -400,6 +419,67 @@ fn a_session_is_shown_from_an_entry_on() {
     let text: Vec<_> = text.map(|line| pi_tui::strip_ansi(line)).collect();
     assert!(text.join(" ").contains(&rows[1]), "{text:?} {}", rows[1]);
     assert!(above > 100);
+}
+
+#[test]
+fn an_early_entry_of_a_long_session_is_shown_without_all_that_follow_it() {
+    let mut tester = TranscriptTester::new();
+    let session = long_session(5_000);
+    // The result of a call of turn 250, which is shown with the call.
+    let chosen = session.current_branch().ids()[1_002].clone();
+    tester.with(|transcript, document| {
+        transcript.show_recent(document, &session, true, Some(&chosen));
+    });
+    assert!(tester.ids().len() <= 2 * RECENT_ENTRIES + 2);
+    let rows = tester.shown();
+    assert_eq!(
+        rows.get(..3).unwrap(),
+        [
+            "… 1,001 earlier entries (pageUp at an empty prompt)",
+            "✓ $ x",
+            "done"
+        ]
+    );
+    let missing = "… 16,999 more entries, loaded while scrolling";
+    let line = rows.iter().position(|row| row == missing).unwrap();
+    assert_eq!(rows[line - 1], "ask 500");
+    assert_eq!(rows[line + 1], "ask 4750");
+    // Both gaps are filled from both sides, and what is shown stays in order.
+    load(&mut tester, &session, 1, GapEnd::Last);
+    load(&mut tester, &session, 1, GapEnd::First);
+    load(&mut tester, &session, 0, GapEnd::Last);
+    let missing = [
+        "… 1 earlier entries (pageUp at an empty prompt)",
+        "… 14,999 more entries, loaded while scrolling",
+    ];
+    let rows = tester.shown();
+    let lines: Vec<&String> = rows.iter().filter(|row| row.starts_with('…')).collect();
+    assert_eq!(lines, missing.iter().collect::<Vec<_>>());
+    load(&mut tester, &session, 0, GapEnd::First);
+    let shown: Vec<usize> = (0..750).chain(4_500..5_000).collect();
+    assert_eq!(said(&mut tester), shown);
+    assert_eq!(gaps(&tester).len(), 1);
+    while !gaps(&tester).is_empty() {
+        load(&mut tester, &session, 0, GapEnd::First);
+    }
+    assert_eq!(said(&mut tester), (0..5_000).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_entry_near_the_recent_part_leaves_no_gap_after_it() {
+    for (position, blocks) in [(7_500, 500), (6_900, 1_100), (0, 2_000)] {
+        let mut tester = TranscriptTester::new();
+        let session = long_session(2_000);
+        let chosen = session.current_branch().ids()[position].clone();
+        tester.with(|transcript, document| {
+            transcript.show_recent(document, &session, true, Some(&chosen));
+        });
+        let gaps = gaps(&tester);
+        let expected: &[bool] = if position == 0 { &[true] } else { &[false] };
+        let follows: Vec<bool> = gaps.iter().map(|gap| gap.follows_loaded).collect();
+        assert_eq!(follows, expected, "{position}");
+        assert!(tester.ids().len() <= blocks + 1, "{position}");
+    }
 }
 
 #[test]
@@ -414,7 +494,7 @@ fn a_long_session_shows_its_recent_part_at_once() {
         "… 99,000 earlier entries (pageUp at an empty prompt)"
     );
     assert_eq!(rows.last().unwrap(), "said 24999");
-    assert!(!tester.transcript.older.is_empty());
+    assert_eq!(gaps(&tester).len(), 1);
 }
 
 #[test]
@@ -423,37 +503,26 @@ fn the_start_of_a_long_session_is_shown_without_what_follows_it() {
     let session = long_session(2_000);
     tester.with(|transcript, document| transcript.show_recent(document, &session, true, None));
     tester.frame();
-    let gap = |tester: &TranscriptTester| tester.transcript.gap(tester.tui.transcript());
-    assert_eq!(gap(&tester), Some(TranscriptGap::AtStart));
-    tester.with(|transcript, document| transcript.show_start(document, &session));
+    assert!(!gaps(&tester)[0].follows_loaded);
+    load(&mut tester, &session, 0, GapEnd::First);
     let rows = tester.shown();
     assert_eq!(rows.get(..4).unwrap(), ["ask 0", "✓ $ x", "done", "said 0"]);
     let missing = "… 6,800 more entries, loaded while scrolling";
     let line = rows.iter().position(|row| row == missing).unwrap();
     assert_eq!(rows[line - 1], "said 49");
     assert_eq!(rows[line + 1], "ask 1750");
-    assert!(matches!(gap(&tester), Some(TranscriptGap::AtLine(line)) if line > 200));
-    // Only the first time: what follows is loaded while scrolling.
-    tester.with(|transcript, document| transcript.show_start(document, &session));
-    assert_eq!(tester.transcript.older.len(), 6_800);
-    tester.with(|transcript, document| transcript.show_newer(document, &session));
-    tester.with(|transcript, document| transcript.show_older(document, &session));
+    assert!(gaps(&tester)[0].follows_loaded && gaps(&tester)[0].line > 200);
+    load(&mut tester, &session, 0, GapEnd::First);
+    load(&mut tester, &session, 0, GapEnd::Last);
     let rows = tester.shown();
     let missing = "… 4,800 more entries, loaded while scrolling";
     let line = rows.iter().position(|row| row == missing).unwrap();
     assert_eq!(rows[line - 1], "said 299");
     assert_eq!(rows[line + 1], "ask 1500");
-    while !tester.transcript.older.is_empty() {
-        tester.with(|transcript, document| transcript.show_newer(document, &session));
+    while !gaps(&tester).is_empty() {
+        load(&mut tester, &session, 0, GapEnd::First);
     }
-    assert_eq!(gap(&tester), None);
-    let rows = tester.shown();
-    let said = rows.iter().filter(|row| row.starts_with("said"));
-    let expected: Vec<String> = (0..2_000).map(|turn| format!("said {turn}")).collect();
-    assert_eq!(
-        said.collect::<Vec<_>>(),
-        expected.iter().collect::<Vec<_>>()
-    );
+    assert_eq!(said(&mut tester), (0..2_000).collect::<Vec<_>>());
 }
 
 #[test]
@@ -465,19 +534,17 @@ fn earlier_entries_are_loaded_in_order() {
     tester.frame();
     let shown_first = tester.ids()[1];
     let mut steps = 0;
-    while tester.with(|transcript, document| transcript.show_older(document, &session)) {
+    while !gaps(&tester).is_empty() {
+        load(&mut tester, &session, 0, GapEnd::Last);
         steps += 1;
         tester.frame();
     }
     assert_eq!(steps, 3);
     assert_eq!(tester.layouts::<UserBlock>(shown_first), 1);
-    assert!(tester.transcript.older.is_empty());
     assert_eq!(tester.ids().len(), turns * 3);
     let rows = tester.shown();
     assert_eq!(rows.get(..4).unwrap(), ["ask 0", "✓ $ x", "done", "said 0"]);
-    let expected: Vec<String> = (0..turns).map(|turn| format!("said {turn}")).collect();
-    let said = rows.iter().filter(|row| row.starts_with("said"));
-    assert_eq!(said.cloned().collect::<Vec<_>>(), expected);
+    assert_eq!(said(&mut tester), (0..turns).collect::<Vec<_>>());
     assert!(!rows.contains(&"No result recorded.".to_owned()));
 }
 
