@@ -450,6 +450,7 @@ export type Command = {
   summarize?: boolean;
   /** Additional instructions for the summary. */
   customInstructions?: string | null;
+  step?: NavigateStep | null;
 } | {
   type: "set_label";
   entryId: string;
@@ -853,6 +854,9 @@ export type ModelCost = {
 
 /** What a model is for. */
 export type ModelKind = "chat" | "image" | "classifier";
+
+/** How much of a move in the tree happens at once. */
+export type NavigateStep = "whole" | "until_summary" | "rest";
 
 /** One call that a tool made. */
 export type NestedCall = {

@@ -149,11 +149,10 @@ pub use runtime::{
 pub use session::{
     AgentSession, Barrier, BashError, BashRequest, BoundaryView, CompactError, Compaction,
     CycleDirection, EntriesSince, ForkMessage, Handover, History, LiveClients, ModelCycle,
-    ModelSelection, NavigateError, NavigateOptions, NavigateOutcome, NavigateStep, NoExpansion,
-    PendingRequests, Persist, PromptError, PromptExpansion, Retries, SessionListener,
-    SessionOutline, SessionParts, SessionQueue, SessionStatus, SessionSubscription, SetModelError,
-    ToolInfo, ToolsAndPrompt, TreeNavigation, UndoCompactionError, UndoneCompaction, UserCommands,
-    cache_misses,
+    ModelSelection, NavigateError, NavigateOptions, NavigateOutcome, NoExpansion, PendingRequests,
+    Persist, PromptError, PromptExpansion, Retries, SessionListener, SessionOutline, SessionParts,
+    SessionQueue, SessionStatus, SessionSubscription, SetModelError, ToolInfo, ToolsAndPrompt,
+    TreeNavigation, UndoCompactionError, UndoneCompaction, UserCommands, cache_misses,
 };
 pub use session_catalog::SessionCatalog;
 pub use session_choice::{

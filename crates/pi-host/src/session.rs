@@ -77,9 +77,7 @@ pub use handover::Handover;
 pub use history::{EntriesSince, ForkMessage, History};
 pub use insight::cache_misses;
 pub use model::{CycleDirection, ModelCycle, ModelSelection, Persist, SetModelError};
-pub use navigation::{
-    NavigateError, NavigateOptions, NavigateOutcome, NavigateStep, TreeNavigation,
-};
+pub use navigation::{NavigateError, NavigateOptions, NavigateOutcome, TreeNavigation};
 pub use outline::SessionOutline;
 pub(crate) use prompt::AcceptedPrompt;
 pub use prompt::PromptError;

@@ -210,6 +210,8 @@ pub enum Command {
         /// Additional instructions for the summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         custom_instructions: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        step: Option<NavigateStep>,
     },
     /// Sets the label of an entry; without one, it is removed.
     SetLabel {
@@ -228,6 +230,19 @@ pub enum Command {
     Complete {
         text: String,
     },
+}
+
+/// How much of a move in the tree happens at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum NavigateStep {
+    #[default]
+    Whole,
+    /// Until the user must choose whether to summarize the branch that is left; [`Self::Rest`] follows.
+    UntilSummary,
+    /// What follows [`Self::UntilSummary`].
+    Rest,
 }
 
 impl Command {

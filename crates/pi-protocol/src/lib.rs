@@ -97,7 +97,9 @@ pub use barrier::{
     SessionUsage, SupervisedCall, SupervisedPoint,
 };
 pub use cache_report::{CacheMissCause, CacheMissReport};
-pub use command::{Ack, ClientHello, ClientRight, Command, Rejected, RejectionCode, ScreenSize};
+pub use command::{
+    Ack, ClientHello, ClientRight, Command, NavigateStep, Rejected, RejectionCode, ScreenSize,
+};
 pub use compaction_decision::{CompactionDecision, RecoveryFailure, RecoveryState};
 pub use config_diagnostic::{ConfigDiagnostic, DiagnosticLevel};
 pub use config_scope::{ConfigScope, ProjectAccess};

@@ -49,8 +49,10 @@ pub(super) async fn execute(
             entry_id,
             summarize,
             custom_instructions,
+            step,
         } => {
             let options = NavigateOptions {
+                step: step.unwrap_or_default(),
                 summarize,
                 instructions: custom_instructions,
                 ..NavigateOptions::default()
@@ -62,6 +64,7 @@ pub(super) async fn execute(
                 "cancelled": moved.cancelled || moved.aborted,
                 "text": moved.editor_text,
                 "leafId": session.history().outline().leaf,
+                "needsSummaryChoice": moved.needs_summary_choice,
             }))
         }
         Command::SetLabel { entry_id, label } => {

@@ -15,7 +15,8 @@ use pi_extensions::{
 };
 use pi_protocol::{
     Ack, Answer, CompactionOutcome, ContextUsage, Delivery, EntryId, ImageContent, MessageContent,
-    Model, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage, ThinkingLevel,
+    Model, NavigateStep, QueuedTexts, Request, RoutedModel, SessionStats, SharedMessage,
+    ThinkingLevel,
 };
 use pi_session::{Session, SessionError};
 use pi_tools::ShellResult;
@@ -24,7 +25,7 @@ use serde_json::Value;
 use super::registered;
 use crate::commands::prompt_ack;
 use crate::participants::CustomMessageDraft;
-use crate::session::{AgentSession, BashRequest, NavigateOptions, NavigateStep, Persist};
+use crate::session::{AgentSession, BashRequest, NavigateOptions, Persist};
 
 impl SessionHistory for AgentSession {
     fn cwd(&self) -> &Path {

@@ -8,7 +8,7 @@ use pi_context::{
     SummaryInstructions,
 };
 use pi_core::{Input, Outcome, Rejection};
-use pi_protocol::{Entry, EntryId, SessionEvent, SummarySource};
+use pi_protocol::{Entry, EntryId, NavigateStep, SessionEvent, SummarySource};
 use pi_providers::RouteError;
 use pi_session::{BranchSummary, SessionError};
 use thiserror::Error;
@@ -17,17 +17,6 @@ use tokio_util::sync::CancellationToken;
 use super::AgentSession;
 use super::transcript::Transcript;
 use crate::participants::{TreeMoved, TreeProposal};
-
-/// How much of a move happens at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NavigateStep {
-    #[default]
-    Whole,
-    /// Until the user must choose whether to summarize the branch that is left; [`Self::Rest`] follows.
-    UntilSummary,
-    /// What follows [`Self::UntilSummary`].
-    Rest,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NavigateOptions {

@@ -9,7 +9,8 @@ use pi_host::{
     ToolPolicy,
 };
 use pi_protocol::{
-    Ack, Answer, Command, Delivery, QueueMode, Rejected, RejectionCode, RequestId, SessionEvent,
+    Ack, Answer, Command, Delivery, NavigateStep, QueueMode, Rejected, RejectionCode, RequestId,
+    SessionEvent,
 };
 use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
@@ -156,6 +157,35 @@ async fn queries_return_the_data_of_rpc() {
         rejection(&handle, Command::GetEntries { since }).await,
         Rejected::new(RejectionCode::NotFound, "Entry not found: nope")
     );
+}
+
+#[tokio::test]
+async fn a_move_in_the_tree_stops_where_a_summary_can_be_chosen() {
+    let env = RuntimeTestEnv::new();
+    let handle = open(env.options()).await;
+    for text in ["one", "two"] {
+        env.faux.push(FauxResponse::text(text));
+        prompt(&handle, text).await;
+    }
+    let entries = data(&handle, Command::GetEntries { since: None }).await;
+    let entries = entries["entries"].as_array().unwrap();
+    let answer = entries
+        .iter()
+        .find(|entry| entry["message"]["role"] == "assistant");
+    let target = answer.unwrap()["id"].clone();
+    let leaf = entries.last().unwrap()["id"].clone();
+    let move_in = |step| Command::NavigateTree {
+        entry_id: target.as_str().unwrap().to_owned(),
+        summarize: false,
+        custom_instructions: None,
+        step: Some(step),
+    };
+    let stopped = data(&handle, move_in(NavigateStep::UntilSummary)).await;
+    assert_eq!(stopped["needsSummaryChoice"], true);
+    assert_eq!(stopped["leafId"], leaf);
+    let moved = data(&handle, move_in(NavigateStep::Rest)).await;
+    assert_eq!(moved["needsSummaryChoice"], false);
+    assert_eq!(moved["leafId"], target);
 }
 
 #[tokio::test]

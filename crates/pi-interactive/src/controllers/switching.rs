@@ -6,9 +6,10 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, NavigateStep, ReplaceOutcome};
+use pi_host::{LinkStatus, NavigateOptions, NavigateOutcome, ReplaceOutcome};
 use pi_protocol::{
-    ConfigDiagnostic, EntryId, ListProgress, SessionInfo, SessionScope, SessionSearchResults,
+    ConfigDiagnostic, EntryId, ListProgress, NavigateStep, SessionInfo, SessionScope,
+    SessionSearchResults,
 };
 use pi_views::dialogs::dialog::DialogUpdate;
 use pi_views::dialogs::intent::{QuestionAnswer, Summarize};

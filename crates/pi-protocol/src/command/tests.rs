@@ -52,6 +52,8 @@ fn every_command_round_trips_byte_for_byte() {
         r#"{"type":"list_sessions"}"#,
         r#"{"type":"navigate_tree","entryId":"e","summarize":true,"customInstructions":"short"}"#,
         r#"{"type":"navigate_tree","entryId":"e"}"#,
+        r#"{"type":"navigate_tree","entryId":"e","step":"until_summary"}"#,
+        r#"{"type":"navigate_tree","entryId":"e","summarize":true,"step":"rest"}"#,
         r#"{"type":"set_label","entryId":"e","label":"l"}"#,
         r#"{"type":"set_label","entryId":"e"}"#,
         r#"{"type":"search_sessions","query":"a b"}"#,

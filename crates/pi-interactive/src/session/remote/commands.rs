@@ -2,9 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use pi_host::{
-    CycleDirection, NavigateOutcome, NavigateStep, RemoteError, RemoteSession, extension_costs_text,
-};
+use pi_host::{CycleDirection, NavigateOutcome, RemoteError, RemoteSession, extension_costs_text};
 use pi_protocol::{Command, Delivery, EntryId, ExtensionCost, ThinkingLevel};
 use serde_json::Value;
 
@@ -172,26 +170,16 @@ pub(super) fn submit(
             request,
             result: Err(OWNER_ONLY.to_owned()),
         }),
-        // The process that runs the session asks what is restored when it moves.
-        SessionCommand::Navigate { target, options }
-            if options.step == NavigateStep::UntilSummary =>
-        {
-            ready(SessionOutcome::Navigated {
-                target,
-                result: Ok(NavigateOutcome {
-                    needs_summary_choice: true,
-                    ..NavigateOutcome::default()
-                }),
-            })
-        }
         SessionCommand::Navigate { target, options } => async move {
             let command = Command::NavigateTree {
                 entry_id: target.as_str().to_owned(),
                 summarize: options.summarize,
                 custom_instructions: options.instructions,
+                step: Some(options.step),
             };
             let moved = send(&remote, command).await.map(|moved| NavigateOutcome {
                 cancelled: moved["cancelled"] == true,
+                needs_summary_choice: moved["needsSummaryChoice"] == true,
                 editor_text: moved["text"].as_str().map(str::to_owned),
                 ..NavigateOutcome::default()
             });
