@@ -177,6 +177,8 @@ impl EngineOptions {
 pub struct CallOptions {
     /// Extension whose code runs. Included in faults.
     pub extension: Option<String>,
+    /// Extension that is charged for the code; `None` for `extension`.
+    pub charged: Option<String>,
     /// Overrides [`EngineLimits::slice`].
     pub slice: Option<Duration>,
     /// Overrides [`EngineLimits::call`].
@@ -255,9 +257,13 @@ impl Engine {
         let thread = self.thread()?;
         let id = self.next_call.fetch_add(1, Ordering::Relaxed);
         let slice = options.slice.unwrap_or(self.options.limits.slice);
+        let mut owner = CodeOwner::of(options.extension.as_deref());
+        if let Some(charged) = options.charged {
+            owner.charged = Some(charged.into());
+        }
         let invocation = realm::Invocation {
             id,
-            owner: CodeOwner::of(options.extension.as_deref()),
+            owner,
             module: module.to_owned(),
             export: export.to_owned(),
             arguments,

@@ -171,8 +171,10 @@ fn start_worker(realm: &Rc<Realm>, arguments: WorkerArguments) -> NativeReply {
         inbox: Mutex::new(inbox),
         outbox: outbox.clone(),
     }));
+    let owner = realm.owner();
     let call = CallOptions {
-        extension: realm.owner().path().map(str::to_owned),
+        extension: owner.path().map(str::to_owned),
+        charged: owner.charged.as_deref().map(str::to_owned),
         ..CallOptions::default()
     };
     let engine = Engine::new(options);
