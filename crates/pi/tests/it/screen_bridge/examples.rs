@@ -415,8 +415,9 @@ async fn compare(row: ExampleRow, directory: &Path) {
         terminal.send("\r");
         if index + 1 < row.prompts.len() {
             terminal.wait_until("the response", |screen| {
-                ["ok", "I wonder."].iter().any(|text| screen.contains(text))
-                    && !screen.contains("Working")
+                // A line of its own: names of examples contain these letters, too.
+                let mut lines = screen.lines().map(str::trim);
+                lines.any(|line| ["ok", "I wonder."].contains(&line)) && !screen.contains("Working")
             });
         }
     }
