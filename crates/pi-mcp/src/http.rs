@@ -210,7 +210,7 @@ impl HttpState {
         let response = self.checked(response, is_modern).await?;
         let Some(request_id) = request_id else {
             if is_initialized {
-                self.start_stream();
+                self.start_stream().await;
             }
             return Ok(Exchange::Ended);
         };

@@ -213,7 +213,7 @@ pub(crate) async fn search(state: &Arc<ServerState>, uri: &Uri) -> Result<Reply,
         .map_err(|error| match error {
             SessionSearchError::EmptyQuery => Problem::bad_request(error),
             SessionSearchError::TurnedOff => Problem::new(StatusCode::FORBIDDEN, error),
-            error => Problem::internal(&error),
+            error @ SessionSearchError::Index(_) => Problem::internal(&error),
         })?;
     json(StatusCode::OK, &found)
 }

@@ -57,6 +57,13 @@ pub(crate) struct AppendLog {
     checksums: Checksums,
 }
 
+impl Drop for AppendLog {
+    /// Closing the file would not unlock it while a child between `fork` and `exec` has a copy of the descriptor.
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
 impl AppendLog {
     /// Takes ownership of a file and locks it if it will be written.
     pub(crate) fn new(

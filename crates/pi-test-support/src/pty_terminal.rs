@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// Far longer than anything takes here; a wait that reaches it has failed.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long to wait for output after the program exited; a grandchild may keep the terminal open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);

@@ -8,6 +8,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use reqwest::Response;
 use serde_json::Value;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::response::content_type;
 use super::{EVENT_STREAM, HttpState, LAST_EVENT_ID};
@@ -21,6 +22,9 @@ const MAX_REOPENS: u32 = 5;
 const FIRST_REOPEN_DELAY: Duration = Duration::from_secs(1);
 
 const MAX_REOPEN_DELAY: Duration = Duration::from_secs(30);
+
+/// How long other requests wait for the message stream. Some servers send no headers before the first message.
+const FIRST_OPEN_PATIENCE: Duration = Duration::from_secs(1);
 
 impl HttpState {
     /// Reads the stream of a response until it has arrived; a stream that breaks is resumed.
@@ -67,25 +71,36 @@ impl HttpState {
         self.receive(JsonRpcMessage::response(&request_id, failed));
     }
 
-    /// Opens the stream of messages that belong to no request, once.
-    pub(super) fn start_stream(self: &Arc<Self>) {
+    /// Opens the stream of messages that belong to no request, once, and waits until the server has answered: servers
+    /// discard what they send while no stream is open.
+    pub(super) async fn start_stream(self: &Arc<Self>) {
         if std::mem::replace(&mut self.session().has_stream, true) {
             return;
         }
+        let answered = CancellationToken::new();
+        let answer = answered.clone().drop_guard();
         let state = Arc::clone(self);
         self.spawn(async move {
-            if let Err(error) = state.follow_stream().await {
+            if let Err(error) = state.follow_stream(answer).await {
                 tracing::debug!(%error, "the message stream of an MCP server ended");
             }
         });
+        let opening = tokio::time::timeout(FIRST_OPEN_PATIENCE, answered.cancelled());
+        if opening.await.is_err() {
+            tracing::debug!("an MCP server has not answered the request for its message stream");
+        }
     }
 
-    async fn follow_stream(&self) -> Result<(), McpError> {
+    /// Reads the stream, and opens it again when it breaks. `answer` is dropped when the server has answered first.
+    async fn follow_stream(&self, answer: DropGuard) -> Result<(), McpError> {
         let mut position = StreamPosition::default();
         let mut reopens = 0;
+        let mut answer = Some(answer);
         loop {
             let id = position.last_event_id.clone();
-            match self.open_stream(id.as_deref()).await {
+            let opened = self.open_stream(id.as_deref()).await;
+            drop(answer.take());
+            match opened {
                 Ok(None) => return Ok(()),
                 Ok(Some(stream)) => {
                     let opened = tokio::time::Instant::now();

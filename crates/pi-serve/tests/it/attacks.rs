@@ -386,7 +386,10 @@ async fn an_error_reaches_a_client_whose_body_arrives_late() {
         let mut early = [0];
         let waited = tokio::time::timeout(Duration::from_millis(50), stream.read(&mut early));
         assert!(waited.await.is_err(), "{line}: answered before the body");
-        stream.write_all(&[b' '; 100_000]).await.unwrap();
+        stream
+            .write_all(" ".repeat(100_000).as_bytes())
+            .await
+            .unwrap();
         // The connection stays usable.
         let next = format!("GET /v1/health HTTP/1.1\r\n{host}{token}Connection: close\r\n\r\n");
         stream.write_all(next.as_bytes()).await.unwrap();

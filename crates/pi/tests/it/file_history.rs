@@ -282,8 +282,10 @@ fn asked_about_the_second_turn(context: &TestContext) -> Terminal {
     terminal.wait("alpha");
     terminal.submit("first");
     terminal.wait("First done.");
+    terminal.wait_gone("to stop");
     terminal.submit("repeat");
     terminal.wait("Second done.");
+    terminal.wait_gone("to stop");
     terminal.submit("/tree");
     terminal.wait("Session tree");
     // The row of the first prompt, and of the second.

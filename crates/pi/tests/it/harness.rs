@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
 /// Deadline for a run of the binary, far longer than any run takes.
-pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Returns the binary under test: the one of this build, or another one in `PI_TEST_BINARY`, such as a release build.
 pub(crate) fn pi_binary() -> OsString {

@@ -3,7 +3,10 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -271,6 +274,63 @@ async fn an_http_server_without_handshake_gets_headers_with_every_request() {
         let starts_modern = first["method"] == "server/discover";
         assert_eq!(starts_modern, protocol == "2026-07-28");
     }
+}
+
+/// Answers like an HTTP server with a handshake, whose message stream opens late.
+fn late_stream(
+    request: &HttpRequest,
+    lists: &Mutex<Receiver<()>>,
+    early_calls: &AtomicUsize,
+) -> HttpResponse {
+    let message = request.message();
+    let result = match message["method"].as_str() {
+        None => {
+            // What must not arrive before the answer to the request for the stream.
+            let early = lists
+                .lock()
+                .unwrap()
+                .recv_timeout(Duration::from_millis(300));
+            early_calls.fetch_add(usize::from(early.is_ok()), Ordering::Relaxed);
+            return HttpResponse::empty(405);
+        }
+        Some("initialize") => json!({
+            "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "late", "version": "1"},
+        }),
+        Some("tools/list") => {
+            json!({"tools": [{"name": "greet", "inputSchema": {"type": "object"}}]})
+        }
+        Some("tools/call") => json!({"content": [{"type": "text", "text": "hello over HTTP"}]}),
+        Some(_) => return HttpResponse::empty(202),
+    };
+    let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    HttpResponse::json(200, &body)
+}
+
+#[tokio::test]
+async fn requests_wait_until_the_message_stream_of_an_http_server_is_open() {
+    let (sender, receiver) = channel();
+    let early_calls = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&early_calls);
+    let lists = Mutex::new(receiver);
+    let sender = Mutex::new(sender);
+    let server = RoutedServer::start(|_| {
+        Arc::new(move |request: &HttpRequest| {
+            let method = request.message()["method"].clone();
+            if method == "tools/list" {
+                sender.lock().unwrap().send(()).unwrap();
+            }
+            late_stream(request, &lists, &counter)
+        })
+    })
+    .await;
+    let context = TestContext::new(calls(1)).await;
+    let entry = json!({"url": server.url, "exposure": "direct", "protocol": "legacy"});
+    let config = json!({"mcpServers": {"tiny": entry}});
+    context.home.write("agent/mcp.json", config.to_string());
+    let result = call(&context).await;
+    assert!(result.contains("hello over HTTP"), "{result}");
+    assert_eq!(early_calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -33,6 +33,8 @@ async fn a_plan_is_made_without_changes_and_then_carried_out() {
     terminal.submit("/plan Create a file");
     terminal.wait("Plan: write new.txt.");
     terminal.wait("plan mode");
+    // The run has ended.
+    terminal.wait_gone("to stop");
     assert!(!file.exists());
 
     terminal.submit("/plan go but quickly");

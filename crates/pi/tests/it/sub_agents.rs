@@ -544,7 +544,7 @@ async fn a_user_attaches_to_a_sub_agent_and_steers_it() {
     let guest = Terminal::start(&context, &["attach", task["id"].as_str().unwrap()]);
     guest.wait("Child begins.");
     guest.submit("other way");
-    guest.wait("other way");
+    guest.wait("Steering: other way");
     context.server.open_gate("continue");
     session.wait_until_settled().await;
     assert_eq!(results(&context), "Steered answer.");

@@ -150,8 +150,9 @@ async fn a_killed_terminal_loses_nothing_it_showed() {
     terminal.wait("alpha");
     terminal.submit("/name kept name");
     terminal.wait("kept name");
-    terminal.submit("!echo before-$((1+1))");
-    terminal.wait("before-2");
+    // The exit code is shown when the output is stored.
+    terminal.submit("!echo before-$((1+1)); exit 3");
+    terminal.wait("(exit 3)");
     terminal.kill();
 
     let terminal = Terminal::start(&context, &["--continue"]);
@@ -159,8 +160,8 @@ async fn a_killed_terminal_loses_nothing_it_showed() {
     terminal.wait("before-2");
     terminal.submit("go");
     context.server.wait_for_gate("g").await;
-    terminal.submit("!echo during-$((1+1))");
-    terminal.wait("during-2");
+    terminal.submit("!echo during-$((1+1)); exit 4");
+    terminal.wait("(exit 4)");
     terminal.kill();
 
     let terminal = Terminal::start(&context, &["--continue"]);

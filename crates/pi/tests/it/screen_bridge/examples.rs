@@ -415,9 +415,9 @@ async fn compare(row: ExampleRow, directory: &Path) {
         terminal.send("\r");
         if index + 1 < row.prompts.len() {
             terminal.wait_until("the response", |screen| {
-                // A line of its own: names of examples contain these letters, too.
-                let mut lines = screen.lines().map(str::trim);
-                lines.any(|line| ["ok", "I wonder."].contains(&line)) && !screen.contains("Working")
+                // Whole words: names of examples contain these letters, too.
+                let mut words = screen.split_whitespace();
+                words.any(|word| ["ok", "wonder."].contains(&word)) && !screen.contains("Working")
             });
         }
     }
