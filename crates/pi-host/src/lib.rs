@@ -124,6 +124,7 @@ pub use pi_extensions::{
     RenderedComponent, RenderedToolCall, ScreenChange, ScreenFeed, ScreenInfo, ThemeData,
     ThemeInfo, ToolRenderer, TuiToolkit, WideEdge,
 };
+pub use pi_http::ResponseHead;
 pub use pi_lines::{COMMAND_LINE_LIMIT, LineDecoder, LineFrame, LineReader};
 pub use pi_model_patterns::{
     ModelPool, ModelQuery, ModelQueryError, ModelScope, ModelWarning, ResolvedModel,
@@ -131,7 +132,7 @@ pub use pi_model_patterns::{
 };
 pub use pi_permissions::{Effect, PermissionRules, ToolUse};
 pub use pi_protocol::describe_error;
-pub use pi_providers::{LlamaRouter, Models, RateLimitHooks, RateLimitObserver, RequestHooks};
+pub use pi_providers::{LlamaRouter, Models, RequestHooks, rate_limit_of};
 pub use pi_sandbox::{
     Attempt, Denial, DeniedAccess, KeptChanges, Sandbox, SandboxError, TriedChange, TriedChangeKind,
 };

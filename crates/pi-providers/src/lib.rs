@@ -32,7 +32,7 @@ mod oauth_flows;
 mod options;
 mod providers;
 mod proxy_stream;
-mod rate_limit_hooks;
+mod rate_limit;
 mod registry;
 mod request_secrets;
 mod response_budget;
@@ -50,7 +50,7 @@ pub use oauth_flows::builtin_oauth_flow;
 pub use options::{ModelRequest, RequestHooks, StreamOptions, Timeouts};
 pub use providers::{KeyInfo, ProviderInfo, builtin_provider, builtin_providers};
 pub use proxy_stream::{ProxyServer, stream_through_proxy};
-pub use rate_limit_hooks::{RateLimitHooks, RateLimitObserver};
+pub use rate_limit::rate_limit_of;
 pub use registry::{
     ConfigError, ConfiguredOAuth, CostOverride, ExtensionProvider, HeaderTemplates,
     InMemoryModelsStore, LlamaRouter, ModelConfig, ModelList, ModelOverride, ModelRouter, Models,

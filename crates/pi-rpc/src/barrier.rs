@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures_util::future::BoxFuture;
 use pi_host::{
-    Barrier, ContextHook, LineSink, Participants, RateLimitHooks, RateLimitObserver, RequestHooks,
+    Barrier, ContextHook, LineSink, Participants, RequestHooks, ResponseHead, rate_limit_of,
 };
-use pi_protocol::{BarrierLine, BarrierResponse, BarrierStop, RateLimitLine, SupervisedPoint};
+use pi_protocol::{BarrierLine, BarrierResponse, BarrierStop, Model, SupervisedPoint};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -123,23 +123,29 @@ impl Barrier for RpcBarrier {
     }
 }
 
-impl RateLimitObserver for RpcBarrier {
-    fn rate_limited(&self, limit: RateLimitLine) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let line = pi_protocol::json::to_string(&limit);
-            if let (Some(sink), Ok(line)) = (self.0.sink.get(), line) {
-                // A client that has disconnected is noticed at the next barrier.
-                sink.send(line).await.ok();
-            }
-        })
-    }
-}
-
 /// Reports rate limits of the requests of a session to its client.
+#[derive(Debug, Clone)]
 struct RateLimitReporter(RpcBarrier);
 
 impl ContextHook for RateLimitReporter {
     fn request_hooks(&self) -> Option<Arc<dyn RequestHooks>> {
-        Some(Arc::new(RateLimitHooks::new(self.0.clone())))
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl RequestHooks for RateLimitReporter {
+    fn on_response<'a>(
+        &'a self,
+        response: &'a ResponseHead,
+        model: &'a Model,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let line = rate_limit_of(response, model)
+                .and_then(|limit| pi_protocol::json::to_string(&limit).ok());
+            if let (Some(sink), Some(line)) = (self.0.0.sink.get(), line) {
+                // A client that has disconnected is noticed at the next barrier.
+                sink.send(line).await.ok();
+            }
+        })
     }
 }

@@ -18,6 +18,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+/// Upper bound for the time until the next event.
+const EVENT_TIMEOUT: Duration = Duration::from_mins(1);
+
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     pub(crate) socket: PathBuf,
@@ -248,7 +251,11 @@ impl Events {
                 };
             }
             let mut bytes = [0; 4096];
-            let read = self.stream.read(&mut bytes).await.unwrap();
+            let reading = tokio::time::timeout(EVENT_TIMEOUT, self.stream.read(&mut bytes));
+            let Ok(read) = reading.await else {
+                panic!("no event arrives; after the last one: {}", self.buffer);
+            };
+            let read = read.unwrap();
             assert!(read > 0, "the stream ended: {}", self.buffer);
             let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
             self.buffer.push_str(&text);
