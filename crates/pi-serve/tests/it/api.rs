@@ -172,9 +172,7 @@ async fn the_text_of_sessions_is_found() {
     let id = server.open_session().await;
     let handle = format!("/v1/sessions/{id}/commands");
     let prompt = json!({"type": "prompt", "message": "where do the roses grow", "id": 1});
-    let mut events = server
-        .events(&format!("/v1/sessions/{id}/events"), None)
-        .await;
+    let (_snapshot, mut events) = server.follow(&id).await;
     assert_eq!(server.call("POST", &handle, &prompt).await.status, 200);
     events.next_of("agent_settled").await;
     for (query, count) in [
@@ -268,9 +266,7 @@ async fn events_continue_after_a_lost_connection() {
     let id = server.open_session().await;
     let path = format!("/v1/sessions/{id}/events");
     let commands = format!("/v1/sessions/{id}/commands");
-    let mut events = server.events(&path, None).await;
-    let snapshot = events.next().await;
-    assert_eq!(snapshot.name, "snapshot");
+    let (snapshot, mut events) = server.follow(&id).await;
     assert_eq!(snapshot.data["session"], id.as_str());
     let prompt = |text: &str| json!({"type": "prompt", "message": text});
     server.call("POST", &commands, &prompt("1")).await;

@@ -20,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Upper bound for the time until the next event.
 const EVENT_TIMEOUT: Duration = Duration::from_mins(1);
+/// Upper bound for the time of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
@@ -140,7 +142,12 @@ impl TestServer {
         // The server may answer before it has read everything.
         stream.write_all(bytes).await.unwrap_or_default();
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).await.unwrap_or_default();
+        let reading = tokio::time::timeout(REQUEST_TIMEOUT, stream.read_to_end(&mut answer));
+        let Ok(read) = reading.await else {
+            let request = String::from_utf8_lossy(bytes);
+            panic!("no response to this request: {request}");
+        };
+        read.unwrap_or_default();
         answer
     }
 
@@ -153,7 +160,17 @@ impl TestServer {
         opened.json()["session"].as_str().unwrap().to_owned()
     }
 
-    /// Opens the events of a session.
+    /// Opens the events of a session and reads its snapshot. What happens from now on is an event: a run that ends before
+    /// the snapshot is part of it.
+    pub(crate) async fn follow(&self, id: &str) -> (ServerEvent, Events) {
+        let path = format!("/v1/sessions/{id}/events");
+        let mut events = self.events(&path, None).await;
+        let snapshot = events.next().await;
+        assert_eq!(snapshot.name, "snapshot");
+        (snapshot, events)
+    }
+
+    /// Opens a stream of events.
     pub(crate) async fn events(&self, path: &str, last: Option<&str>) -> Events {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let last = last.map_or(String::new(), |last| format!("Last-Event-ID: {last}\r\n"));
@@ -229,6 +246,12 @@ pub(crate) struct ServerEvent {
 
 impl Events {
     pub(crate) async fn next(&mut self) -> ServerEvent {
+        // Around all reads: an idle stream sends comments.
+        let reading = tokio::time::timeout(EVENT_TIMEOUT, self.read_next()).await;
+        reading.unwrap_or_else(|_elapsed| panic!("no event arrives; unread: {}", self.buffer))
+    }
+
+    async fn read_next(&mut self) -> ServerEvent {
         loop {
             if let Some(end) = self.buffer.find("\n\n") {
                 let text: String = self.buffer.drain(..end + 2).collect();
@@ -251,11 +274,7 @@ impl Events {
                 };
             }
             let mut bytes = [0; 4096];
-            let reading = tokio::time::timeout(EVENT_TIMEOUT, self.stream.read(&mut bytes));
-            let Ok(read) = reading.await else {
-                panic!("no event arrives; after the last one: {}", self.buffer);
-            };
-            let read = read.unwrap();
+            let read = self.stream.read(&mut bytes).await.unwrap();
             assert!(read > 0, "the stream ended: {}", self.buffer);
             let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
             self.buffer.push_str(&text);
