@@ -1,8 +1,9 @@
 //! The methods that a client calls.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     AttachError, LiveDirectory, RemoteSession, SessionCatalog, SessionChoice, SessionOptions,
     StartError,
@@ -73,7 +74,7 @@ impl Agent {
     }
 
     fn state(&self) -> MutexGuard<'_, AgentState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn session(&self, params: &Value) -> Result<Arc<AcpSession>, JsonRpcError> {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_host::OpenBuffers;
 use pi_protocol::settings::ClientFileAccess;
 use serde_json::{Value, json};
@@ -58,12 +59,12 @@ impl ClientFiles {
     }
 
     pub(crate) fn set_session(&self, id: &str) {
-        *lock(&self.0.session_id) = Some(id.to_owned());
+        *self.0.session_id.lock() = Some(id.to_owned());
     }
 
     /// Returns the text that the client has written to a file since the last call.
     pub(crate) fn take_written(&self, path: &Path) -> Option<String> {
-        let mut written = lock(&self.0.written);
+        let mut written = self.0.written.lock();
         if written.is_empty() {
             return None;
         }
@@ -77,7 +78,7 @@ impl ClientFiles {
         if !state.roots.iter().any(|root| path.starts_with(root)) {
             return None;
         }
-        let session_id = lock(&state.session_id).clone()?;
+        let session_id = state.session_id.lock().clone()?;
         Some(json!({"sessionId": session_id, "path": path.to_str()?}))
     }
 
@@ -107,7 +108,7 @@ impl ClientFiles {
         }
         let writing = self.request("fs/write_text_file", params, WRITE_TIMEOUT);
         let is_written = writing.await.is_some();
-        let mut written = lock(&self.0.written);
+        let mut written = self.0.written.lock();
         if is_written {
             written.insert(path.to_owned(), text.to_owned());
         } else {
@@ -116,10 +117,6 @@ impl ClientFiles {
         drop(written);
         is_written
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl OpenBuffers for ClientFiles {

@@ -1,9 +1,10 @@
 //! The output to a client: notifications, responses, and requests that wait for the client's response.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
@@ -55,8 +56,7 @@ impl Connection {
     fn pending(
         &self,
     ) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, JsonRpcError>>>> {
-        let pending = &self.0.pending;
-        pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.pending.lock()
     }
 
     /// Sends a message; waits while the queue is full. Dropped if the client is gone.

@@ -4,9 +4,10 @@
 //! file can be read before the tool that changes it. Changes of the session arrive through its log.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{AgentSession, Observer, OpenBuffers as _, SessionListener, SessionSubscription};
 use pi_protocol::settings::AcpCommands;
 use pi_protocol::{
@@ -121,7 +122,7 @@ impl Feed {
     }
 
     fn state(&self) -> MutexGuard<'_, FeedState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Follows a session from now on, and no other. Returns its changes, for [`Feed::change`].

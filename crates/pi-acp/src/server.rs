@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{COMMAND_LINE_LIMIT, Host, LineFrame, LineReader, SessionOptions};
 use pi_protocol::settings::AcpSettings;
 use pi_protocol::{InvalidJsonRpc, JsonRpcError, JsonRpcMessage};
@@ -120,7 +120,7 @@ impl Server {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// Handles a line; returns what has to be awaited.

@@ -1,7 +1,8 @@
 //! A session that the client has opened.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{AgentSession, Host, Observed, Observer, SessionRuntime};
 use pi_protocol::{ClientHello, Command, DiagnosticLevel};
 use serde_json::{Value, json};
@@ -58,11 +59,11 @@ impl AcpSession {
     }
 
     fn tasks(&self) -> MutexGuard<'_, Option<Vec<AbortHandle>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock()
     }
 
     fn cancel_token(&self) -> MutexGuard<'_, CancellationToken> {
-        self.cancel.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cancel.lock()
     }
 
     /// Returns what ends the prompts that are open now.

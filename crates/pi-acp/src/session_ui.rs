@@ -1,8 +1,9 @@
 //! Notices and dialogs of extensions, for one session.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi,
 };
@@ -29,7 +30,7 @@ struct UiState {
 
 impl SessionUi {
     fn state(&self) -> MutexGuard<'_, UiState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Connects the client, and sends it what has waited.

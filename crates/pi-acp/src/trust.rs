@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::TrustPrompt;
 use pi_protocol::{FormAnswer, QuestionForm, TrustChoice};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ struct TrustState {
 
 impl AcpTrustPrompt {
     fn state(&self) -> MutexGuard<'_, TrustState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn connect(&self, connection: Connection) {

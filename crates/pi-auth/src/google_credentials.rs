@@ -11,8 +11,9 @@ mod source;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use secrecy::SecretString;
 
 use pi_env::Env;
@@ -79,7 +80,7 @@ impl GoogleCredentials {
     }
 
     fn slot(&self, fingerprint: CredentialFingerprint) -> TokenSlot {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.lock();
         Arc::clone(tokens.entry(fingerprint).or_default())
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::{BehaviorVersion, Region};
@@ -13,6 +12,7 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::ProvideCredentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_types::os_shim_internal::Env as AwsEnv;
+use parking_lot::Mutex;
 use pi_env::Env;
 use pi_http::{HttpClient, error_chain};
 use pi_protocol::ProviderError;
@@ -162,7 +162,6 @@ impl CredentialCache {
         if credentials.expiry().is_some() {
             self.loaded
                 .lock()
-                .unwrap_or_else(PoisonError::into_inner)
                 .insert(settings.variables.clone(), credentials.clone());
         }
         Ok(credentials)
@@ -170,7 +169,7 @@ impl CredentialCache {
 
     fn cached(&self, settings: &AwsSettings) -> Option<Credentials> {
         let renewal = settings.now() + RENEWAL_MARGIN;
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.lock();
         loaded.retain(|_, credentials| credentials.expiry().is_some_and(|end| end > renewal));
         loaded.get(&settings.variables).cloned()
     }

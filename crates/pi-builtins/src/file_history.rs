@@ -6,10 +6,11 @@ mod recording_files;
 mod session_history;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_checkpoint::{FileCondition, Resolution, RestorePlan};
 use pi_config::BuiltinExtension;
 use pi_core::{FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
@@ -22,8 +23,6 @@ use pi_host::{
 use pi_protocol::settings::FileHistoryMode;
 use pi_protocol::{AgentMessage, EntryId};
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 use question::{Choice, RestoreQuestion, report_text};
 use recording_files::RecordingFiles;
@@ -287,7 +286,7 @@ impl NavigationHook for FileHistoryExtension {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, bool> {
         async move {
-            *lock(&self.chosen) = None;
+            *self.chosen.lock() = None;
             if !self.ui.mode().has_ui() {
                 return true;
             }
@@ -320,7 +319,7 @@ impl NavigationHook for FileHistoryExtension {
             match choice.unwrap_or(TreeChoice::Cancel) {
                 TreeChoice::Conversation => true,
                 TreeChoice::Both(resolution) => {
-                    *lock(&self.chosen) = Some(ChosenRestore {
+                    *self.chosen.lock() = Some(ChosenRestore {
                         target: target.clone(),
                         plan,
                         resolution,
@@ -339,13 +338,15 @@ impl NavigationHook for FileHistoryExtension {
 
     /// The user may have chosen another entry since.
     fn before_tree<'a>(&'a self, proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
-        lock(&self.chosen).take_if(|chosen| chosen.target != *proposal.target_id);
+        self.chosen
+            .lock()
+            .take_if(|chosen| chosen.target != *proposal.target_id);
         async { TreeVerdict::default() }.boxed()
     }
 
     fn tree<'a>(&'a self, _moved: TreeMoved<'a>) -> BoxFuture<'a, ()> {
         async {
-            let chosen = lock(&self.chosen).take();
+            let chosen = self.chosen.lock().take();
             if let Some(chosen) = chosen {
                 self.restore(chosen.plan, chosen.resolution).await;
             }

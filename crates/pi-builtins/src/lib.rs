@@ -9,8 +9,6 @@ mod process;
 mod sandbox;
 mod shown_text;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use pi_host::NativeExtension;
 
 pub use file_history::restore_patch;
@@ -24,8 +22,3 @@ pub const EXTENSIONS: &[NativeExtension] = &[
     file_history::EXTENSION,
     sandbox::EXTENSION,
 ];
-
-/// Locks a value, also after a panic of another thread.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}

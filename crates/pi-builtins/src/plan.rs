@@ -1,10 +1,11 @@
 //! The built-in extension `plan`: after `/plan`, the model can look around but change nothing, until the user agrees to
 //! its plan with `/plan go`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::BuiltinExtension;
 use pi_core::{DenialReason, HookError, PendingToolCall, ReviewedToolCall};
 use pi_host::{
@@ -15,8 +16,6 @@ use pi_host::{
 };
 use pi_protocol::EntryId;
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 const COMMAND: &str = "plan";
 
@@ -59,7 +58,7 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
         }],
         participants,
         bind: Some(Box::new(move |session| {
-            *lock(&extension.session) = Some(session.clone());
+            *extension.session.lock() = Some(session.clone());
         })),
         ..NativeParts::default()
     }
@@ -114,7 +113,7 @@ impl<'text> PlanCommand<'text> {
 
 impl PlanExtension {
     fn is_planning(&self) -> bool {
-        lock(&self.planning).is_some()
+        self.planning.lock().is_some()
     }
 
     async fn notify(&self, message: &str) {
@@ -133,21 +132,21 @@ impl PlanExtension {
 
     /// Turns plan mode on, unless it is.
     async fn begin(&self) {
-        let session = lock(&self.session).clone();
+        let session = self.session.lock().clone();
         let Some(session) = session.filter(|_| !self.is_planning()) else {
             return;
         };
         let tools = session.tools().active_names();
         session.tools().set_active(&TOOLS.map(str::to_owned));
         let answer = None;
-        *lock(&self.planning) = Some(Planning { tools, answer });
+        *self.planning.lock() = Some(Planning { tools, answer });
         self.show_status().await;
     }
 
     /// Turns plan mode off; returns whether it was on.
     async fn end(&self, keeps_plan: bool) -> bool {
-        let ended = lock(&self.planning).take();
-        let (Some(session), Some(ended)) = (lock(&self.session).clone(), ended) else {
+        let ended = self.planning.lock().take();
+        let (Some(session), Some(ended)) = (self.session.lock().clone(), ended) else {
             return false;
         };
         session.tools().set_active(&ended.tools);
@@ -253,7 +252,7 @@ impl ToolPolicy for PlanExtension {
 
 impl TurnHook for PlanExtension {
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
-        if let Some(planning) = &mut *lock(&self.planning) {
+        if let Some(planning) = &mut *self.planning.lock() {
             planning.answer = Some(turn.message_entry_id);
         }
         std::future::ready(BoundaryDecision::default()).boxed()
@@ -262,7 +261,7 @@ impl TurnHook for PlanExtension {
 
 impl LifecycleHook for PlanExtension {
     fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        drop(lock(&self.session).take());
+        drop(self.session.lock().take());
         std::future::ready(()).boxed()
     }
 }

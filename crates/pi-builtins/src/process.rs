@@ -1,10 +1,11 @@
 //! The built-in extension `process`: commands in the background of a session, and the command `/ps`. Only sessions whose
 //! settings or flags name it have it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::BuiltinExtension;
 use pi_host::{
     AgentSession, CustomDelivery, CustomMessageDraft, CustomMessageOptions, DialogPrompt,
@@ -21,8 +22,6 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 const COMMAND: &str = "ps";
 
@@ -109,7 +108,7 @@ fn load(context: &NativeContext<'_>) -> NativeParts {
         }],
         participants,
         bind: Some(Box::new(move |session| {
-            *lock(&extension.session) = Some(session.clone());
+            *extension.session.lock() = Some(session.clone());
         })),
         ..NativeParts::default()
     }
@@ -129,7 +128,7 @@ struct ProcessExtension {
 
 impl ProcessExtension {
     fn session(&self) -> Option<AgentSession> {
-        lock(&self.session).clone()
+        self.session.lock().clone()
     }
 
     fn notify(&self, message: String) -> BoxFuture<'static, ()> {
@@ -188,7 +187,7 @@ impl InputHook for ProcessExtension {
 
 impl LifecycleHook for ProcessExtension {
     fn session_start(&self, _start: SessionStart) -> BoxFuture<'_, ()> {
-        let mut reporting = lock(&self.reporting);
+        let mut reporting = self.reporting.lock();
         if let Some(session) = self.session().filter(|_| reporting.is_empty()) {
             let exits = Arc::clone(&self.running.exits);
             reporting.spawn(report_exits(session, exits, self.reload.clone()));
@@ -198,7 +197,7 @@ impl LifecycleHook for ProcessExtension {
 
     fn session_shutdown(&self, shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
         async move {
-            let session = lock(&self.session).take();
+            let session = self.session.lock().take();
             match session.filter(|_| shutdown.next == Some(StartReason::Reload)) {
                 Some(session) => {
                     self.reload.cancel();
@@ -206,7 +205,7 @@ impl LifecycleHook for ProcessExtension {
                     self.kept.keep(&session.session_id(), kept);
                 }
                 None => {
-                    lock(&self.reporting).abort_all();
+                    self.reporting.lock().abort_all();
                     self.running.processes.stop_all().await;
                 }
             }

@@ -6,10 +6,11 @@ mod keep_question;
 mod no_sandbox;
 mod tried_commands;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::BuiltinExtension;
 use pi_core::{HookError, PendingToolCall, ReviewedToolCall};
 use pi_host::{
@@ -20,8 +21,6 @@ use pi_host::{
 };
 use pi_protocol::settings::SandboxMode;
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 use denials::DenialPrompter;
 use tried_commands::{TriedCommands, TryingProcesses};
@@ -116,7 +115,7 @@ struct SandboxExtension {
 
 impl SandboxExtension {
     fn bind(&self, session: &AgentSession) {
-        *lock(&self.session) = Some(session.clone());
+        *self.session.lock() = Some(session.clone());
         self.tried.bind(session);
     }
 
@@ -136,10 +135,10 @@ impl SandboxExtension {
 
     /// Runs a command of the user, like `!`.
     async fn try_command(&self, command: &str) {
-        let Some(session) = lock(&self.session).clone() else {
+        let Some(session) = self.session.lock().clone() else {
             return;
         };
-        *lock(&self.requested) = Some(command.to_owned());
+        *self.requested.lock() = Some(command.to_owned());
         let request = BashRequest {
             command: command.to_owned(),
             ..BashRequest::default()
@@ -158,7 +157,7 @@ impl SandboxExtension {
                     .await;
             }
         }
-        lock(&self.requested).take();
+        self.requested.lock().take();
     }
 }
 
@@ -179,7 +178,10 @@ impl InputHook for SandboxExtension {
     }
 
     fn user_bash(&self, command: UserCommand) -> BoxFuture<'_, Result<UserBashVerdict, HookError>> {
-        let requested = lock(&self.requested).take_if(|requested| *requested == command.command);
+        let requested = self
+            .requested
+            .lock()
+            .take_if(|requested| *requested == command.command);
         let verdict = match (requested, self.tried.trying_processes()) {
             (Some(_), Some(processes)) => UserBashVerdict::RunWith(processes),
             _ => UserBashVerdict::Run,
@@ -222,7 +224,7 @@ impl LifecycleHook for SandboxExtension {
     }
 
     fn session_shutdown(&self, _shutdown: SessionShutdown) -> BoxFuture<'_, ()> {
-        drop(lock(&self.session).take());
+        drop(self.session.lock().take());
         self.tried.release();
         std::future::ready(()).boxed()
     }

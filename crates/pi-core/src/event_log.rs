@@ -7,9 +7,10 @@
 mod growing_message;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{
     AgentEvent, AssistantMessageEvent, Cursor, Envelope, InputBlock, SessionEvent, SessionId,
 };
@@ -137,8 +138,7 @@ impl EventLog {
     }
 
     fn recent(&self) -> MutexGuard<'_, RecentEvents> {
-        let recent = &self.0.recent;
-        recent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.recent.lock()
     }
 }
 

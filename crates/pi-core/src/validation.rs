@@ -9,8 +9,9 @@ mod faults;
 mod validator;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_protocol::Tool as ToolDeclaration;
 use pi_protocol::json::JsonObject;
 use serde_json::Value;
@@ -52,7 +53,7 @@ impl Validators {
     }
 
     fn compiled(&self, tool: &ToolDeclaration) -> Result<Arc<Validator>, String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         if let Some(compiled) = known.get(&tool.name)
             && compiled.schema == tool.parameters
         {

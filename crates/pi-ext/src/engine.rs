@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -360,7 +361,7 @@ impl Engine {
     }
 
     fn current_thread(&self) -> Option<Arc<EngineThread>> {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = self.thread.lock();
         thread.clone()
     }
 
@@ -369,11 +370,7 @@ impl Engine {
     /// Running code is interrupted. A thread blocked in native code is detached and its results
     /// are ignored. Pending calls fail with [`EngineError::Stopped`].
     pub fn replace(&self) {
-        let old = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let old = self.thread.lock().take();
         if let Some(old) = old {
             old.heartbeat.stop();
         }
@@ -381,11 +378,7 @@ impl Engine {
 
     /// Stops the thread and waits until it has exited.
     pub async fn shutdown(&self) -> Result<(), EngineError> {
-        let old = self
-            .thread
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let old = self.thread.lock().take();
         let Some(old) = old else {
             return Ok(());
         };
@@ -399,7 +392,7 @@ impl Engine {
     }
 
     fn thread(&self) -> Result<Arc<EngineThread>, EngineError> {
-        let mut slot = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.thread.lock();
         if let Some(thread) = &*slot {
             return Ok(Arc::clone(thread));
         }

@@ -5,8 +5,9 @@
 //! hosts instead of two handlers.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
 
 use crate::host::{ConsoleLine, EngineHost, ExtensionFault, HostError, HostFuture};
@@ -184,9 +185,7 @@ impl RoutedHost {
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
-        self.subscriptions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.subscriptions.lock()
     }
 }
 

@@ -13,9 +13,10 @@ mod ui;
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::cache::SourceCache;
@@ -120,7 +121,7 @@ impl ExtensionManager {
     pub async fn load_on(&self, path: &Path, host: ExtensionHost) -> Result<Value, EngineError> {
         let name = path.to_string_lossy().into_owned();
         if host == ExtensionHost::Node {
-            lock(&self.on_node).insert(name.clone());
+            self.on_node.lock().insert(name.clone());
         }
         let values = vec![Value::String(name.clone())];
         let started = Instant::now();
@@ -128,11 +129,11 @@ impl ExtensionManager {
         self.meter().loaded(&name, started.elapsed());
         if loaded.is_err() {
             // It may be loaded on the other host then.
-            lock(&self.on_node).remove(&name);
+            self.on_node.lock().remove(&name);
         }
         let mut loaded = loaded?;
         if let Some(events) = loaded.get_mut("events") {
-            *events = lock(&self.subscriptions).update(host, events);
+            *events = self.subscriptions.lock().update(host, events);
         }
         Ok(loaded)
     }
@@ -140,7 +141,7 @@ impl ExtensionManager {
     /// Adds an extension that JavaScript has loaded for the agent with this number.
     pub fn adopt(&self, key: &str, agent: u64) {
         if agent >= node_host::FIRST_NODE_ID {
-            lock(&self.on_node).insert(key.to_owned());
+            self.on_node.lock().insert(key.to_owned());
         }
     }
 
@@ -335,12 +336,12 @@ impl ExtensionManager {
     ) -> Result<(), EngineError> {
         let name = event.get("type").and_then(Value::as_str);
         let name = name.unwrap_or_default();
-        let host = if lock(&self.on_node).contains(extension) {
+        let host = if self.on_node.lock().contains(extension) {
             ExtensionHost::Embedded
         } else {
             ExtensionHost::Node
         };
-        if !lock(&self.subscriptions).has_subscriber(host, name) {
+        if !self.subscriptions.lock().has_subscriber(host, name) {
             return Ok(());
         }
         // Without a signal and a dispatch that can be resumed; for the extensions of the main session.
@@ -361,7 +362,7 @@ impl ExtensionManager {
 
     /// Returns whether an extension runs on Node.
     pub fn is_on_node(&self, extension: &str) -> bool {
-        lock(&self.on_node).contains(extension)
+        self.on_node.lock().contains(extension)
     }
 
     /// Returns the embedded engine.
@@ -377,7 +378,7 @@ impl ExtensionManager {
     ) -> Result<Value, EngineError> {
         let JsFunction { module, name } = function;
         let options = CallOptions::for_extension(extension);
-        if lock(&self.on_node).contains(extension) {
+        if self.on_node.lock().contains(extension) {
             return self.node.call(module, name, values, options).await;
         }
         self.engine.call(module, name, values, options).await
@@ -441,8 +442,4 @@ pub(crate) fn packages() -> impl Iterator<Item = (String, Option<String>)> {
         .into_iter()
         .map(|(name, module)| (name.to_owned(), Some(module.to_owned())));
     own_packages.chain(schemas).chain(replaced)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

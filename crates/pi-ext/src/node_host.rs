@@ -13,9 +13,10 @@ mod spawn;
 mod terminal_service;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -90,7 +91,7 @@ impl NodeHost {
 
     /// Returns whether Node was started and has not exited.
     pub(crate) fn is_alive(&self) -> bool {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = self.thread.lock();
         thread
             .as_ref()
             .is_some_and(|thread| thread.failure.get().is_none())
@@ -98,7 +99,7 @@ impl NodeHost {
 
     /// Returns the token that kills Node.
     pub(crate) fn killer(&self) -> CancellationToken {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = self.thread.lock();
         let thread = thread.as_ref();
         thread.map_or_else(CancellationToken::new, |thread| thread.killer.clone())
     }
@@ -146,7 +147,7 @@ impl NodeHost {
     }
 
     fn thread(&self) -> Result<NodeThread, EngineError> {
-        let mut slot = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.thread.lock();
         if let Some(thread) = &*slot {
             return Ok(thread.clone());
         }

@@ -4,7 +4,9 @@
 //! handlers then block the thread.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::host_router::ExtensionHost;
 use crate::usage_meter::{UsageMeter, WaitStart};
@@ -86,6 +88,6 @@ impl RunningHooks {
     }
 
     fn events(&self) -> MutexGuard<'_, HashMap<u64, RunningEvent>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+        self.events.lock()
     }
 }

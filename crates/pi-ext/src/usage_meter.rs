@@ -5,8 +5,10 @@
 //! among the extensions that ran in between, so these figures are approximate.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Rendering that takes longer delays a frame.
 const FRAME_DEADLINE: Duration = Duration::from_millis(16);
@@ -236,7 +238,7 @@ impl UsageMeter {
     }
 
     fn state(&self) -> MutexGuard<'_, MeterState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Extensions of a session that an extension runs: they are loaded by JavaScript, in the engine of the main session.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_ext::HostError;
 use pi_protocol::{SourceInfo, SourceOrigin, SourceScope};
 use serde::Deserialize;

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Waker};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_config::AgentDir;
 use pi_core::ToolContext;
 use pi_env::Env;
@@ -137,7 +138,7 @@ impl ExtensionBridge {
     }
 
     pub(crate) fn registry(&self) -> MutexGuard<'_, ExtensionRegistry> {
-        lock(&self.registry)
+        self.registry.lock()
     }
 
     /// Sets the engine; called once, before the first extension loads.
@@ -151,7 +152,7 @@ impl ExtensionBridge {
     }
 
     pub(crate) fn bind(&self, session: Arc<dyn ExtensionSession>) {
-        *lock(&self.state) = BridgeState::Bound(session);
+        *self.state.lock() = BridgeState::Bound(session);
     }
 
     pub(crate) fn attach(&self, runtime: Box<dyn RuntimeLink>) {
@@ -162,17 +163,17 @@ impl ExtensionBridge {
     pub(crate) fn rebind(&self) -> Result<(), HostError> {
         let runtime = self.runtime.get().and_then(|runtime| runtime.upgrade());
         let runtime = runtime.ok_or_else(|| HostError::new(STALE_CONTEXT))?;
-        *lock(&self.state) = BridgeState::Bound(runtime.session());
+        *self.state.lock() = BridgeState::Bound(runtime.session());
         Ok(())
     }
 
     /// Marks the context as stale: objects the extensions kept throw from now on.
     pub(crate) fn mark_stale(&self) {
-        *lock(&self.state) = BridgeState::Stale;
+        *self.state.lock() = BridgeState::Stale;
     }
 
     pub(crate) fn session(&self) -> Result<Arc<dyn ExtensionSession>, HostError> {
-        match &*lock(&self.state) {
+        match &*self.state.lock() {
             BridgeState::Bound(session) => Ok(Arc::clone(session)),
             BridgeState::Loading => Err(HostError::new(STILL_LOADING)),
             BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
@@ -181,7 +182,7 @@ impl ExtensionBridge {
 
     /// Returns whether extensions load and there is no session yet.
     pub(crate) fn is_loading(&self) -> bool {
-        matches!(*lock(&self.state), BridgeState::Loading)
+        matches!(*self.state.lock(), BridgeState::Loading)
     }
 
     pub(crate) fn runtime(&self) -> Result<Arc<dyn RuntimeControl>, HostError> {
@@ -201,7 +202,7 @@ impl ExtensionBridge {
     /// Fails once the session was replaced. Calls that need no session also work before there is
     /// one.
     pub(crate) fn check_not_stale(&self) -> Result<(), HostError> {
-        match &*lock(&self.state) {
+        match &*self.state.lock() {
             BridgeState::Stale => Err(HostError::new(STALE_CONTEXT)),
             BridgeState::Loading | BridgeState::Bound(_) => Ok(()),
         }
@@ -250,16 +251,16 @@ impl ExtensionBridge {
     }
 
     pub(crate) fn open_tool_call(&self, signal: u64, call: ToolContext) {
-        lock(&self.streams.tool_calls).insert(signal, call);
+        self.streams.tool_calls.lock().insert(signal, call);
     }
 
     /// Returns the call of a tool that an extension runs; `None` if it has ended.
     pub(crate) fn tool_call(&self, signal: u64) -> Option<ToolContext> {
-        lock(&self.streams.tool_calls).get(&signal).cloned()
+        self.streams.tool_calls.lock().get(&signal).cloned()
     }
 
     pub(crate) fn close_tool_call(&self, signal: u64) {
-        lock(&self.streams.tool_calls).remove(&signal);
+        self.streams.tool_calls.lock().remove(&signal);
     }
 
     /// Receives what JavaScript sends for a signal, until closed.
@@ -269,7 +270,7 @@ impl ExtensionBridge {
     ) -> mpsc::UnboundedReceiver<Data> {
         // Unbounded, since JavaScript cannot be made to wait; it ends with the work.
         let (sender, receiver) = mpsc::unbounded_channel();
-        lock(channels).insert(signal, sender);
+        channels.lock().insert(signal, sender);
         receiver
     }
 
@@ -377,8 +378,4 @@ impl EngineHost for ExtensionBridge {
 
 pub fn host_error(error: impl std::fmt::Display) -> HostError {
     HostError::new(error.to_string())
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

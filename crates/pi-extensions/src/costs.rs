@@ -1,15 +1,14 @@
 //! What the extensions of a session cost, and whether that exceeds their budget.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pi_ext::ExtensionUsage;
 use pi_protocol::settings::{BudgetAction, ExtensionBudget};
 use pi_protocol::{CacheMissCause, CacheMissReport, ExtensionCost};
 use serde::Deserialize;
 
-use crate::bridge::lock;
 use crate::front_end::ExtensionFailure;
 use crate::registration::ToolData;
 use crate::{ExtensionsInner, SessionExtensions};
@@ -112,14 +111,14 @@ impl BudgetState {
     fn start_heap_check(&self, costs: &[ExtensionCost], now: Instant) -> bool {
         let is_new = |cost: &ExtensionCost| {
             let key = (cost.path.clone(), HEAP_KEY);
-            !cost.paused && !lock(&self.reported).contains(&key)
+            !cost.paused && !self.reported.lock().contains(&key)
         };
         let heap = only_heap(&self.budget);
         let is_suspect = |cost: &ExtensionCost| !exceeded(cost, &heap).is_empty() && is_new(cost);
         if !costs.iter().any(is_suspect) {
             return false;
         }
-        let mut last = lock(&self.last_heap_check);
+        let mut last = self.last_heap_check.lock();
         let is_early =
             last.is_some_and(|last| now.saturating_duration_since(last) < HEAP_CHECK_INTERVAL);
         if !is_early {
@@ -233,7 +232,7 @@ impl ExtensionsInner {
     fn owners_of(&self, cause: &CacheMissCause) -> Vec<String> {
         match cause {
             CacheMissCause::Section { name, .. } => {
-                let owner = lock(&self.prompt_texts).owner_of_section(name);
+                let owner = self.prompt_texts.lock().owner_of_section(name);
                 owner.into_iter().collect()
             }
             CacheMissCause::Tools { added, removed } => {
@@ -252,7 +251,7 @@ impl ExtensionsInner {
         let active = self.bridge.session().map(|session| session.active_tools());
         let active = active.unwrap_or_default();
         let registry = self.bridge.registry();
-        let texts = lock(&self.prompt_texts);
+        let texts = self.prompt_texts.lock();
         let tokens = registry.sources.keys().map(|path| {
             let tools = registry.tools.iter();
             let tools = tools.filter(|(owner, tool)| owner == path && active.contains(&tool.name));
@@ -329,7 +328,7 @@ impl ExtensionsInner {
 
     async fn limit_exceeded(&self, extension: &str, limit: ExceededLimit) {
         let key = (extension.to_owned(), limit.key);
-        if !lock(&self.budget.reported).insert(key) {
+        if !self.budget.reported.lock().insert(key) {
             return;
         }
         let pauses = self.budget.budget.on_exceeded == Some(BudgetAction::Pause);
@@ -445,7 +444,7 @@ mod tests {
             ..cost("paused", 33)
         };
         assert!(!starts(vec![paused.clone()], at(2)));
-        lock(&state.reported).insert((large.path.clone(), HEAP_KEY));
+        state.reported.lock().insert((large.path.clone(), HEAP_KEY));
         assert!(!starts(vec![large, paused, cost("other", 1)], at(2)));
         assert!(starts(vec![cost("other", 33)], at(2)));
     }

@@ -6,17 +6,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pi_ext::ExtensionHost;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
-use crate::bridge::lock;
 use crate::events::{
     ExtensionEvent as _, InputEvent, SessionShutdownEvent, UiPromptEnd, UiPromptStart,
 };
@@ -141,13 +140,13 @@ impl HookState {
     /// Lets suspended extensions receive events again, if this one begins something new.
     pub(crate) fn begin(&self, event: &str) {
         if [InputEvent::NAME, SessionShutdownEvent::NAME].contains(&event) {
-            lock(&self.skipped).suspended.clear();
+            self.skipped.lock().suspended.clear();
         }
     }
 
     /// Returns the extensions that receive no events, for [`pi_ext::HookDispatch::run`].
     pub(crate) fn skipped(&self) -> Value {
-        let skipped = lock(&self.skipped);
+        let skipped = self.skipped.lock();
         let suspended = skipped.suspended.iter().map(|path| (path.clone(), true));
         let disabled = skipped.disabled.iter();
         let disabled = disabled.map(|(path, by_user)| (path.clone(), !by_user));
@@ -166,20 +165,20 @@ impl HookState {
 
     /// Stops sending events to an extension that does not respond.
     pub(crate) fn disable(&self, extension: String, by_user: bool) {
-        lock(&self.skipped).disabled.insert(extension, by_user);
+        self.skipped.lock().disabled.insert(extension, by_user);
     }
 
     /// Stops sending events to an extension that exceeds its budget; those that its handlers decide about fail.
     pub(crate) fn pause(&self, extension: String) {
-        lock(&self.skipped).paused.insert(extension);
+        self.skipped.lock().paused.insert(extension);
     }
 
     pub(crate) fn is_paused(&self, extension: &str) -> bool {
-        lock(&self.skipped).paused.contains(extension)
+        self.skipped.lock().paused.contains(extension)
     }
 
     fn suspend(&self, extension: Option<String>) {
-        lock(&self.skipped).suspended.extend(extension);
+        self.skipped.lock().suspended.extend(extension);
     }
 }
 
@@ -253,7 +252,7 @@ impl ExtensionsInner {
 
     /// Completes when the time is over that extensions have without a dialog.
     pub(crate) async fn deadline(&self, limit: Duration) {
-        let mut dialogs = lock(&self.bridge.open_dialogs).subscribe();
+        let mut dialogs = self.bridge.open_dialogs.lock().subscribe();
         loop {
             // Fails only without a sender; then there are no dialogs.
             dialogs.wait_for(|open| *open == 0).await.ok();
@@ -284,7 +283,7 @@ impl ExtensionsInner {
     /// Completes when loading takes too long. An extension that runs agents instead of loading has no limit.
     async fn load_deadline(&self) {
         self.deadline(self.hooks.limits.load).await;
-        if lock(&self.bridge.agents).has_created {
+        if self.bridge.agents.lock().has_created {
             std::future::pending::<()>().await;
         }
     }

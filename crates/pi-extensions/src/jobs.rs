@@ -9,7 +9,7 @@ use pi_ext::{EngineError, HostError};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::callbacks::Callback;
 
 /// Calls functions an extension supplied with a job.
@@ -67,13 +67,13 @@ impl ExtensionBridge {
             number,
             cancel: CancellationToken::new(),
         };
-        lock(&self.jobs).insert(number, work.cancel.clone());
+        self.jobs.lock().insert(number, work.cancel.clone());
         Ok(work)
     }
 
     /// Cancels a job; does nothing if it has finished.
     pub(crate) fn cancel_job(&self, number: u64) {
-        if let Some(cancel) = lock(&self.jobs).get(&number) {
+        if let Some(cancel) = self.jobs.lock().get(&number) {
             cancel.cancel();
         }
     }
@@ -95,7 +95,7 @@ impl JobGuard {
 impl Drop for JobGuard {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
-            lock(&shared.bridge.jobs).remove(&self.number);
+            shared.bridge.jobs.lock().remove(&self.number);
         }
     }
 }

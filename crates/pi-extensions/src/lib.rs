@@ -42,8 +42,9 @@ mod ui_lines;
 mod virtual_model;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_config::{AgentDir, ExtensionFile};
 use pi_env::Env;
 use pi_ext::{EngineError, EngineOptions, ProcessInfo, SourceCache};

@@ -9,7 +9,7 @@ use pi_protocol::Answer;
 use tokio::sync::watch;
 
 use crate::ExtensionsInner;
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::control::ExtensionSession;
 use crate::events::{ExtensionEvent, UiPrompt, UiPromptEnd, UiPromptStart};
 use crate::front_end::{DialogResponse, ExtensionDialog};
@@ -64,7 +64,7 @@ impl DialogGuard {
             title: (!title.is_empty()).then(|| title.to_owned()),
         };
         let is_first = {
-            let mut open = lock(&bridge.open_dialogs);
+            let mut open = bridge.open_dialogs.lock();
             let is_first = open.count(|count| count + 1) == 1;
             if is_first {
                 open.first = prompt.clone();
@@ -94,7 +94,7 @@ impl DialogGuard {
     fn end(&self) -> Option<UiPrompt> {
         let shared = self.shared.upgrade()?;
         shared.engine.meter().dialog_closed();
-        let mut open = lock(&shared.bridge.open_dialogs);
+        let mut open = shared.bridge.open_dialogs.lock();
         let count = open.count(|count| count.saturating_sub(1));
         (count == 0).then(|| std::mem::take(&mut open.first))
     }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::ExtensionsInner;
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::registration::ProviderData;
 use crate::sign_in::credential_to_json;
 use crate::tool::error_message;
@@ -129,7 +129,7 @@ async fn stream_response(
                 apply(writer.message(), &event);
                 writer.flush().await;
                 if let Err(error) = writer.check_budget() {
-                    lock(&shared.bridge.streams.responses).remove(&signal);
+                    shared.bridge.streams.responses.lock().remove(&signal);
                     shared.signal_cancellation(signal).await;
                     writer.fail(error).await;
                     return;
@@ -138,7 +138,7 @@ async fn stream_response(
             outcome = &mut running => break outcome,
         }
     };
-    lock(&shared.bridge.streams.responses).remove(&signal);
+    shared.bridge.streams.responses.lock().remove(&signal);
     while let Ok(mut event) = events.try_recv() {
         match provider_event(&mut event) {
             Some(data) => report_provider_event(&request, data).await,

@@ -19,7 +19,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::ExtensionsInner;
-use crate::bridge::lock;
 use crate::tool::error_message;
 
 /// IDs of choices. The login API needs static IDs, so an extension's own IDs are mapped to these.
@@ -198,7 +197,7 @@ impl ExtensionSignIn {
         let signal = shared.bridge.new_signal();
         // Unbounded, since JavaScript cannot be made to wait; a sign-in has only a few steps.
         let (sender, mut steps) = mpsc::unbounded_channel();
-        lock(&shared.bridge.sign_ins).insert(signal, sender);
+        shared.bridge.sign_ins.lock().insert(signal, sender);
         let running = shared
             .engine
             .sign_in(&self.extension, &self.provider, signal);
@@ -221,7 +220,7 @@ impl ExtensionSignIn {
                 Some(()) = questions.next() => {}
             }
         };
-        lock(&shared.bridge.sign_ins).remove(&signal);
+        shared.bridge.sign_ins.lock().remove(&signal);
         // Show notices that were sent before the extension finished.
         while let Ok(step) = steps.try_recv() {
             if let SignInStep::Show(notice) = step {

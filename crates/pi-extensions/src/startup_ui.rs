@@ -1,12 +1,12 @@
 //! The extension UI before there is a session.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
 
-use crate::bridge::lock;
 use crate::client_screen::ClientScreen;
 use crate::front_end::{
     DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi,
@@ -30,11 +30,11 @@ impl StartupUi {
 
     /// Returns the notices and failures so far.
     pub fn take_diagnostics(&self) -> Vec<ConfigDiagnostic> {
-        std::mem::take(&mut lock(&self.diagnostics))
+        std::mem::take(&mut self.diagnostics.lock())
     }
 
     fn buffer(&self, level: DiagnosticLevel, message: String, path: Option<PathBuf>) {
-        lock(&self.diagnostics).push(ConfigDiagnostic {
+        self.diagnostics.lock().push(ConfigDiagnostic {
             level,
             message,
             path,

@@ -1,7 +1,8 @@
 //! The budget of a batch: what its runs may cost together.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// Smaller differences are rounding errors.
 const TOLERANCE: f64 = 1e-9;
@@ -35,7 +36,7 @@ impl Budget {
     }
 
     fn state(&self) -> MutexGuard<'_, BudgetState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Sets what a run has cost so far; its reservation ends.

@@ -245,7 +245,7 @@ async fn run(
             }
         }),
         on_problem: Arc::new(|run, problem| {
-            eprint_line(&format!("warning: {run}: {problem}; trying again"));
+            eprint_line(&format!("warning: {run}: {problem}"));
         }),
     };
     let mut signals = Signals::listen()?;

@@ -12,8 +12,8 @@ mod no_export;
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tracing::Span;
 use tracing::field::Empty;
@@ -283,7 +283,7 @@ impl RunTrace {
     }
 
     fn open(&self) -> MutexGuard<'_, OpenSpans> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Runs a batch on this machine with several slots.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -34,10 +35,13 @@ const BUDGET_DELAY: Duration = Duration::from_secs(30);
 const COSTS_REFRESH: Duration = Duration::from_secs(2);
 const READING_SHARE: u32 = 5;
 
+/// What follows a problem, in its text.
+const TRYING_AGAIN: &str = "trying again";
+
 /// Called with the result of each run that ends.
 type ResultListener = dyn Fn(&RunResult) + Send + Sync;
 
-/// Called with the ID of a run and what went wrong with it.
+/// Called with the ID of a run, what went wrong with it and what follows.
 type ProblemListener = dyn Fn(&str, &str) + Send + Sync;
 
 /// Several slots that drive runs of one engine.
@@ -101,7 +105,7 @@ impl WorkerPool {
                 slot = slots.join_next() => match slot {
                     Some(Ok(slot)) => summary.is_out_of_budget |= slot?,
                     // The other slots continue; the run returns to the queue.
-                    Some(Err(panicked)) => (pool.on_problem)("slot", &panicked.to_string()),
+                    Some(Err(panicked)) => (pool.on_problem)("slot", &format!("{panicked}; its run starts again")),
                     None => break,
                 },
                 () = refreshing, if pool.budget.is_limited() => {
@@ -144,14 +148,14 @@ impl WorkerPool {
                 Err(error) if error.is_transient() || error.is_disk_full() => {
                     // Once per outage.
                     if std::mem::take(&mut has_queue) {
-                        (self.on_problem)("queue", &error.to_string());
+                        (self.on_problem)("queue", &format!("{error}; {TRYING_AGAIN}"));
                     }
                     let sleeping = tokio::time::sleep(QUEUE_RETRY);
                     self.stop.run_until_cancelled(sleeping).await;
                     continue;
                 }
                 Err(error) if error.is_of_run() => {
-                    (self.on_problem)("queue", &error.to_string());
+                    (self.on_problem)("queue", &format!("{error}; {TRYING_AGAIN}"));
                     let sleeping = tokio::time::sleep(QUEUE_RETRY);
                     self.stop.run_until_cancelled(sleeping).await;
                     continue;
@@ -170,11 +174,11 @@ impl WorkerPool {
             };
             let id = delivery.task.id.clone();
             let repository = delivery.task.repo.clone();
-            let problem = |error: &dyn std::fmt::Display| {
+            let problem = |text: String| {
                 // Git repeats the URL of a repository.
                 let secrets = &self.options.resources.secrets;
                 let mask = secrets.mask(&[], repository.as_deref());
-                (self.on_problem)(&id, &mask.apply_to_text(&error.to_string()));
+                (self.on_problem)(&id, &mask.apply_to_text(&text));
             };
             active.names().insert(id.clone());
             let driving = driver.drive(&delivery).await;
@@ -193,7 +197,7 @@ impl WorkerPool {
                     }
                 }
                 Err(DriveError::Engine(error)) if error.is_of_run() => {
-                    problem(&error);
+                    problem(format!("{error}; {TRYING_AGAIN}"));
                     self.engine.release(delivery, DAMAGED_DELAY).await?;
                 }
                 Err(DriveError::Engine(error))
@@ -203,11 +207,11 @@ impl WorkerPool {
                 }
                 Err(DriveError::Append(error @ AppendError::Fenced)) => {
                     // The run is not of this worker any more; neither is its message in the queue.
-                    problem(&error);
+                    problem(error.to_string());
                     self.engine.abandon(delivery);
                 }
                 Err(error) => {
-                    problem(&error);
+                    problem(format!("{error}; {TRYING_AGAIN}"));
                     self.engine.release(delivery, RETRY_DELAY).await?;
                 }
             }
@@ -222,7 +226,7 @@ struct ActiveRuns(Arc<Mutex<HashSet<String>>>);
 
 impl ActiveRuns {
     fn names(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The MCP servers of a session: connects `pi-mcp` with the session, its tools and its front end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_auth::{AuthOverrides, CommandCache};
 use pi_core::{
     HookError, InputSource, PendingToolCall, ReachedTools, ReviewedToolCall, ToolSource,
@@ -136,9 +137,8 @@ impl SessionMcp {
         }));
     }
 
-    fn session_slot(&self) -> std::sync::MutexGuard<'_, Option<AgentSession>> {
-        let session = &self.0.session;
-        session.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session_slot(&self) -> MutexGuard<'_, Option<AgentSession>> {
+        self.0.session.lock()
     }
 
     fn session(&self) -> Option<AgentSession> {

@@ -5,8 +5,9 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_codemode::{CodemodeOptions, DEFAULT_WORKERS, WorkerSlots};
 use pi_config::BuiltinExtension;
 use pi_core::{Environment, FileOperations, RegisteredTool, ToolRegistry, ToolSource};
@@ -100,7 +101,7 @@ impl KeptParts {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Box<dyn Any + Send>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -15,9 +15,10 @@ mod sandbox_mode;
 mod session_options;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_config::{Resources, run_startup_migrations};
 use pi_extensions::{ExtensionUi, HookInterrupt, SessionExtensions};
 use pi_mcp::McpServers;
@@ -181,10 +182,7 @@ impl SessionRuntime {
     }
 
     fn deferred_start(&self) -> MutexGuard<'_, Option<SessionStart>> {
-        let deferred_start = &self.0.deferred_start;
-        deferred_start
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.deferred_start.lock()
     }
 
     pub fn session(&self) -> AgentSession {
@@ -369,8 +367,7 @@ impl SessionRuntime {
     }
 
     fn current(&self) -> MutexGuard<'_, CurrentSession> {
-        let current = &self.0.current;
-        current.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.current.lock()
     }
 }
 

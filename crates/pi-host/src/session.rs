@@ -42,9 +42,10 @@ mod turn_end_hooks;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{Control, ExecutionMode, Input, Machine, Selection};
@@ -300,11 +301,11 @@ impl SessionCore {
     }
 
     fn state(&self) -> MutexGuard<'_, SessionState> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     fn transcript(&self) -> MutexGuard<'_, Transcript> {
-        lock(&self.transcript)
+        self.transcript.lock()
     }
 
     fn report(&self, event: &'static str, origin: Option<String>, error: &dyn std::error::Error) {
@@ -357,9 +358,4 @@ fn record_choices(
         })?;
     }
     Ok(())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code that can panic in the middle of an update runs under a lock, so poisoned data is still valid.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

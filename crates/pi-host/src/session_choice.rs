@@ -4,8 +4,9 @@
 //! files.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_config::AgentDir;
 use pi_env::Env;
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel};
@@ -66,7 +67,7 @@ impl OpenedSession {
     }
 
     fn take(&self) -> Option<Session> {
-        let mut session = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut session = self.0.lock();
         session.take()
     }
 }

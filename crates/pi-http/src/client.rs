@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use pi_env::Env;
 use pi_protocol::ProviderError;
 use reqwest::{Url, redirect};
@@ -108,11 +109,7 @@ impl HttpClient {
     }
 
     fn client_through(&self, proxy: Option<Url>) -> Result<reqwest::Client, ProviderError> {
-        let mut clients = self
-            .0
-            .clients
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.0.clients.lock();
         if let Some(client) = clients.get(&proxy) {
             return Ok(client.clone());
         }

@@ -4,8 +4,9 @@
 //! cannot get ahead of the reader.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -40,7 +41,7 @@ struct QueuedBytes {
 
 impl LineBuffer {
     fn waiting(&self) -> MutexGuard<'_, QueuedBytes> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     /// Queues a line if there is room; returns whether it was queued.

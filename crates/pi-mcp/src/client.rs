@@ -8,10 +8,11 @@ mod questions;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, oneshot};
@@ -234,7 +235,7 @@ impl ClientState {
     }
 
     fn pending(&self) -> MutexGuard<'_, HashMap<u64, PendingRequest>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 
     fn answer(&self, id: u64, outcome: Result<Value, McpError>) {

@@ -1,10 +1,11 @@
 //! Completion at the prompt: arguments of `/mcp`, arguments of prompts, and resources.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::McpState;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +32,7 @@ pub struct McpSuggestions {
 
 /// The resources of a server, as they were listed last.
 #[derive(Default)]
-pub(crate) struct KnownResources(std::sync::Mutex<Vec<ListedResources>>);
+pub(crate) struct KnownResources(Mutex<Vec<ListedResources>>);
 
 struct ListedResources {
     server: String,
@@ -41,13 +42,13 @@ struct ListedResources {
 
 impl KnownResources {
     fn get(&self, server: &str) -> Option<Arc<Vec<McpCompletion>>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let known = known.iter().find(|known| known.server == server)?;
         (known.listed.elapsed() < REMEMBERED).then(|| Arc::clone(&known.items))
     }
 
     fn put(&self, server: &str, items: Arc<Vec<McpCompletion>>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|known| known.server != server);
         known.push(ListedResources {
             server: server.to_owned(),

@@ -1,10 +1,11 @@
 //! The client of the official conformance suite: does what a scenario expects, without a user.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::{ConfiguredMcpServer, McpApproval, parse_mcp_server};
 use pi_http::HttpClient;
 use pi_protocol::{McpScope, McpServerStatus, McpState};
@@ -124,14 +125,13 @@ impl SignInPrompt for RedirectFollower {
                 let location = response.headers().get(http::header::LOCATION)?;
                 location.to_str().ok().map(str::to_owned)
             });
-            *self.redirect.lock().unwrap_or_else(PoisonError::into_inner) = location;
+            *self.redirect.lock() = location;
         }
         .boxed()
     }
 
     fn redirect_url(&self) -> BoxFuture<'_, Option<String>> {
-        let redirect = self.redirect.lock();
-        let redirect = redirect.unwrap_or_else(PoisonError::into_inner).take();
+        let redirect = self.redirect.lock().take();
         std::future::ready(redirect).boxed()
     }
 }

@@ -10,12 +10,13 @@ mod requests;
 mod resolution;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
+use parking_lot::{Mutex, MutexGuard};
 use pi_auth::CommandCache;
 use pi_env::Env;
 use pi_http::HttpClient;
@@ -266,7 +267,7 @@ impl McpConnection {
 
 impl ConnectionState {
     fn live(&self) -> MutexGuard<'_, LiveClient> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.live.lock()
     }
 
     fn set_state(&self, state: McpState, error: Option<String>) {

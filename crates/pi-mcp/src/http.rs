@@ -6,13 +6,14 @@ mod response;
 mod stream;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_http::{HttpClient, KnownSecrets, Route, send_error, user_agent};
 use reqwest::Response;
@@ -151,12 +152,11 @@ impl Drop for HttpTransport {
 
 impl HttpState {
     fn session(&self) -> MutexGuard<'_, HttpSession> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.lock()
     }
 
     fn cancelable(&self) -> MutexGuard<'_, HashMap<u64, CancellationToken>> {
-        let requests = self.cancelable.lock();
-        requests.unwrap_or_else(PoisonError::into_inner)
+        self.cancelable.lock()
     }
 
     /// Returns what ends the exchange of a message. A request without a handshake is canceled by closing its response.

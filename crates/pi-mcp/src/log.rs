@@ -3,8 +3,8 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// A longer file is renamed.

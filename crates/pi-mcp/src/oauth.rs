@@ -10,11 +10,12 @@ mod provider_auth;
 mod redirect;
 mod sign_in;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_auth::{CommandCache, CommandReuse, ValueTemplate};
 use pi_config::{McpAuthEntry, McpAuthFileError};
 use pi_env::Env;
@@ -200,7 +201,7 @@ impl OAuthState {
 
     fn challenge(&self) -> Option<AuthChallenge> {
         let challenge = self.challenge.lock();
-        challenge.unwrap_or_else(PoisonError::into_inner).clone()
+        challenge.clone()
     }
 }
 
@@ -267,10 +268,7 @@ impl McpAuth for OAuthSession {
         async move {
             let state = &self.0;
             let needs_scope = challenge.is_insufficient_scope;
-            *state
-                .challenge
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(challenge);
+            *state.challenge.lock() = Some(challenge);
             if needs_scope {
                 // A refresh keeps the scope.
                 return Ok(RejectedToken::SignInNeeded);

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_sandbox::Sandbox;
 
 use crate::connection::{ConnectionOptions, InheritedVariables, McpConnection};
@@ -47,7 +48,7 @@ impl McpPool {
             has_elicitation: options.has_elicitation,
             sandbox: options.sandbox.as_ref().map(|sandbox| sandbox_key(sandbox)),
         };
-        let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.0.lock();
         let shared = connections
             .entry(key.clone())
             .or_insert_with(|| SharedConnection {
@@ -64,7 +65,7 @@ impl McpPool {
 
     /// Returns whether this was the last user.
     fn release(&self, key: &PoolKey, connection: &McpConnection) -> bool {
-        let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.0.lock();
         let Some(shared) = connections.get_mut(key) else {
             return true;
         };

@@ -14,9 +14,10 @@ mod session;
 mod tools;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
+use parking_lot::{Mutex, MutexGuard};
 use pi_auth::CommandCache;
 use pi_config::{AgentDir, ConfiguredMcpServer, McpConfig, McpConfigFiles, load_mcp_config};
 use pi_core::{ReachedTools, ToolRegistry};
@@ -312,7 +313,7 @@ enum ReportScope {
 
 impl ServersState {
     pub(crate) fn inner(&self) -> MutexGuard<'_, ServersInner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 
     pub(crate) fn session(&self) -> Option<Arc<dyn McpSession>> {

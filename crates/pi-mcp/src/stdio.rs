@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_http::KnownSecrets;
 use pi_sandbox::{ConfinedProgram, Sandbox};
 use pi_tools::{ServerProcess, ServerStreams};
@@ -177,7 +178,7 @@ impl Transport for StdioTransport {
         let mut text = message.to_string().into_bytes();
         text.push(b'\n');
         let (written, result) = tokio::sync::oneshot::channel();
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         let line = OutgoingLine { text, written };
         let is_queued = lines.as_ref().is_some_and(|lines| lines.send(line).is_ok());
         Box::pin(async move {
@@ -195,7 +196,7 @@ impl Transport for StdioTransport {
     }
 
     fn error_output(&self) -> Option<String> {
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let errors = self.errors.lock();
         // Before it is cut, which could leave a part of a credential.
         let text = self.redact(String::from_utf8_lossy(&errors).into_owned());
         let text = text.trim();
@@ -206,12 +207,7 @@ impl Transport for StdioTransport {
 
     fn close(&self) -> BoxFuture<'static, ()> {
         self.closing.cancel();
-        drop(
-            self.lines
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take(),
-        );
+        drop(self.lines.lock().take());
         let mut ended = self.ended.clone();
         Box::pin(async move {
             ended.wait_for(|ended| *ended).await.ok();
@@ -262,7 +258,7 @@ pub(crate) async fn read_messages(mut output: impl AsyncRead + Unpin, inbox: &We
 async fn keep_errors(mut errors: impl AsyncRead + Unpin, kept: Arc<Mutex<Vec<u8>>>) {
     let mut chunk = vec![0; 4 << 10];
     while let Ok(count @ 1..) = errors.read(&mut chunk).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
         let excess = kept.len().saturating_sub(KEPT_ERROR_BYTES);
         kept.drain(..excess);

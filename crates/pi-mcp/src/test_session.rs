@@ -1,10 +1,11 @@
 //! A session whose user answers from a script.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::McpServerStatus;
 use secrecy::SecretString;
 
@@ -29,18 +30,18 @@ impl ScriptedSession {
 
     /// Returns the titles of the dialogs.
     pub(crate) fn titles(&self) -> Vec<String> {
-        self.titles.lock().unwrap().clone()
+        self.titles.lock().clone()
     }
 
     pub(crate) fn notices(&self) -> Vec<String> {
-        self.notices.lock().unwrap().clone()
+        self.notices.lock().clone()
     }
 
     /// Takes an answer when the dialog is polled: one that is replaced before needs none.
     fn answer(&self, title: String) -> BoxFuture<'static, Option<String>> {
-        self.titles.lock().unwrap().push(title);
+        self.titles.lock().push(title);
         let answers = Arc::clone(&self.answers);
-        async move { answers.lock().unwrap().pop_front().flatten() }.boxed()
+        async move { answers.lock().pop_front().flatten() }.boxed()
     }
 }
 
@@ -60,7 +61,7 @@ impl McpSession for ScriptedSession {
     }
 
     fn notify(&self, _level: McpNoticeLevel, message: String) -> BoxFuture<'static, ()> {
-        self.notices.lock().unwrap().push(message);
+        self.notices.lock().push(message);
         std::future::ready(()).boxed()
     }
 

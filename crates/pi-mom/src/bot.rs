@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use jiff::tz::TimeZone;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_host::Host;
 use tokio_util::task::TaskTracker;
@@ -204,7 +205,7 @@ impl Bot {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Channel>>> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        self.channels.lock()
     }
 }
 

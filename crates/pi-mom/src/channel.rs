@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -51,10 +52,7 @@ impl Channel {
     pub(crate) fn open(context: Arc<BotContext>, directory: ChannelDir) -> io::Result<Arc<Self>> {
         directory.create()?;
         let ledger = Ledger::open(&directory.ledger())?;
-        let mut charges = context
-            .charges
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut charges = context.charges.lock();
         charges.extend_from_slice(ledger.charges());
         drop(charges);
         let mut open = Vec::new();
@@ -102,24 +100,24 @@ impl Channel {
     }
 
     pub(crate) fn name(&self) -> String {
-        lock(&self.name).clone()
+        self.name.lock().clone()
     }
 
     pub(crate) fn set_name(&self, name: &str) {
-        name.clone_into(&mut lock(&self.name));
+        name.clone_into(&mut self.name.lock());
     }
 
     pub(crate) fn last_message(&self) -> Option<HistoryPosition> {
-        lock(&self.log).last().cloned()
+        self.log.lock().last().cloned()
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        lock(&self.ledger)
+        self.ledger.lock()
     }
 
     /// Adds lines to the log, and takes up the requests among those that are new.
     pub(crate) fn store(self: &Arc<Self>, lines: Vec<LogLine>) -> Result<(), StoreError> {
-        let added = lock(&self.log).append(lines).map_err(|source| StoreError {
+        let added = self.log.lock().append(lines).map_err(|source| StoreError {
             path: self.directory.log().display().to_string(),
             source,
         })?;
@@ -144,7 +142,7 @@ impl Channel {
             return;
         }
         let rejected = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             // What was accepted before a crash stays accepted. The request that is about to run is not waiting.
             let running = usize::from(queue.running.is_none());
             if is_resumed || queue.waiting.len() < QUEUE_SIZE + running {
@@ -172,7 +170,7 @@ impl Channel {
     async fn work(self: Arc<Self>) {
         loop {
             let next = {
-                let mut queue = lock(&self.queue);
+                let mut queue = self.queue.lock();
                 let next = queue.waiting.pop_front();
                 next.map(|request| {
                     let stop = CancellationToken::new();
@@ -192,14 +190,14 @@ impl Channel {
             if let Err(error) = run.await {
                 tracing::error!(%error, channel = self.id(), "a run has failed");
             }
-            lock(&self.queue).running = None;
+            self.queue.lock().running = None;
         }
     }
 
     /// Stops the run in progress and drops the requests that wait. Returns whether there was a run.
     pub(crate) fn stop(&self) -> bool {
         let (running, dropped) = {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             let dropped: Vec<QueuedRequest> = queue.waiting.drain(..).collect();
             (queue.running.clone(), dropped)
         };
@@ -234,7 +232,7 @@ impl Channel {
 
     pub(crate) fn log_answer(&self, post: &PostId, text: &str) {
         let line = LogLine::of_bot(&post.0, text, self.context.env.now_ms());
-        if let Err(error) = lock(&self.log).append(vec![line]) {
+        if let Err(error) = self.log.lock().append(vec![line]) {
             tracing::warn!(%error, channel = self.id(), "an answer is not logged");
         }
     }
@@ -244,7 +242,7 @@ impl Channel {
             cost,
             at: self.context.env.now_ms(),
         };
-        lock(&self.context.charges).push(charge);
+        self.context.charges.lock().push(charge);
         if let Err(error) = self.ledger().finish(&line.ts, outcome, charge) {
             tracing::error!(%error, channel = self.id(), "cannot record that a request was answered");
         }
@@ -253,8 +251,4 @@ impl Channel {
     pub(crate) async fn choose(&self, choice: ButtonChoice) {
         self.questions.choose(&choice).await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! Messages that the bot answers itself: `stop`, `model` and `cost`.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use pi_host::{ModelQuery, Persist, UnlistedModels, resolve_model};
@@ -138,10 +138,7 @@ pub(crate) fn today(channel: &Channel) -> f64 {
 /// Returns today's cost of all channels.
 pub(crate) fn today_of_all(channel: &Channel) -> f64 {
     let context = &channel.context;
-    let charges = context
-        .charges
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let charges = context.charges.lock();
     cost_of_day(&charges, context.env.now_ms(), &context.zone)
 }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use secrecy::SecretString;
 
@@ -100,11 +100,11 @@ struct CollectingSink(Mutex<Received>);
 
 impl CollectingSink {
     fn received(self) -> Received {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.into_inner()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Received> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Received> {
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_http::{HttpClient, WebSocket, WebSocketMessage, user_agent};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -69,8 +69,8 @@ impl Mattermost {
         }
     }
 
-    fn names(&self) -> std::sync::MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock()
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ChatError> {

@@ -1,9 +1,10 @@
 //! Questions of a run - permissions and dialogs of extensions - as buttons in its thread.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::AgentSession;
 use pi_protocol::{Answer, Request, RequestId, RequestKind};
 
@@ -147,8 +148,8 @@ impl Questions {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PostId, OpenQuestion>> {
-        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<PostId, OpenQuestion>> {
+        self.0.open.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The session of a channel: how it is opened, and with what.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use pi_config::{ResourceFlags, SettingsOverrides};
@@ -56,13 +56,8 @@ impl Channel {
         let known = self.ledger().session().map(str::to_owned);
         let host = self.host();
         if let Some(id) = &known {
-            let is_stale = {
-                let opened_with = self.opened_with.lock();
-                let mut opened_with = opened_with.unwrap_or_else(PoisonError::into_inner);
-                opened_with
-                    .replace(stamp.clone())
-                    .is_some_and(|opened| opened != stamp)
-            };
+            let opened_with = self.opened_with.lock().replace(stamp.clone());
+            let is_stale = opened_with.is_some_and(|opened| opened != stamp);
             let in_use = host
                 .sessions()
                 .into_iter()
@@ -100,8 +95,7 @@ impl Channel {
         };
         let handle = host.open(options).await?;
         self.ledger().set_session(&handle.id())?;
-        let opened_with = self.opened_with.lock();
-        *opened_with.unwrap_or_else(PoisonError::into_inner) = Some(stamp);
+        *self.opened_with.lock() = Some(stamp);
         Ok(handle)
     }
 

@@ -5,10 +5,10 @@ mod markup;
 mod web_api;
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_http::{HttpClient, WebSocket, WebSocketMessage};
 use secrecy::SecretString;
@@ -98,8 +98,8 @@ impl Slack {
         self.api.call(method, &self.tokens.bot, arguments).await
     }
 
-    fn names(&self) -> std::sync::MutexGuard<'_, Names> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock()
     }
 
     /// Returns the user ID of the bot.

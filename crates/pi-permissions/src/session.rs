@@ -1,7 +1,6 @@
 //! The rules of a session, with the calls that its user has approved.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Answer, RequestId};
 
@@ -93,9 +92,7 @@ impl SessionPermissions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Approvals> {
-        self.approvals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.approvals.lock()
     }
 }
 

@@ -9,7 +9,9 @@ mod call_ids;
 mod remote;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 pub use self::builder::MessageBuilder;
 use crate::content::AssistantBlock;
@@ -55,8 +57,7 @@ impl LiveMessage {
     }
 
     fn lock(&self) -> MutexGuard<'_, Draft> {
-        // The draft is consistent even if a panic elsewhere poisoned the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Copies the message as it is now. The arguments of open tool calls are parsed as far as

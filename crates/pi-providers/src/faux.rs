@@ -34,8 +34,9 @@ mod usage;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{InputLimits, Modality, Model, ModelCost, ThinkingLevel};
 
 use crate::options::ModelRequest;
@@ -287,6 +288,6 @@ impl FauxProvider {
     }
 
     fn state(&self) -> MutexGuard<'_, FauxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }

@@ -28,8 +28,9 @@ mod virtual_models;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pi_auth::{Authenticator, Credential, CredentialStore, InMemoryCredentialStore};
 use pi_env::Env;
 use pi_http::HttpClient;
@@ -361,13 +362,11 @@ impl Models {
     }
 
     fn state(&self) -> RwLockReadGuard<'_, RegistryState> {
-        let state = &self.0.state;
-        state.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.read()
     }
 
     fn state_mut(&self) -> RwLockWriteGuard<'_, RegistryState> {
-        let state = &self.0.state;
-        state.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.write()
     }
 }
 

@@ -9,6 +9,7 @@ mod model_commands;
 mod supervisor;
 
 pub use model_commands::RpcModelCommands;
+use parking_lot::{Mutex, MutexGuard};
 pub use supervisor::RpcSupervisor;
 
 use std::collections::HashMap;
@@ -16,8 +17,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pi_lines::{LineFrame, LineReader, LineSink, LineWriter};
@@ -318,7 +319,7 @@ impl EventCollector {
         let subscription = {
             let (events, settled) = (Arc::clone(&events), Arc::clone(&settled));
             client.subscribe(move |event| {
-                lock(&events).push(event.clone());
+                events.lock().push(event.clone());
                 if event.kind() == "agent_settled" {
                     settled.notify_one();
                 }
@@ -349,7 +350,7 @@ impl EventCollector {
         tokio::time::timeout(limit, waiting)
             .await
             .map_err(|_late| RpcClientError::Timeout(limit))??;
-        Ok(std::mem::take(&mut *lock(&self.events)))
+        Ok(std::mem::take(&mut *self.events.lock()))
     }
 }
 
@@ -368,7 +369,7 @@ impl Drop for RpcSubscription {
 
 impl ClientInner {
     fn state(&self) -> MutexGuard<'_, ClientState> {
-        lock(&self.state)
+        self.state.lock()
     }
 
     fn next_id(&self) -> u64 {
@@ -430,10 +431,6 @@ impl ClientInner {
 async fn send_line(shared: &ClientInner, line: String) -> Result<(), RpcClientError> {
     let sent = shared.input.send(line).await;
     sent.map_err(|_closed| shared.exited_error())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn read_records(shared: Arc<ClientInner>, stdout: ChildStdout) {

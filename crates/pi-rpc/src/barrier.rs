@@ -5,9 +5,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     Barrier, ContextHook, LineSink, Participants, RequestHooks, ResponseHead, rate_limit_of,
 };
@@ -77,10 +78,7 @@ impl RpcBarrier {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<BarrierResponse>>> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.waiting.lock()
     }
 
     async fn pass(&self, point: SupervisedPoint, length: u64) -> Result<(), BarrierStop> {

@@ -6,9 +6,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     ExecutionMode, LineSink, Progress, RegisteredTool, RejectedLine, Tool, ToolContext, ToolError,
     ToolRegistry, ToolSource, failure_line, success_line,
@@ -160,7 +161,7 @@ impl ClientTools {
         if let Some(reason) = invalid_list(&specs) {
             return rejection(id, REGISTER, &reason);
         }
-        let mut names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.names.lock();
         for name in std::mem::take(&mut *names) {
             if !specs.iter().any(|spec| spec.name == name) {
                 self.0.registry.remove(&name);
@@ -261,10 +262,7 @@ impl PendingCalls {
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<String, PendingCall>> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.waiting.lock()
     }
 
     async fn send(&self, line: ToolCallLine<'_>) -> Result<(), ToolError> {

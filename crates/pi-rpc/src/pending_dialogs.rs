@@ -1,8 +1,9 @@
 //! The dialogs of extensions that wait for the reply of the client.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{DialogReply, ExtensionUiResponse};
 use tokio::sync::oneshot;
 
@@ -31,8 +32,8 @@ impl PendingDialogs {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<DialogReply>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<DialogReply>>> {
+        self.0.lock()
     }
 }
 

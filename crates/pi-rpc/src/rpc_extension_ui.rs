@@ -4,9 +4,10 @@
 //! are buffered until then.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_host::{
     ClientScreen, DialogReply, DialogResponse, ExtensionDialog, ExtensionErrorLine,
     ExtensionFailure, ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod,
@@ -77,11 +78,7 @@ impl RpcExtensionUi {
     /// Attaches the client: sends it the buffered lines and all following ones.
     pub(crate) async fn attach(&self, sink: LineSink) {
         let buffered = {
-            let mut buffered = self
-                .0
-                .buffered
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut buffered = self.0.buffered.lock();
             // Attached once; a second client would have its own runtime.
             self.0.sink.set(sink.clone()).ok();
             std::mem::take(&mut *buffered)
@@ -114,10 +111,7 @@ impl RpcExtensionUi {
                 }
             };
             let sink = {
-                let mut buffered = shared
-                    .buffered
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut buffered = shared.buffered.lock();
                 match shared.sink.get() {
                     Some(sink) => sink.clone(),
                     None => return buffered.push(line),

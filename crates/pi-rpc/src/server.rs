@@ -5,11 +5,12 @@
 //! order than their commands, and carry their `id`. The session executes the commands
 //! ([`SessionRuntime::submit_from`]); this file writes its replies and events as lines.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     AgentSession, COMMAND_LINE_LIMIT, ClientLine, CommandOrigin, Handover, InputSource, LineFrame,
     LineReader, LineSink, LineWriter, RpcRequest, SessionRuntime, SessionSubscription,
@@ -212,7 +213,7 @@ impl Server {
     }
 
     fn followed(&self) -> MutexGuard<'_, FollowedSession> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.followed.lock()
     }
 
     async fn handle_frame(&self, frame: LineFrame) {

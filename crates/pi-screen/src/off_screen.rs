@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{
     ChosenCompletion, ClientScreen, ComponentId, EditorInfo, ExtensionCompletionRequest,
     ExtensionCompletions, ExtensionHandle, ExtensionNotice, ExtensionScreen, ExtensionShortcut,
@@ -95,7 +96,7 @@ impl OffScreen {
 
 impl OffScreenInner {
     pub(crate) fn state(&self) -> MutexGuard<'_, ScreenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {

@@ -4,10 +4,11 @@
 //! it returns what is indexed so far and a thread continues with a part of one core.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_config::{expand_home, session_directory};
 use pi_env::Env;
 use pi_protocol::settings::Settings;
@@ -73,7 +74,7 @@ pub struct BackgroundIndexing(Arc<Mutex<Option<UpdateProgress>>>);
 
 impl BackgroundIndexing {
     fn lock(&self) -> MutexGuard<'_, Option<UpdateProgress>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

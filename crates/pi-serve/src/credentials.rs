@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::{Mutex, MutexGuard};
 use pi_fs::NewFileMode;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -115,7 +115,7 @@ impl Credentials {
     }
 
     fn state(&self) -> MutexGuard<'_, CredentialState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns who presents one of these credentials. A wrong one counts as a failed attempt.

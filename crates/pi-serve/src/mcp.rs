@@ -5,12 +5,13 @@
 //! later messages repeat; versions without a handshake state everything in each request.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -75,7 +76,7 @@ impl Drop for McpClient {
 
 impl McpClients {
     fn lock(&self) -> MutexGuard<'_, Vec<McpClient>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn add(&self, connection: Arc<dyn McpConnection>) -> std::io::Result<String> {

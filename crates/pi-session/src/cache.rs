@@ -2,8 +2,9 @@
 //! dropped afterwards, so memory use follows what is in use, not what has been read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use pi_protocol::Entry;
 
 use crate::index::EntrySlot;
@@ -25,12 +26,12 @@ struct CachedEntries {
 
 impl EntryCache {
     pub(crate) fn get(&self, slot: EntrySlot) -> Option<Arc<Entry>> {
-        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let cached = self.cached.lock();
         cached.entries.get(&slot)?.upgrade()
     }
 
     pub(crate) fn put(&self, slot: EntrySlot, entry: &Arc<Entry>) {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         cached.entries.insert(slot, Arc::downgrade(entry));
         if cached.entries.len() > cached.sweep_at.max(MIN_SWEEP_SIZE) {
             cached.entries.retain(|_, entry| entry.strong_count() > 0);
@@ -41,7 +42,7 @@ impl EntryCache {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.cached.lock().unwrap().entries.len()
+        self.cached.lock().entries.len()
     }
 }
 

@@ -1,8 +1,9 @@
 //! A sub-agent, from the call that starts it to its result.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_config::AgentFile;
 use pi_host::{AgentSession, Progress};
 use pi_protocol::{TaskState, TaskStatus, ToolOutput, Usage};
@@ -10,7 +11,6 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::LimitError;
-use crate::lock;
 use crate::worktree::KeptWorktree;
 
 const MAX_TITLE: usize = 60;
@@ -102,25 +102,25 @@ impl Child {
     }
 
     pub(crate) fn id(&self) -> String {
-        lock(&self.status).id.clone()
+        self.status.lock().id.clone()
     }
 
     pub(crate) fn status(&self) -> TaskStatus {
-        lock(&self.status).clone()
+        self.status.lock().clone()
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut TaskStatus)) {
-        change(&mut lock(&self.status));
+        change(&mut self.status.lock());
     }
 
     /// Makes the sub-agent end soon.
     pub(crate) fn stop(&self, cause: StopCause) {
-        lock(&self.stopped).get_or_insert(cause);
+        self.stopped.lock().get_or_insert(cause);
         self.cancel.cancel();
     }
 
     pub(crate) fn stop_cause(&self) -> Option<StopCause> {
-        *lock(&self.stopped)
+        *self.stopped.lock()
     }
 }
 

@@ -15,7 +15,7 @@ mod run;
 mod runner;
 mod worktree;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -133,8 +133,4 @@ impl LifecycleHook for TaskExtension {
         }
         .boxed()
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,14 +3,13 @@
 //! The counts belong to a run, which a prompt of the user begins: sub-agents of sub-agents count, and so do those in the
 //! background.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_protocol::Usage;
 use pi_protocol::settings::TaskSettings;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 /// Sub-agents of a session may have sub-agents, which have none.
 pub(crate) const MAX_DEPTH: usize = 2;
@@ -71,12 +70,12 @@ impl RunLimits {
 
     /// Begins to count anew, for a prompt of the user.
     pub(crate) fn begin_run(&self) {
-        *lock(&self.usage) = RunUsage::default();
+        *self.usage.lock() = RunUsage::default();
     }
 
     /// Counts sub-agents that are about to start, unless a limit forbids them.
     pub(crate) fn admit(&self, count: usize, settings: &TaskSettings) -> Result<(), LimitError> {
-        let mut usage = lock(&self.usage);
+        let mut usage = self.usage.lock();
         usage.check(settings)?;
         let left = MAX_PER_RUN - usage.started;
         if count > left {
@@ -88,7 +87,7 @@ impl RunLimits {
 
     /// Counts a response. An error means that the sub-agents must stop.
     pub(crate) fn spend(&self, spent: &Usage, settings: &TaskSettings) -> Result<(), LimitError> {
-        let mut usage = lock(&self.usage);
+        let mut usage = self.usage.lock();
         usage.tokens = usage.tokens.saturating_add(spent.context_tokens());
         usage.cost += spent.cost.total;
         usage.check(settings)
@@ -126,14 +125,14 @@ struct SlotState {
 impl Slot {
     /// Passes the slot on, until every call has returned.
     pub(crate) fn lend(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.calls += 1;
         state.permit = None;
     }
 
     pub(crate) async fn take_back(&self, cancel: &CancellationToken) {
         let is_last = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.calls -= 1;
             state.calls == 0
         };
@@ -144,7 +143,7 @@ impl Slot {
         let Some(Ok(permit)) = cancel.run_until_cancelled(acquiring).await else {
             return;
         };
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.calls == 0 {
             state.permit = Some(permit);
         }

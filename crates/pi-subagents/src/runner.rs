@@ -1,9 +1,10 @@
 //! Starts the sub-agents of a session, and the tool with which its model does.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
 use pi_config::AgentFile;
 use pi_host::{
     AgentSession, CustomDelivery, CustomMessageDraft, CustomMessageOptions, Host, RegisteredTool,
@@ -20,7 +21,6 @@ use crate::GENERAL;
 use crate::arguments::{RequestedTasks, TOOL, TaskRequest, declaration};
 use crate::child::{Child, ChildEnd, EndedChild, StopCause, TaskCall};
 use crate::limits::{MAX_DEPTH, RunLimits, Slot};
-use crate::lock;
 use crate::result::{call_result, report};
 use crate::run::run_child;
 
@@ -50,7 +50,7 @@ impl TaskTree {
 
     /// Returns the sub-agents that have not ended, oldest first.
     pub(crate) fn running(&self) -> Vec<Arc<Child>> {
-        lock(&self.running).clone()
+        self.running.lock().clone()
     }
 
     pub(crate) fn stop_all(&self, cause: StopCause) {
@@ -137,16 +137,16 @@ impl TaskRunner {
     }
 
     pub(crate) fn bind(&self, session: &AgentSession) {
-        *lock(&self.session) = Some(session.clone());
+        *self.session.lock() = Some(session.clone());
     }
 
     pub(crate) fn session(&self) -> Option<AgentSession> {
-        lock(&self.session).clone()
+        self.session.lock().clone()
     }
 
     /// Forgets the session, which has ended.
     pub(crate) fn release(&self) {
-        drop(lock(&self.session).take());
+        drop(self.session.lock().take());
     }
 
     pub(crate) fn tool(self: &Arc<Self>) -> RegisteredTool {
@@ -250,7 +250,7 @@ impl TaskRunner {
 
     /// Runs a sub-agent. It is listed until it has ended.
     fn spawn(self: &Arc<Self>, child: Arc<Child>, call: Arc<TaskCall>) -> JoinHandle<EndedChild> {
-        lock(&self.tree.running).push(Arc::clone(&child));
+        self.tree.running.lock().push(Arc::clone(&child));
         let listed = Listed {
             tree: Arc::clone(&self.tree),
             child: Arc::clone(&child),
@@ -282,7 +282,10 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        lock(&self.tree.running).retain(|child| !Arc::ptr_eq(child, &self.child));
+        self.tree
+            .running
+            .lock()
+            .retain(|child| !Arc::ptr_eq(child, &self.child));
     }
 }
 

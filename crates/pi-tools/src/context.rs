@@ -1,7 +1,8 @@
 //! Shared state and helpers of all tools.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_core::ToolError;
 use pi_protocol::json::JsonObject;
 use pi_protocol::{ConstrainedSampling, Strictness, Tool as ToolDeclaration};
@@ -19,11 +20,11 @@ pub struct SharedImagePolicy(Arc<Mutex<ImagePolicy>>);
 
 impl SharedImagePolicy {
     pub fn get(&self) -> ImagePolicy {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     pub fn set(&self, policy: ImagePolicy) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = policy;
+        *self.0.lock() = policy;
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
+use parking_lot::{Mutex, MutexGuard};
 use pi_core::{
     DirectoryEntry, ExitCode, FileError, FileFuture, FileKind, FileOperations, FileStatus,
     OpenFile, ProcessError, ProcessOperations, ShellCommand,
@@ -46,7 +47,7 @@ impl MemoryFiles {
     }
 
     fn tree(&self) -> MutexGuard<'_, MemoryTree> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -200,7 +201,7 @@ impl MemoryProcesses {
 
     /// Returns the executed commands in order.
     pub fn commands(&self) -> Vec<ShellCommand> {
-        let run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = self.run.lock();
         run.clone()
     }
 }
@@ -213,10 +214,7 @@ impl ProcessOperations for MemoryProcesses {
         cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ExitCode, ProcessError>> {
         let script = self.scripts.get(&command.command).cloned();
-        self.run
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(command.clone());
+        self.run.lock().push(command.clone());
         let run_script = async move {
             let Some(script) = script else {
                 let message = format!("no script for command `{}`", command.command);

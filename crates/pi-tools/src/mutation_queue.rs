@@ -4,8 +4,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_core::{FileError, FileOperations};
 use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -122,7 +123,7 @@ impl MutationQueue {
 
 impl QueueState {
     fn busy(&self) -> MutexGuard<'_, HashMap<PathBuf, VecDeque<oneshot::Sender<MutationPermit>>>> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.busy.lock()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_core::Variables;
 
 const SESSION_ID: &str = "PI_SESSION_ID";
@@ -33,14 +34,11 @@ pub struct SharedSessionVariables(Arc<Mutex<Option<SessionVariables>>>);
 
 impl SharedSessionVariables {
     pub fn get(&self) -> Option<SessionVariables> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().clone()
     }
 
     pub fn set(&self, variables: Option<SessionVariables>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = variables;
+        *self.0.lock() = variables;
     }
 }
 

@@ -4,8 +4,8 @@
 //! to an outdated request is dropped. The popup belongs to the editor.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::components::SelectItem;
 
@@ -18,6 +18,7 @@ mod separator;
 
 pub use combined::CombinedCompletionProvider;
 pub use command::CommandCompletion;
+use parking_lot::{Mutex, MutexGuard};
 
 /// What triggered a completion request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ struct ReplySlot {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Delivers a reply to the editor. Dropping it without a reply sends empty suggestions.

@@ -15,8 +15,9 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_host::Host;
 use pi_protocol::JsonRpcMessage;
@@ -165,7 +166,7 @@ struct StdioServer {
 
 impl StdioServer {
     fn running(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     async fn send(&self, message: Value) {

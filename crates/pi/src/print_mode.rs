@@ -1,9 +1,10 @@
 //! Print mode: writes only the text of the last answer to stdout.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_host::{SessionListener, SessionRuntime};
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantBlock, AssistantMessage, LiveMessage, SessionEvent,
@@ -68,13 +69,13 @@ struct LastAnswer {
 
 impl LastAnswer {
     fn take(&self) -> Option<SharedMessage> {
-        let mut message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut message = self.message.lock();
         message.take()
     }
 
     /// Returns the complete answer if it could not be stored and `kept` is the resulting failure.
     fn unstored(&self, kept: &AssistantMessage) -> Option<AssistantMessage> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.lock();
         let given = live.as_ref()?.snapshot();
         let is_whole = !matches!(given.stop_reason, StopReason::Error | StopReason::Aborted);
         (is_whole && text_of(kept).trim().is_empty()).then_some(given)
@@ -88,13 +89,10 @@ impl SessionListener for LastAnswer {
                 if matches!(**message, AgentMessage::Assistant(_)) =>
             {
                 let message = Some(SharedMessage::clone(message));
-                *self.message.lock().unwrap_or_else(PoisonError::into_inner) = message;
+                *self.message.lock() = message;
             }
             SessionEvent::Agent(AgentEvent::MessageUpdate { live, .. }) => {
-                self.live
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .clone_from(live);
+                self.live.lock().clone_from(live);
             }
             SessionEvent::SessionWarning { message } => warn(message),
             _ => {}

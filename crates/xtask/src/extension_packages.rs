@@ -19,10 +19,10 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use parking_lot::Mutex;
 
 use normalize::Normalizer;
 use report::PackageRow;
@@ -123,19 +123,17 @@ fn check_all(suite: &Suite, packages: &[&str]) -> Vec<PackageRow> {
         for _ in 0..PARALLEL {
             scope.spawn(|| {
                 loop {
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let next = queue.lock().next();
                     let Some((index, package)) = next else {
                         break;
                     };
                     let row = suite.check(package);
-                    rows.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((index, row));
+                    rows.lock().push((index, row));
                 }
             });
         }
     });
-    let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut rows = rows.into_inner();
     rows.sort_by_key(|(index, _)| *index);
     rows.into_iter().map(|(_, row)| row).collect()
 }

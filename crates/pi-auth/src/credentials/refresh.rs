@@ -23,10 +23,11 @@
 //! when it refreshes the token.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt, Shared};
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_http::HttpClient;
 use secrecy::{ExposeSecret, SecretString};
@@ -349,7 +350,7 @@ impl Drop for InFlightGuard<'_> {
 }
 
 fn lock(state: &Mutex<RefresherState>) -> MutexGuard<'_, RefresherState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    state.lock()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Credential storage: one credential per provider, read freely, changed only under a lock.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::RwLock;
 use pi_protocol::AuthKind;
 use tokio::sync::OwnedMutexGuard;
 
@@ -94,7 +95,7 @@ impl InMemoryCredentialStore {
     }
 
     fn get(&self, provider: &str) -> Option<Credential> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         entries.get(provider).cloned()
     }
 }
@@ -108,7 +109,7 @@ impl CredentialStore for InMemoryCredentialStore {
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<CredentialInfo>, AuthError>> {
-        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.entries.read();
         let list = entries
             .iter()
             .map(|(provider, credential)| CredentialInfo {
@@ -150,11 +151,7 @@ impl LockedCredential for LockedEntry {
 
     fn save(&mut self, credential: Option<Credential>) -> BoxFuture<'_, Result<(), AuthError>> {
         {
-            let mut entries = self
-                .store
-                .entries
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut entries = self.store.entries.write();
             match credential.clone() {
                 Some(credential) => entries.insert(self.provider.clone(), credential),
                 None => entries.remove(&self.provider),

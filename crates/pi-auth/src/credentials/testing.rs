@@ -1,9 +1,10 @@
 //! Test support: an in-memory OAuth service with one-time refresh tokens.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use pi_protocol::json::JsonObject;
 use secrecy::ExposeSecret;
 use tokio::sync::Semaphore;
@@ -43,17 +44,17 @@ impl FakeService {
     /// Fails the next refreshes with these errors.
     pub(super) fn failing(failures: impl IntoIterator<Item = OAuthError>) -> Self {
         let service = Self::new();
-        service.state.lock().unwrap().failures = failures.into_iter().collect();
+        service.state.lock().failures = failures.into_iter().collect();
         service
     }
 
     /// Returns the refresh tokens received so far.
     pub(super) fn received(&self) -> Vec<String> {
-        self.state.lock().unwrap().received.clone()
+        self.state.lock().received.clone()
     }
 
     fn accept_refresh(&self, refresh: &str) -> Result<usize, OAuthError> {
-        let mut state = self.state.lock().unwrap();
+        let mut state = self.state.lock();
         state.received.push(refresh.to_owned());
         if let Some(failure) = state.failures.pop_front() {
             return Err(failure);

@@ -7,8 +7,9 @@ mod command;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_env::Env;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -117,7 +118,7 @@ impl ValueTemplate {
 impl CommandCache {
     /// Returns the outputs of all commands run so far.
     pub(super) fn outputs(&self) -> Vec<SecretString> {
-        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = self.0.lock();
         cells
             .values()
             .filter_map(|cell| cell.get().cloned())
@@ -125,7 +126,7 @@ impl CommandCache {
     }
 
     fn cell(&self, script: &str) -> CachedOutput {
-        let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cells = self.0.lock();
         Arc::clone(cells.entry(script.to_owned()).or_default())
     }
 }

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pi_env::Env;
 use pi_http::HttpClient;
 use pi_protocol::json::JsonObject;
@@ -115,12 +116,12 @@ impl AnthropicFederation {
 
     /// Drops all tokens, after the service has rejected one.
     pub fn clear(&self) {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.lock();
         tokens.clear();
     }
 
     fn slot(&self, key: FederationKey) -> TokenSlot {
-        let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tokens = self.tokens.lock();
         Arc::clone(tokens.entry(key).or_default())
     }
 

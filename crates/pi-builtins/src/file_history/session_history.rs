@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_checkpoint::{
     CapturedFile, ChangeCause, FileHistory, FileState, Position, RestorePlan, WorkTree,
 };
@@ -12,7 +13,6 @@ use pi_protocol::{EntryId, EntryKind, MessageRole};
 use pi_session::{Session, file_history_directory};
 use pi_tools::TextChange;
 
-use super::lock;
 use crate::shown_text::{shown_link, shown_text};
 
 pub(super) struct SessionHistory {
@@ -73,16 +73,16 @@ impl SessionHistory {
     }
 
     pub(super) fn bind(&self, session: &AgentSession) {
-        *lock(&self.session) = Some(session.clone());
+        *self.session.lock() = Some(session.clone());
     }
 
     pub(super) fn session(&self) -> Option<AgentSession> {
-        lock(&self.session).clone()
+        self.session.lock().clone()
     }
 
     /// The session ends.
     pub(super) fn release(&self) {
-        drop(lock(&self.session).take());
+        drop(self.session.lock().take());
     }
 
     /// Works with the history on a blocking thread; `None` if the session has no file.
@@ -97,7 +97,7 @@ impl SessionHistory {
         };
         let shared = Arc::clone(self);
         let work = move || {
-            let mut history = lock(&shared.history);
+            let mut history = shared.history.lock();
             let history = match &mut *history {
                 Some(history) => history,
                 closed => {
@@ -155,7 +155,7 @@ impl SessionHistory {
                 Some(call) => ChangeCause::Tool { call },
                 None => ChangeCause::Other,
             };
-            let found = lock(work_tree).scan(history, &at, cause)?;
+            let found = work_tree.lock().scan(history, &at, cause)?;
             if let Some(call) = call.filter(|_| found > 0) {
                 shared.remember(call, place);
             }
@@ -169,7 +169,7 @@ impl SessionHistory {
     /// Remembers a call that has changed files until its result has an entry.
     fn remember(&self, call: String, place: &Place) {
         if let Some(leaf) = place.branch.last() {
-            lock(&self.unbound).push((call, leaf.clone()));
+            self.unbound.lock().push((call, leaf.clone()));
         }
     }
 
@@ -179,7 +179,7 @@ impl SessionHistory {
         response: EntryId,
         results: Vec<(String, EntryId)>,
     ) {
-        let unbound = std::mem::take(&mut *lock(&self.unbound));
+        let unbound = std::mem::take(&mut *self.unbound.lock());
         let mut bound: Vec<(String, EntryId)> = Vec::new();
         for (call, leaf) in unbound {
             let result = results.iter().find(|(id, _)| *id == call);

@@ -1,11 +1,12 @@
 //! Asks the user about what the sandbox denied: allow it once, for the session, always, or not.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::{
     DirectoryEntry, Environment, ExitCode, FileError, FileFuture, FileOperations, FileStatus,
     ObservedChange, OpenFile, ProcessError, ProcessOperations, ShellCommand,
@@ -18,8 +19,6 @@ use pi_protocol::ConfigScope;
 use pi_protocol::settings::{Checked, OnDenied, SandboxNetwork};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-use crate::lock;
 
 const NO: &str = "No";
 const ONCE: &str = "Once";
@@ -82,7 +81,7 @@ impl DenialPrompter {
     }
 
     fn current(&self) -> Arc<Sandbox> {
-        Arc::clone(&lock(&self.sandbox))
+        Arc::clone(&self.sandbox.lock())
     }
 
     /// Asks whether an access is allowed that a sandbox has denied; returns that sandbox with the access.
@@ -95,7 +94,7 @@ impl DenialPrompter {
             // Something else denies it, such as a file system that is read-only for every program.
             return None;
         }
-        let session = lock(&self.session).clone()?;
+        let session = self.session.lock().clone()?;
         let _asking = self.asking.lock().await;
         let current = self.current();
         if is_allowed(&current, &allowed) {
@@ -118,7 +117,7 @@ impl DenialPrompter {
         let answer = session.requests().ask_dialog(&self.ui, prompt).await;
         let answer = answer.filter(|answer| [ONCE, SESSION, ALWAYS].contains(&answer.as_str()))?;
         if answer != ONCE {
-            *lock(&self.sandbox) = widened(&current, &allowed)?;
+            *self.sandbox.lock() = widened(&current, &allowed)?;
         }
         if answer == ALWAYS {
             self.remember(&allowed);
@@ -268,7 +267,7 @@ impl AskingFiles {
     }
 
     fn sandbox(&self) -> Arc<Sandbox> {
-        let allowed = lock(&self.allowed).clone();
+        let allowed = self.allowed.lock().clone();
         allowed.unwrap_or_else(|| self.prompter.current())
     }
 
@@ -288,7 +287,7 @@ impl AskingFiles {
         let denied = DeniedAccess::Write(path.clone());
         let sandbox = self.prompter.ask(denied, &self.sandbox()).await?;
         if self.call.is_some() {
-            *lock(&self.allowed) = Some(Arc::clone(&sandbox));
+            *self.allowed.lock() = Some(Arc::clone(&sandbox));
         }
         Some(self.confined(&sandbox))
     }

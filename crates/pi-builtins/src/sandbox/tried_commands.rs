@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::{ExitCode, FileOperations, ProcessError, ProcessOperations, ShellCommand};
 use pi_host::{
     AgentSession, Attempt, ConfinableEnvironment, CustomMessageDraft, CustomMessageOptions,
@@ -21,7 +22,6 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::keep_question::{self, Choices, KeepAnswer};
-use crate::lock;
 
 /// Kind of the message about a decision that was made later.
 const MESSAGE: &str = "sandbox-try";
@@ -72,22 +72,22 @@ impl TriedCommands {
     }
 
     pub(super) fn set_environment(&self, environment: ConfinableEnvironment) {
-        *lock(&self.environment) = Some(environment);
+        *self.environment.lock() = Some(environment);
     }
 
     pub(super) fn bind(&self, session: &AgentSession) {
-        *lock(&self.session) = Some(session.clone());
+        *self.session.lock() = Some(session.clone());
     }
 
     /// The session ends: what is undecided is discarded.
     pub(super) fn release(&self) {
-        drop(lock(&self.session).take());
-        drop(std::mem::take(&mut *lock(&self.undecided)));
+        drop(self.session.lock().take());
+        drop(std::mem::take(&mut *self.undecided.lock()));
     }
 
     /// Returns processes that are all tried.
     pub(super) fn trying_processes(self: &Arc<Self>) -> Option<Arc<dyn ProcessOperations>> {
-        let environment = lock(&self.environment).clone()?;
+        let environment = self.environment.lock().clone()?;
         Some(Arc::new(TryingProcesses {
             tried: Arc::clone(self),
             processes: environment.confined(None).processes,
@@ -98,11 +98,11 @@ impl TriedCommands {
 
     /// Tries the command of a call.
     pub(super) fn try_call(&self, call: &str) {
-        lock(&self.calls).insert(call.to_owned());
+        self.calls.lock().insert(call.to_owned());
     }
 
     fn takes_call(&self, call: &str) -> bool {
-        lock(&self.calls).remove(call)
+        self.calls.lock().remove(call)
     }
 
     async fn notify(&self, message: impl Into<String>) {
@@ -124,7 +124,7 @@ impl TriedCommands {
     }
 
     fn start(&self) -> Result<Attempt, Arc<SandboxError>> {
-        let mut started = lock(&self.sandbox);
+        let mut started = self.sandbox.lock();
         let sandbox = match &*started {
             Some(sandbox) => Arc::clone(sandbox),
             None => Arc::clone(started.insert(self.workspace.try_sandbox()?)),
@@ -144,7 +144,7 @@ impl TriedCommands {
         let failed = |error: &dyn std::fmt::Display| {
             ProcessError::Other(format!("the command was not tried: {error}"))
         };
-        let environment = lock(&self.environment).clone();
+        let environment = self.environment.lock().clone();
         let environment = environment.ok_or_else(|| failed(&"the session has ended"))?;
         let attempt = self.blocking(Self::start).await;
         let attempt = attempt
@@ -194,7 +194,7 @@ impl TriedCommands {
     }
 
     async fn ask(&self, prompt: DialogPrompt) -> Option<String> {
-        let session = lock(&self.session).clone()?;
+        let session = self.session.lock().clone()?;
         session.requests().ask_dialog(&self.ui, prompt).await
     }
 
@@ -238,7 +238,7 @@ impl TriedCommands {
                     .await;
                 }
                 KeepAnswer::Later => {
-                    lock(&self.undecided).push(tried);
+                    self.undecided.lock().push(tried);
                     self.notify("Not applied yet: /try keeps or discards the changes")
                         .await;
                     return "Not applied yet: the user decides later. Until then, other commands and tools do not see \
@@ -264,7 +264,9 @@ impl TriedCommands {
 
     /// Keeps changes and discards the others. The file history records what is replaced.
     async fn keep(self: &Arc<Self>, tried: Undecided, chosen: Vec<TriedChange>) -> String {
-        let files = lock(&self.environment)
+        let files = self
+            .environment
+            .lock()
             .as_ref()
             .map(|environment| environment.confined(None).files);
         let call = tried.call.as_deref();
@@ -285,7 +287,7 @@ impl TriedCommands {
     /// Asks about the oldest command whose user has not decided, and reports the decision to the model.
     pub(super) async fn decide_oldest(self: &Arc<Self>) {
         let oldest = {
-            let mut undecided = lock(&self.undecided);
+            let mut undecided = self.undecided.lock();
             (!undecided.is_empty()).then(|| undecided.remove(0))
         };
         let Some(tried) = oldest else {
@@ -293,13 +295,13 @@ impl TriedCommands {
             return self.notify(usage).await;
         };
         let command = tried.command.clone();
-        let before = lock(&self.undecided).len();
+        let before = self.undecided.lock().len();
         let outcome = self.decide(tried).await;
-        if lock(&self.undecided).len() > before {
+        if self.undecided.lock().len() > before {
             return;
         }
         self.notify(outcome.clone()).await;
-        let Some(session) = lock(&self.session).clone() else {
+        let Some(session) = self.session.lock().clone() else {
             return;
         };
         let draft = CustomMessageDraft {

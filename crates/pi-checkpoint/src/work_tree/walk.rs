@@ -3,10 +3,10 @@
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 
 use super::GIT;
 use crate::file_state::mode;
@@ -150,7 +150,7 @@ pub(super) fn walk(root: &Path) -> io::Result<Vec<(PathBuf, Stamp)>> {
             WalkState::Continue
         })
     });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_inner();
     if found.len() > MAX_FILES {
         let message = format!("{} has more than {MAX_FILES} files", root.display());
         return Err(io::Error::other(message));
@@ -174,7 +174,7 @@ struct Batch<'walk> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         found.append(&mut self.files);
     }
 }

@@ -6,8 +6,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_fs::NewFileMode;
 use pi_protocol::settings::Settings;
 use pi_protocol::{ConfigDiagnostic, ConfigScope, ProjectAccess};
@@ -227,7 +228,7 @@ impl SettingsStore {
 
     /// Changes whether the project's file is applied, and reads or discards it.
     pub fn set_project_access(&self, access: ProjectAccess) {
-        let _guard = lock(&self.0.writing);
+        let _guard = self.0.writing.lock();
         {
             let mut state = self.state();
             if state.access == access {
@@ -258,7 +259,7 @@ impl SettingsStore {
         scope: ConfigScope,
         change: impl FnOnce(&mut Settings),
     ) -> Result<(), SettingsError> {
-        let _guard = lock(&self.0.writing);
+        let _guard = self.0.writing.lock();
         if scope == ConfigScope::Project && !self.project_access().is_trusted() {
             return Err(SettingsError::ProjectNotTrusted);
         }
@@ -305,7 +306,7 @@ impl SettingsStore {
 
     /// Reads the files again. If a file cannot be read, its previous settings are kept.
     pub fn reload(&self) {
-        let _guard = lock(&self.0.writing);
+        let _guard = self.0.writing.lock();
         self.read(ConfigScope::User);
         self.read(ConfigScope::Project);
     }
@@ -366,12 +367,12 @@ impl SettingsStore {
                 layer.settings = Arc::new(decode::deserialize_valid(&layer.object));
             }
         }
-        merge::remove_edited(&mut lock(&state.overrides.0), edits);
+        merge::remove_edited(&mut state.overrides.0.lock(), edits);
         state.recompute();
     }
 
     fn state(&self) -> MutexGuard<'_, StoreState> {
-        lock(&self.0.state)
+        self.0.state.lock()
     }
 }
 
@@ -385,7 +386,7 @@ impl StoreState {
 
     /// Recomputes the effective settings.
     fn recompute(&mut self) {
-        let is_user_only = self.project.object.is_empty() && lock(&self.overrides.0).is_empty();
+        let is_user_only = self.project.object.is_empty() && self.overrides.0.lock().is_empty();
         self.merged = if is_user_only {
             Arc::clone(&self.user.settings)
         } else {
@@ -410,7 +411,7 @@ impl StoreState {
         }
         let mut merged = self.user.object.clone();
         merge::merge_layer(&mut merged, &project);
-        merge::merge_layer(&mut merged, &lock(&self.overrides.0));
+        merge::merge_layer(&mut merged, &self.overrides.0.lock());
         merged
     }
 
@@ -457,9 +458,4 @@ fn edits_of(before: &Settings, change: impl FnOnce(&mut Settings)) -> Vec<Settin
     let mut after = before.clone();
     change(&mut after);
     merge::difference(&before.to_json(), &after.to_json())
-}
-
-/// Ignores poisoning: every change is a single assignment, so a panic leaves no partial update.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

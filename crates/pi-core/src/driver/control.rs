@@ -1,8 +1,8 @@
 //! The machine of a session, shared by its lanes, with the tokens and watches that belong to it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{ActivityKind, RequestId, SessionActivity, StreamPhase};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -47,8 +47,7 @@ impl Control {
 
     /// Locks the machine. The lock is held briefly, never across an await.
     pub fn machine(&self) -> MutexGuard<'_, Machine> {
-        // Steps do not panic, so a poisoned lock still holds valid state.
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner)
+        self.machine.lock()
     }
 
     pub(super) fn step(&self, input: Input) -> Vec<Effect> {
@@ -107,7 +106,7 @@ impl Control {
     }
 
     fn tokens(&self) -> MutexGuard<'_, HashMap<CancelScope, CancellationToken>> {
-        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tokens.lock()
     }
 
     /// Returns the token of work that begins, or that was canceled before it began. All work of a run ends with it.
@@ -127,7 +126,7 @@ impl Control {
     }
 
     fn answers(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock()
     }
 
     /// Returns a token that is canceled when a request is answered.

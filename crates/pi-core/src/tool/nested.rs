@@ -1,8 +1,9 @@
 //! Calls of other tools that a tool makes while it runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{NestedCall, NestedCallStatus, NestedCalls, ToolCall, ToolOutput, Usage};
 use tokio::time::Instant;
@@ -107,8 +108,7 @@ pub(crate) struct RecordedCall {
 
 impl NestedScope {
     fn record(&self) -> MutexGuard<'_, NestedRecord> {
-        let record = self.0.record.lock();
-        record.unwrap_or_else(PoisonError::into_inner)
+        self.0.record.lock()
     }
 
     /// Returns the ID of the next nested call.

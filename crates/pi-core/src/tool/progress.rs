@@ -1,8 +1,9 @@
 //! Partial results of a running tool call.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_protocol::ToolOutput;
 use tokio::sync::Notify;
 
@@ -36,7 +37,7 @@ impl Progress {
     /// Sends a partial result; ignored once the call has ended.
     pub fn send(&self, partial: ToolOutput) {
         {
-            let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.0.state.lock();
             if state.closed {
                 return;
             }
@@ -60,20 +61,11 @@ impl Progress {
     /// Takes a pending partial result without waiting, for callers that run a tool without an
     /// agent.
     pub fn take(&self) -> Option<ToolOutput> {
-        self.0
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .updates
-            .pop_front()
+        self.0.state.lock().updates.pop_front()
     }
 
     /// Ignores everything sent from now on.
     pub(crate) fn close(&self) {
-        self.0
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .closed = true;
+        self.0.state.lock().closed = true;
     }
 }

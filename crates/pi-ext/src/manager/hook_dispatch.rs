@@ -1,14 +1,15 @@
 //! One event on its way through the handlers of both hosts, and what to do if one of them does not respond.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
+use super::ExtensionManager;
 use super::functions::{ABORT, EMIT};
-use super::{ExtensionManager, lock};
 use crate::engine::CallOptions;
 use crate::error::EngineError;
 use crate::host_router::{EventFlow, ExtensionHost, combine_results, merge_result};
@@ -121,7 +122,9 @@ impl<'manager> HookDispatch<'manager> {
             let manager = self.manager;
             if flow == EventFlow::Decided
                 || (self.agent == 0
-                    && !lock(&manager.subscriptions)
+                    && !manager
+                        .subscriptions
+                        .lock()
                         .has_subscriber(ExtensionHost::Node, &self.name))
             {
                 return Ok(first);
@@ -155,7 +158,7 @@ impl<'manager> HookDispatch<'manager> {
         let Some(engine) = self.manager.embedded() else {
             return Ok(Value::Null);
         };
-        let blocked = *lock(&self.manager.blocked.embedded);
+        let blocked = *self.manager.blocked.embedded.lock();
         if blocked.is_some() && engine.current_entry() == blocked {
             return Err(EngineError::Stuck);
         }
@@ -257,7 +260,7 @@ impl ExtensionManager {
                 Err(_) => self.engine.interrupt(),
             }
         }
-        *lock(&self.blocked.embedded) = self.engine.current_entry();
+        *self.blocked.embedded.lock() = self.engine.current_entry();
         false
     }
 

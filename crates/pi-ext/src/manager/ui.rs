@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::ExtensionManager;
 use super::functions::{JsFunction, UiCall};
-use super::{ExtensionManager, lock};
 use crate::engine::CallOptions;
 use crate::error::EngineError;
 use crate::host_router::ExtensionHost;
@@ -59,7 +59,7 @@ impl ExtensionManager {
                 }
             }
             UiCall::Suggest { .. } => {
-                let host = lock(&self.subscriptions).completion();
+                let host = self.subscriptions.lock().completion();
                 self.call_on(host, call, slice).await
             }
             UiCall::ForgetRows { .. }
@@ -101,7 +101,7 @@ impl ExtensionManager {
 
     fn host_of(&self, extension: Option<&Value>) -> ExtensionHost {
         let extension = extension.and_then(Value::as_str).unwrap_or_default();
-        if lock(&self.on_node).contains(extension) {
+        if self.on_node.lock().contains(extension) {
             ExtensionHost::Node
         } else {
             ExtensionHost::Embedded

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::Caller;
 use super::selection::{scoped_models, tool_summaries};
 use crate::SessionExtensions;
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::callbacks::SessionEventData;
 use crate::calls::{AgentCalls, AgentRunCalls, AgentState, CreatedAgent, Pending, ToolSummary};
 use crate::control::{AgentObserver, ExtensionPrompt, ExtensionSession, RunningAgent};
@@ -56,7 +56,7 @@ impl AgentObserver for AgentEventForwarder {
 impl ExtensionBridge {
     /// Shuts down all agents together with the main session.
     pub(crate) async fn shutdown_agents(&self) {
-        let agents = std::mem::take(&mut *lock(&self.agents));
+        let agents = std::mem::take(&mut *self.agents.lock());
         for agent in agents.running.into_values() {
             agent.shutdown().await;
         }
@@ -65,7 +65,7 @@ impl ExtensionBridge {
 
 impl Caller<'_> {
     pub(super) fn agent(&self, number: u64) -> Result<Arc<dyn ExtensionSession>, HostError> {
-        let agents = lock(&self.bridge.agents);
+        let agents = self.bridge.agents.lock();
         let agent = agents.running.get(&number);
         let agent = agent.ok_or_else(|| HostError::new("this session was disposed"))?;
         Ok(agent.session())
@@ -73,7 +73,7 @@ impl Caller<'_> {
 
     /// Returns the extensions of an agent's session.
     fn agent_extensions(&self, number: u64) -> Result<SessionExtensions, HostError> {
-        let extensions = lock(&self.bridge.agents).extensions.get(&number).cloned();
+        let extensions = self.bridge.agents.lock().extensions.get(&number).cloned();
         extensions.ok_or_else(|| HostError::new("this session was disposed"))
     }
 }
@@ -87,7 +87,7 @@ impl AgentCalls for Caller<'_> {
         let callback = self.bridge.callback(self.extension, number)?;
         let options = options.resolve(self.bridge, &callback)?;
         if let Some(extensions) = options.extensions.clone() {
-            let mut agents = lock(&self.bridge.agents);
+            let mut agents = self.bridge.agents.lock();
             agents.extensions.insert(number, extensions);
             agents.has_created = true;
         }
@@ -100,7 +100,7 @@ impl AgentCalls for Caller<'_> {
                 (Ok(agent), _) => agent,
                 (Err(error), shared) => {
                     if let Some(shared) = shared {
-                        lock(&shared.bridge.agents).extensions.remove(&number);
+                        shared.bridge.agents.lock().extensions.remove(&number);
                     }
                     return Err(error);
                 }
@@ -110,7 +110,7 @@ impl AgentCalls for Caller<'_> {
                 agent.shutdown().await;
                 return Err(HostError::new("the extension was unloaded"));
             };
-            lock(&shared.bridge.agents).running.insert(number, agent);
+            shared.bridge.agents.lock().running.insert(number, agent);
             Ok(CreatedAgent {
                 model_fallback_message: fallback,
             })
@@ -119,19 +119,19 @@ impl AgentCalls for Caller<'_> {
 
     fn dispose(&self, agent: u64) -> Result<Pending<()>, HostError> {
         let number = agent;
-        let agent = lock(&self.bridge.agents).running.remove(&number);
+        let agent = self.bridge.agents.lock().running.remove(&number);
         let agents = Arc::clone(&self.bridge.agents);
         Ok(self.bridge.spawn_on_runtime(async move {
             if let Some(agent) = agent {
                 agent.shutdown().await;
             }
-            lock(&agents).extensions.remove(&number);
+            agents.lock().extensions.remove(&number);
             Ok(())
         }))
     }
 
     fn bind(&self, agent: u64) -> Result<Pending<()>, HostError> {
-        let agents = lock(&self.bridge.agents);
+        let agents = self.bridge.agents.lock();
         let starting = agents.running.get(&agent).map(|agent| agent.notify_start());
         Ok(self.bridge.spawn_on_runtime(async move {
             if let Some(starting) = starting {

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::Caller;
 use super::nested_calls::{NestedRun, callable_tool};
-use crate::bridge::lock;
 use crate::calls::{CallableTool, JobCalls, NestedRunResult, Pending};
 
 impl JobCalls for Caller<'_> {
@@ -16,7 +15,7 @@ impl JobCalls for Caller<'_> {
     }
 
     fn output(&self, signal: u64, data: String) -> Result<(), HostError> {
-        if let Some(output) = lock(&self.bridge.streams.outputs).get(&signal) {
+        if let Some(output) = self.bridge.streams.outputs.lock().get(&signal) {
             // The reader may have been dropped.
             output.send(data).ok();
         }
@@ -43,7 +42,7 @@ impl JobCalls for Caller<'_> {
     }
 
     fn provider_event(&self, signal: u64, event: Value) -> Result<(), HostError> {
-        if let Some(responses) = lock(&self.bridge.streams.responses).get(&signal) {
+        if let Some(responses) = self.bridge.streams.responses.lock().get(&signal) {
             // The reader may have been dropped.
             responses.send(event).ok();
         }

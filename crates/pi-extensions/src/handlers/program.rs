@@ -4,7 +4,6 @@ use pi_ext::HostError;
 use pi_protocol::CommandInfo;
 
 use super::Caller;
-use crate::bridge::lock;
 use crate::calls::{ContextInfo, ProgramCalls};
 use crate::costs::PromptPart;
 use crate::front_end::{ExtensionFailure, ExtensionMode};
@@ -49,7 +48,7 @@ impl ProgramCalls for Caller<'_> {
         sections: Vec<String>,
     ) -> Result<(), HostError> {
         if let Some(shared) = self.bridge.shared()?.upgrade() {
-            let mut texts = lock(&shared.prompt_texts);
+            let mut texts = shared.prompt_texts.lock();
             texts.set(extension_path, part, characters, sections);
         }
         Ok(())

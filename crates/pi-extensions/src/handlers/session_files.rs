@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Caller, session};
-use crate::bridge::{ExtensionBridge, host_error, lock};
+use crate::bridge::{ExtensionBridge, host_error};
 use crate::calls::{
     ContextModelInfo, FileContext, ListedSession, Pending, ProjectedPath, SessionFileCalls,
     SessionInfo, SessionWriteCalls,
@@ -171,7 +171,7 @@ impl ExtensionBridge {
 
 impl Caller<'_> {
     fn agent_of(&self, number: u64) -> Option<u64> {
-        lock(&self.bridge.open_sessions).live.get(&number).copied()
+        self.bridge.open_sessions.lock().live.get(&number).copied()
     }
 
     /// Reads a session that an extension opened.
@@ -182,7 +182,7 @@ impl Caller<'_> {
     ) -> Result<Data, HostError> {
         match self.agent_of(number) {
             Some(agent) => self.agent(agent)?.with(read)?,
-            None => read(lock(&self.bridge.open_sessions).get(number)?),
+            None => read(self.bridge.open_sessions.lock().get(number)?),
         }
     }
 
@@ -193,7 +193,7 @@ impl Caller<'_> {
         change: impl FnOnce(&mut Session) -> Result<Data, SessionError>,
     ) -> Result<Data, HostError> {
         let Some(agent) = self.agent_of(number) else {
-            let mut open = lock(&self.bridge.open_sessions);
+            let mut open = self.bridge.open_sessions.lock();
             return change(open.get(number)?).map_err(host_error);
         };
         let mut change = Some(change);
@@ -211,11 +211,11 @@ impl Caller<'_> {
 impl SessionFileCalls for Caller<'_> {
     fn open(&self, spec: SessionSpec) -> Result<u64, HostError> {
         let session = self.bridge.open_spec(spec)?;
-        Ok(lock(&self.bridge.open_sessions).insert(session))
+        Ok(self.bridge.open_sessions.lock().insert(session))
     }
 
     fn close(&self, session: u64) -> Result<(), HostError> {
-        lock(&self.bridge.open_sessions).close(session);
+        self.bridge.open_sessions.lock().close(session);
         Ok(())
     }
 

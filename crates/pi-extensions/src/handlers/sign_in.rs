@@ -4,13 +4,12 @@ use pi_ext::HostError;
 use tokio::sync::oneshot;
 
 use super::Caller;
-use crate::bridge::lock;
 use crate::calls::{Pending, SignInCalls};
 use crate::sign_in::{SignInNotice, SignInPrompt, SignInStep};
 
 impl SignInCalls for Caller<'_> {
     fn notify_sign_in(&self, signal: u64, notice: SignInNotice) -> Result<(), HostError> {
-        if let Some(steps) = lock(&self.bridge.sign_ins).get(&signal) {
+        if let Some(steps) = self.bridge.sign_ins.lock().get(&signal) {
             // The sign-in may be over.
             steps.send(SignInStep::Show(notice)).ok();
         }
@@ -23,7 +22,7 @@ impl SignInCalls for Caller<'_> {
         prompt: SignInPrompt,
     ) -> Result<Pending<String>, HostError> {
         let (sender, reply) = oneshot::channel();
-        let steps = lock(&self.bridge.sign_ins).get(&signal).cloned();
+        let steps = self.bridge.sign_ins.lock().get(&signal).cloned();
         let is_sent =
             steps.is_some_and(|steps| steps.send(SignInStep::Ask(prompt, sender)).is_ok());
         if !is_sent {

@@ -199,7 +199,7 @@ pub(super) async fn work(
         stop: stop.clone(),
         on_result: Arc::new(|result: &RunResult| eprint_line(&result_line(result))),
         on_problem: Arc::new(|run, problem| {
-            eprint_line(&format!("warning: {run}: {problem}; trying again"));
+            eprint_line(&format!("warning: {run}: {problem}"));
         }),
     };
     eprint_line(&format!("{}: {slots} slots", worker_name()));

@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_fs::file_lock::{LockState, try_lock};
 
 use super::{
@@ -84,11 +84,11 @@ impl LocalEngine {
     }
 
     fn queue(&self) -> MutexGuard<'_, LocalQueue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     fn buckets(&self) -> MutexGuard<'_, HashMap<BucketId, BucketState>> {
-        self.buckets.lock().unwrap_or_else(PoisonError::into_inner)
+        self.buckets.lock()
     }
 
     fn store(&self, tasks: &[FleetTask]) -> Result<usize, EngineError> {

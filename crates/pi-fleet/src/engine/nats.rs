@@ -18,7 +18,7 @@ mod server;
 mod tasks;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream;
@@ -26,6 +26,7 @@ use async_nats::jetstream::message::{AckKind, PublishMessage};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -572,15 +573,15 @@ impl NatsEngine {
 
 impl Fleet {
     fn limits(&self) -> MutexGuard<'_, HashMap<String, (Instant, BatchLimits)>> {
-        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+        self.limits.lock()
     }
 
     fn has_runs(&self) -> MutexGuard<'_, Option<(Instant, bool)>> {
-        self.has_runs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.has_runs.lock()
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<RunAddress, Arc<Held>>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock()
     }
 }
 

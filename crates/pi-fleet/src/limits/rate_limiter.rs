@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{BucketChange, BucketId, FleetLimits};
 use crate::engine::{EngineError, FleetEngine};
@@ -66,7 +67,7 @@ impl RateLimiter {
     }
 
     fn shares(&self) -> MutexGuard<'_, HashMap<BucketId, Share>> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shares.lock()
     }
 
     fn bucket(&self, model: &str) -> BucketId {

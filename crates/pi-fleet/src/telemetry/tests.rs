@@ -60,7 +60,7 @@ impl<S: tracing::Subscriber + for<'span> LookupSpan<'span>> Layer<S> for Recorde
             name(extensions.get::<Fields>().unwrap(), parent.name())
         });
         let ended = (name(&fields, span.name()), parent, fields);
-        self.0.lock().unwrap().push(ended);
+        self.0.lock().push(ended);
     }
 }
 
@@ -73,7 +73,7 @@ fn record(observe: impl FnOnce(&RunTrace)) -> Vec<EndedSpan> {
         let trace = RunTrace::start("b", &tasks.unwrap()[0], "w");
         observe(&trace);
     });
-    std::mem::take(&mut *recorder.0.lock().unwrap())
+    std::mem::take(&mut *recorder.0.lock())
 }
 
 fn tree(spans: &[EndedSpan]) -> Vec<(&str, Option<&str>)> {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 use super::git::Git;
@@ -38,7 +39,7 @@ impl Mirrors {
 
     /// Returns what commands on a mirror hold while they run.
     pub(super) fn order(&self, mirror: &Path) -> Arc<tokio::sync::Mutex<()>> {
-        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orders = self.orders.lock();
         Arc::clone(orders.entry(mirror.to_owned()).or_default())
     }
 

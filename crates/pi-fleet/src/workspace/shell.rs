@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::task::JoinSet;
@@ -57,7 +58,7 @@ pub(super) async fn run(command: &mut Command, open: &OpenOutputs) -> io::Result
 
 impl OpenOutputs {
     fn keep(&self, mut reading: JoinSet<()>) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         open.spawn(async move { while reading.join_next().await.is_some() {} });
     }
 }
@@ -67,7 +68,7 @@ impl Tail {
         let mut buffer = vec![0; 8192];
         while let Ok(length @ 1..) = output.read(&mut buffer).await {
             let read = buffer.get(..length).unwrap_or_default();
-            let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut bytes = self.0.lock();
             bytes.extend(read);
             let superfluous = bytes.len().saturating_sub(ERROR_TAIL);
             bytes.drain(..superfluous);
@@ -75,7 +76,7 @@ impl Tail {
     }
 
     fn text(&self) -> String {
-        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = self.0.lock();
         String::from_utf8_lossy(bytes.make_contiguous())
             .trim()
             .to_owned()

@@ -4,9 +4,11 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::protocol::{LockIdentity, read_identity, touch};
 
@@ -26,7 +28,7 @@ impl HeldIdentity {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<LockIdentity>> {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+        self.identity.lock()
     }
 
     /// Ends the renewal after the identity was cleared.
@@ -44,11 +46,7 @@ impl HeldIdentity {
             if left.is_zero() {
                 return Some(identity);
             }
-            identity = self
-                .released
-                .wait_timeout(identity, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.released.wait_for(&mut identity, left);
         }
     }
 }

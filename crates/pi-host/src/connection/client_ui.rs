@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_extensions::{
     ClientScreen, DialogResponse, ExtensionDialog, ExtensionErrorLine, ExtensionFailure,
     ExtensionMode, ExtensionNotice, ExtensionUi, ExtensionUiMethod, ExtensionUiRequest, ThemeData,
@@ -84,7 +85,7 @@ impl ClientUi {
     }
 
     fn shown(&self) -> MutexGuard<'_, ShownNotices> {
-        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shown.lock()
     }
 
     /// Whether a line has to be kept for the first client.

@@ -1,7 +1,8 @@
 //! Serializes events as lines.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_protocol::{AgentEvent, AssistantMessageEvent, SessionEvent, UpdateFormat, Usage};
 
 /// Serializes the events of one client.
@@ -69,7 +70,7 @@ impl EventLines {
         /// Enough for a usual delta.
         const EVENT_LENGTH: usize = 128;
         let [start, between, end] = AROUND;
-        let mut cached = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.usage.lock();
         let usage = cached.of(usage)?;
         let around = start.len() + between.len() + end.len();
         let mut line = Vec::with_capacity(around + usage.len() + EVENT_LENGTH);

@@ -1,7 +1,6 @@
 //! HTTP connections shared by all sessions.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use pi_http::{HttpClient, HttpSettings};
 
 /// The client of the last used proxy, shared as long as the proxy is the same.
@@ -17,7 +16,7 @@ struct ProxyConnections {
 impl SharedConnections {
     /// Returns a client that connects through the proxy, or directly.
     pub(crate) fn client_for(&self, proxy: Option<&str>) -> HttpClient {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.0.lock();
         if shared.proxy.as_deref() != proxy {
             *shared = ProxyConnections {
                 proxy: proxy.map(str::to_owned),

@@ -1,10 +1,11 @@
 //! The sessions that a host keeps while clients attach and detach.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +49,7 @@ impl KeptSession {
 
     /// Whether this session had no client and nothing to do for `limit`, as far as earlier calls have seen it.
     fn is_idle_for(&self, limit: Duration) -> bool {
-        let mut last_used = lock(&self.last_used);
+        let mut last_used = self.last_used.lock();
         if self.attachment.strong_count() > 0 || !is_quiet(&self.runtime.session()) {
             *last_used = Instant::now();
         }
@@ -96,7 +97,7 @@ impl LiveSessions {
             last_used: Arc::new(Mutex::new(Instant::now())),
         };
         let handle = session.attach();
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         // A client may have shut its session down.
         kept.retain(|session| !session.runtime.ended().is_cancelled());
         kept.push(session);
@@ -106,7 +107,7 @@ impl LiveSessions {
     }
 
     pub(super) fn attach(&self, id: &str) -> Option<SessionHandle> {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         // A client may have shut its session down.
         kept.retain(|session| !session.runtime.ended().is_cancelled());
         let session = kept.iter_mut().find(|session| has_id(session, id))?;
@@ -114,7 +115,7 @@ impl LiveSessions {
     }
 
     pub(super) fn sessions(&self) -> Vec<AgentSession> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         let live = kept
             .iter()
             .filter(|session| !session.runtime.ended().is_cancelled());
@@ -123,7 +124,7 @@ impl LiveSessions {
 
     /// Returns the IDs of the sessions that may be closed.
     pub(super) fn idle(&self, limit: Duration) -> Vec<String> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         let idle = kept.iter().filter(|session| session.is_idle_for(limit));
         idle.map(|session| session.runtime.session().session_id())
             .collect()
@@ -131,7 +132,7 @@ impl LiveSessions {
 
     /// Removes a session if it may still be closed.
     pub(super) fn take_idle(&self, id: &str, limit: Duration) -> Option<SessionRuntime> {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let position = kept
             .iter()
             .position(|session| has_id(session, id) && session.is_idle_for(limit))?;
@@ -143,7 +144,7 @@ impl LiveSessions {
 
     /// Removes a session.
     pub(super) fn take(&self, id: &str) -> Option<SessionRuntime> {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let position = kept.iter().position(|session| has_id(session, id))?;
         let runtime = kept.swap_remove(position).runtime;
         drop(kept);
@@ -152,14 +153,14 @@ impl LiveSessions {
     }
 
     pub(super) fn take_all(&self) -> Vec<SessionRuntime> {
-        let kept = std::mem::take(&mut *lock(&self.kept));
+        let kept = std::mem::take(&mut *self.kept.lock());
         kept.into_iter().map(|session| session.runtime).collect()
     }
 
     /// Waits until no one else opens or closes the session.
     pub(super) async fn lock(&self, id: &str) -> tokio::sync::OwnedMutexGuard<()> {
         let turn = {
-            let mut turns = lock(&self.turns);
+            let mut turns = self.turns.lock();
             turns.retain(|_, turn| turn.strong_count() > 0);
             let known = turns.get(id).and_then(Weak::upgrade);
             known.unwrap_or_else(|| {
@@ -184,8 +185,4 @@ fn is_quiet(session: &AgentSession) -> bool {
 
 fn has_id(session: &KeptSession, id: &str) -> bool {
     session.runtime.session().session_id() == id
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

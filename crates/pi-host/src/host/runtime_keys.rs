@@ -1,9 +1,10 @@
 //! API keys for one run (`--api-key`) that are never stored; they override a credential store.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::RwLock;
 use pi_auth::{
     AllCredentials, AuthError, Credential, CredentialInfo, CredentialStore, LockedCredential,
 };
@@ -22,7 +23,7 @@ impl std::fmt::Debug for RuntimeKeys {
 
 impl RuntimeKeys {
     pub fn set(&self, provider: &str, key: SecretString) {
-        let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.write();
         keys.insert(provider.to_owned(), key);
     }
 
@@ -35,18 +36,18 @@ impl RuntimeKeys {
     }
 
     fn forget(&self, provider: &str) {
-        let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.0.write();
         keys.remove(provider);
     }
 
     fn providers(&self) -> Vec<String> {
-        let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.read();
         keys.keys().cloned().collect()
     }
 
     /// Returns the key as a credential. Stored keys are templates; this one is literal.
     fn credential(&self, provider: &str) -> Option<Credential> {
-        let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.0.read();
         let key = keys.get(provider)?.expose_secret().replace('$', "$$");
         let key = match key.strip_prefix('!') {
             Some(rest) => format!("$!{rest}"),

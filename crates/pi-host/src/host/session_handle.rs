@@ -1,7 +1,8 @@
 //! A client's hold on a session that the host keeps.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_core::Observer;
 use pi_protocol::{Ack, Command, Cursor, Rejected, Snapshot};
 use tokio::time::Instant;
@@ -32,10 +33,7 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        let mut last_used = self
-            .last_used
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut last_used = self.last_used.lock();
         *last_used = Instant::now();
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::{TrustDecision, TrustStore, TrustUpdate};
 use pi_protocol::{ConfigDiagnostic, DiagnosticLevel, ProjectAccess, TrustChoice};
 
@@ -85,18 +85,18 @@ pub(crate) struct TrustDecisions(Mutex<HashMap<PathBuf, ProjectAccess>>);
 
 impl TrustDecisions {
     pub(crate) fn get(&self, cwd: &Path) -> Option<ProjectAccess> {
-        let decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let decisions = self.0.lock();
         decisions.get(cwd).copied()
     }
 
     /// Removes the decision about a project, which may have changed since.
     pub(crate) fn remove(&self, cwd: &Path) {
-        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decisions = self.0.lock();
         decisions.remove(cwd);
     }
 
     fn set(&self, cwd: &Path, access: ProjectAccess) {
-        let mut decisions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut decisions = self.0.lock();
         decisions.insert(cwd.to_owned(), access);
     }
 }

@@ -1,9 +1,10 @@
 //! The client's end of a connection: commands with their responses, and the lines in between.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::json;
 use pi_protocol::{ClientHello, Command, Snapshot};
 use serde::Deserialize;
@@ -32,10 +33,7 @@ struct SenderInner {
 
 impl CommandSender {
     fn waiting(&self) -> MutexGuard<'_, Option<HashMap<String, oneshot::Sender<Reply>>>> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0.waiting.lock()
     }
 
     /// Sends a command and waits for the data of its response.

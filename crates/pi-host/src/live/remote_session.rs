@@ -10,9 +10,10 @@ mod follow;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_extensions::ExtensionUi;
 use pi_protocol::json;
 use pi_protocol::{
@@ -182,8 +183,7 @@ impl RemoteSession {
 
     /// Returns the session that replaced this one, once, after [`LinkStatus::Succeeded`].
     pub fn take_successor(&self) -> Option<Self> {
-        let mut successor = self.shared.successor.lock();
-        successor.as_deref_mut().ok().and_then(Option::take)
+        self.shared.successor.lock().take()
     }
 
     /// Returns the commands of extensions, skills and templates.
@@ -240,12 +240,12 @@ fn mirror_options(options: SessionOptions, session: Session) -> SessionOptions {
 
 impl RemoteInner {
     fn state(&self) -> MutexGuard<'_, RemoteState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn commands(&self) -> CommandSender {
         let commands = self.commands.lock();
-        commands.unwrap_or_else(PoisonError::into_inner).clone()
+        commands.clone()
     }
 
     fn session(&self) -> AgentSession {

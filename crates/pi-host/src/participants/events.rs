@@ -74,8 +74,8 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -85,7 +85,7 @@ mod tests {
 
     impl NamedHook {
         fn note(&self, call: &str) -> BoxFuture<'_, ()> {
-            self.1.lock().unwrap().push(format!("{} {call}", self.0));
+            self.1.lock().push(format!("{} {call}", self.0));
             ready(())
         }
     }
@@ -130,7 +130,7 @@ mod tests {
             .thinking_level_selected(ThinkingLevel::High, ThinkingLevel::Off)
             .await;
         assert_eq!(
-            *log.lock().unwrap(),
+            *log.lock(),
             [
                 "a settled",
                 "b settled",

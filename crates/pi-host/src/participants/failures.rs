@@ -30,8 +30,9 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -41,7 +42,7 @@ mod tests {
 
     impl FailureReporter for RecordingReporter {
         fn report(&self, failure: HookFailure) {
-            self.0.lock().unwrap().push(failure.message);
+            self.0.lock().push(failure.message);
         }
     }
 
@@ -55,7 +56,7 @@ mod tests {
             origin: None,
             message: "broken".to_owned(),
         });
-        let received = reporters.map(|reporter| reporter.0.lock().unwrap().clone());
+        let received = reporters.map(|reporter| reporter.0.lock().clone());
         assert_eq!(received, [vec!["broken".to_owned()], vec![]]);
     }
 }

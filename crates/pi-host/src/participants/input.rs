@@ -133,8 +133,8 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -162,7 +162,7 @@ mod tests {
         }
 
         fn note(&self, line: String) {
-            self.seen.lock().unwrap().push(line);
+            self.seen.lock().push(line);
         }
     }
 
@@ -221,9 +221,7 @@ mod tests {
     }
 
     fn seen<const COUNT: usize>(hooks: &[Arc<FixedInput>; COUNT]) -> [Vec<String>; COUNT] {
-        hooks
-            .each_ref()
-            .map(|hook| hook.seen.lock().unwrap().clone())
+        hooks.each_ref().map(|hook| hook.seen.lock().clone())
     }
 
     fn typed() -> UserInput {

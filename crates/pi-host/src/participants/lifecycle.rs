@@ -123,8 +123,9 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -140,10 +141,7 @@ mod tests {
 
     impl RecordingHook {
         fn note(&self, call: &str) {
-            self.log
-                .lock()
-                .unwrap()
-                .push(format!("{} {call}", self.name));
+            self.log.lock().push(format!("{} {call}", self.name));
         }
     }
 
@@ -201,10 +199,7 @@ mod tests {
         assert!(!participants.before_switch(switch()).await);
         let entry = EntryId::from("entry");
         assert!(!participants.before_fork(&entry, ForkPosition::At).await);
-        assert_eq!(
-            *log.lock().unwrap(),
-            ["a switch", "b switch", "a fork", "b fork"]
-        );
+        assert_eq!(*log.lock(), ["a switch", "b switch", "a fork", "b fork"]);
     }
 
     #[tokio::test]
@@ -222,7 +217,7 @@ mod tests {
         };
         participants.session_shutdown(shutdown).await;
         assert_eq!(
-            *log.lock().unwrap(),
+            *log.lock(),
             [
                 "a switch",
                 "b switch",

@@ -123,8 +123,8 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -134,7 +134,7 @@ mod tests {
 
     impl NavigationHook for FixedMove {
         fn before_tree<'a>(&'a self, _proposal: TreeProposal<'a>) -> BoxFuture<'a, TreeVerdict> {
-            *self.1.lock().unwrap() += 1;
+            *self.1.lock() += 1;
             ready(self.0.clone())
         }
     }
@@ -161,7 +161,7 @@ mod tests {
             cancel: &CancellationToken::new(),
         };
         let verdict = participants.build().before_tree(proposal).await;
-        (verdict, hooks.map(|hook| *hook.1.lock().unwrap()))
+        (verdict, hooks.map(|hook| *hook.1.lock()))
     }
 
     #[tokio::test]

@@ -83,8 +83,9 @@ impl Participants {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -106,7 +107,7 @@ mod tests {
 
     impl PromptHook for FixedStart {
         fn before_agent_start(&self, start: AgentStart) -> BoxFuture<'_, AgentStartChanges> {
-            let mut seen = self.seen.lock().unwrap();
+            let mut seen = self.seen.lock();
             seen.push((start.tools, start.sections));
             ready(self.changes.clone())
         }
@@ -157,10 +158,7 @@ mod tests {
                 tools: Some(vec!["read".to_owned()]),
             }
         );
-        assert_eq!(*first.seen.lock().unwrap(), [(vec![], original)]);
-        assert_eq!(
-            *second.seen.lock().unwrap(),
-            [(vec!["read".to_owned()], sections)]
-        );
+        assert_eq!(*first.seen.lock(), [(vec![], original)]);
+        assert_eq!(*second.seen.lock(), [(vec!["read".to_owned()], sections)]);
     }
 }

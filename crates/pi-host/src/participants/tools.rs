@@ -95,8 +95,9 @@ fn merge(update: &mut ToolResultUpdate, later: ToolResultUpdate) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use pi_core::DenialReason;
     use pi_protocol::json::JsonObject;
     use pi_protocol::{InputBlock, ToolCall, ToolOutput};
@@ -129,7 +130,7 @@ mod tests {
             _cancel: &'a CancellationToken,
         ) -> BoxFuture<'a, Result<ReviewedToolCall, HookError>> {
             let keys: Vec<&str> = call.arguments.keys().map(String::as_str).collect();
-            self.seen.lock().unwrap().push(keys.join(","));
+            self.seen.lock().push(keys.join(","));
             if self.blocks {
                 return ready(Ok(blocked(self.name)));
             }
@@ -196,7 +197,7 @@ mod tests {
         ];
         let verdict = participants(&policies).tool_call(pending(), &cancel).await;
         assert_eq!(verdict.unwrap(), blocked("b"));
-        let seen = policies.map(|policy| policy.seen.lock().unwrap().clone());
+        let seen = policies.map(|policy| policy.seen.lock().clone());
         assert_eq!(seen, [vec![String::new()], vec!["a".to_owned()], vec![]]);
     }
 

@@ -1,9 +1,10 @@
 //! Model and tools of a replay: they return recorded data and do nothing.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::{Mutex, MutexGuard};
 use pi_core::{InputSource, RegisteredTool, Tool, ToolContext, ToolError};
 use pi_export::{END_OF_RECORD, ReplayScript};
 use pi_protocol::json::JsonObject;
@@ -43,7 +44,7 @@ impl RecordedModel {
     }
 
     pub(super) fn script(&self) -> MutexGuard<'_, ReplayScript> {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+        self.script.lock()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Changes the sandbox of a session. The settings are the least that applies.
 
-use std::sync::PoisonError;
-
 use pi_protocol::settings::SandboxMode;
 
 use super::{ReplaceError, RuntimeInner, SessionRuntime};
@@ -37,12 +35,10 @@ pub async fn set_sandbox_mode(
 impl RuntimeInner {
     /// Returns what sessions of this runtime may do at most.
     pub(super) fn sandbox_limit(&self) -> SandboxMode {
-        let limit = self.sandbox_limit.lock();
-        *limit.unwrap_or_else(PoisonError::into_inner)
+        *self.sandbox_limit.lock()
     }
 
     fn replace_sandbox_limit(&self, limit: SandboxMode) -> SandboxMode {
-        let current = self.sandbox_limit.lock();
-        std::mem::replace(&mut *current.unwrap_or_else(PoisonError::into_inner), limit)
+        std::mem::replace(&mut *self.sandbox_limit.lock(), limit)
     }
 }

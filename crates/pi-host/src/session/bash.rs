@@ -1,8 +1,7 @@
 //! User shell commands: output is published as it arrives, and the result is stored for the
 //! model.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use pi_core::{HookError, Input, ProcessError, Rejection, Reply};
 use pi_protocol::{BashExecutionMessage, SessionEvent, describe_error};
 use pi_session::SessionError;
@@ -14,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::config_watch::ConfigReporter;
 use super::prompt::PromptError;
-use super::{AgentSession, lock, pending};
+use super::{AgentSession, pending};
 use crate::participants::{UserBashVerdict, UserCommand};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,7 +91,7 @@ struct PendingOutput {
 
 impl PendingOutput {
     fn push(&self, text: &str) {
-        let mut output = lock(&self.text);
+        let mut output = self.text.lock();
         if output.0.len() + text.len() > MAX_PENDING_OUTPUT {
             output.0.clear();
         }
@@ -102,7 +101,7 @@ impl PendingOutput {
     }
 
     fn close(&self) {
-        lock(&self.text).1 = true;
+        self.text.lock().1 = true;
         self.changed.notify_one();
     }
 
@@ -110,7 +109,7 @@ impl PendingOutput {
     async fn next(&self) -> Option<String> {
         loop {
             {
-                let mut output = lock(&self.text);
+                let mut output = self.text.lock();
                 if !output.0.is_empty() {
                     return Some(std::mem::take(&mut output.0));
                 }

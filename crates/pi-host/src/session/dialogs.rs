@@ -4,16 +4,17 @@
 //! are answered here.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::AnswerError;
 use pi_extensions::{DialogPrompt, ExtensionDialog, ExtensionUi, ShowRequest};
 use pi_protocol::{Answer, Request, RequestId, RequestKind, SessionEvent};
 use tokio::sync::oneshot;
 
-use super::{PendingRequests, SessionCore, lock};
+use super::{PendingRequests, SessionCore};
 
 /// Number of answered dialogs whose IDs are kept, to tell late answers from unknown ones.
 const REMEMBERED_ANSWERS: usize = 64;
@@ -72,7 +73,7 @@ impl OpenDialog {
 impl Drop for OpenDialog {
     fn drop(&mut self) {
         if let Some(core) = self.core.upgrade() {
-            let open = lock(&core.dialogs.0).take(&self.id);
+            let open = core.dialogs.0.lock().take(&self.id);
             if let Some((request, _)) = open {
                 core.log_dialog_end(request, Answer::Cancelled);
             }
@@ -91,7 +92,7 @@ impl PendingRequests<'_> {
             client_answer,
         };
         let core = &self.session.0;
-        lock(&core.dialogs.0).open.push((request.clone(), sender));
+        core.dialogs.0.lock().open.push((request.clone(), sender));
         core.log_change(SessionEvent::DialogRequested { request });
         // A client that sees the dialog in the front end can answer the request.
         Box::pin(dialog.answer(show()))
@@ -129,7 +130,7 @@ impl PendingRequests<'_> {
             id: request.id.clone(),
             client_answer,
         };
-        lock(&core.dialogs.0).open.push((request.clone(), sender));
+        core.dialogs.0.lock().open.push((request.clone(), sender));
         core.publish(SessionEvent::ApprovalRequested { request })
             .await;
         let request = dialog.id.clone();
@@ -145,7 +146,7 @@ impl PendingRequests<'_> {
 
 impl SessionCore {
     pub(super) fn open_dialogs(&self) -> Vec<Request> {
-        let table = lock(&self.dialogs.0);
+        let table = self.dialogs.0.lock();
         table.open.iter().map(|(open, _)| open.clone()).collect()
     }
 
@@ -156,7 +157,7 @@ impl SessionCore {
         answer: &Answer,
     ) -> Option<Result<(), AnswerError>> {
         let (request, waiting) = {
-            let mut table = lock(&self.dialogs.0);
+            let mut table = self.dialogs.0.lock();
             if table.answered.contains(id) {
                 return Some(Err(AnswerError::AlreadyAnswered));
             }
@@ -176,7 +177,7 @@ impl SessionCore {
     /// Records the answer of the front end; returns whether it was the first.
     fn resolve_dialog(&self, id: &RequestId, answer: &Answer) -> bool {
         let request = {
-            let mut table = lock(&self.dialogs.0);
+            let mut table = self.dialogs.0.lock();
             let Some((request, _)) = table.take(id) else {
                 return false;
             };
@@ -189,7 +190,7 @@ impl SessionCore {
 
     /// Ends the requests of a session that is closed. Extensions may still wait for the front end.
     pub(super) fn close_dialogs(&self) {
-        let open = std::mem::take(&mut lock(&self.dialogs.0).open);
+        let open = std::mem::take(&mut self.dialogs.0.lock().open);
         for (request, _) in open {
             self.log_dialog_end(request, Answer::Cancelled);
         }

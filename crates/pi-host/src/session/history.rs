@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::queue::concatenated;
 use super::transcript::Transcript;
-use super::{AgentSession, SessionOutline, lock};
+use super::{AgentSession, SessionOutline};
 
 /// Entries read while holding the lock; takes a few milliseconds.
 const READ_BATCH: usize = 100;
@@ -55,7 +55,7 @@ impl AgentSession {
 impl History<'_> {
     /// Returns what identifies the session and where it is. Unlike other reads, this never waits for a write.
     pub fn outline(self) -> SessionOutline {
-        lock(&self.session.0.outline).clone()
+        self.session.0.outline.lock().clone()
     }
 
     /// Waits until the session file exists.
@@ -63,7 +63,7 @@ impl History<'_> {
         let core = &self.session.0;
         let mut saved = std::pin::pin!(core.saved.notified());
         saved.as_mut().enable();
-        if !lock(&core.outline).is_saved {
+        if !core.outline.lock().is_saved {
             saved.await;
         }
     }

@@ -8,14 +8,15 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::{EventLog, GrowingMessage, Observer};
 use pi_env::Env;
 use pi_protocol::{Cursor, Envelope, SessionEvent};
 
-use super::{AgentSession, SessionCore, lock};
+use super::{AgentSession, SessionCore};
 
 /// Receives every event of a session.
 ///
@@ -107,7 +108,7 @@ impl EventPublisher {
     }
 
     fn add(&self, listener: Arc<dyn SessionListener>) -> u64 {
-        let mut subscribers = lock(&self.subscribers);
+        let mut subscribers = self.subscribers.lock();
         let id = subscribers.0;
         let known = subscribers.1.iter().cloned();
         let subscriber = (id, self.log.cursor().seq, listener);
@@ -117,7 +118,7 @@ impl EventPublisher {
     }
 
     fn remove(&self, id: u64) {
-        let mut subscribers = lock(&self.subscribers);
+        let mut subscribers = self.subscribers.lock();
         let others = subscribers.1.iter().filter(|(known, ..)| *known != id);
         subscribers.1 = others.cloned().collect();
     }
@@ -125,7 +126,7 @@ impl EventPublisher {
     /// Ends observers and listeners.
     pub(super) fn close(&self) {
         self.log.close();
-        lock(&self.subscribers).1 = Arc::default();
+        self.subscribers.lock().1 = Arc::default();
     }
 
     /// Publishes an event and waits until the listeners have processed it. Within a listener of any session it does not
@@ -133,7 +134,7 @@ impl EventPublisher {
     async fn publish(&self, event: impl FnOnce() -> SessionEvent) {
         {
             // Created and numbered under the lock, so that a later event never has an older state.
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             let envelope = self.log.append(event(), self.env.now_ms());
             queue.events.push_back(envelope);
             if queue.current.is_some() && is_within_listener() {
@@ -143,7 +144,7 @@ impl EventPublisher {
         // A listener may wait here for a publication that began after the check. Publications that wait for each other
         // would each have begun before the next one, which is impossible in a cycle.
         let _order = self.order.lock().await;
-        if lock(&self.queue).events.is_empty() {
+        if self.queue.lock().events.is_empty() {
             // The publication before this one has delivered it.
             return;
         }
@@ -160,7 +161,7 @@ impl EventPublisher {
     /// Delivers the queued events in the order of their numbers.
     async fn deliver(&self, publication: &Publication<'_>) {
         while let Some(envelope) = publication.next() {
-            let subscribers = Arc::clone(&lock(&self.subscribers).1);
+            let subscribers = Arc::clone(&self.subscribers.lock().1);
             for (_, last, listener) in subscribers.iter() {
                 if envelope.seq > *last {
                     listener.on_event(&envelope.event).await;
@@ -170,7 +171,7 @@ impl EventPublisher {
     }
 
     fn is_publishing(&self) -> bool {
-        lock(&self.queue).is_within_current()
+        self.queue.lock().is_within_current()
     }
 }
 
@@ -183,14 +184,14 @@ struct Publication<'publisher> {
 impl<'publisher> Publication<'publisher> {
     fn begin(queue: &'publisher Mutex<DeliveryQueue>) -> Self {
         let mark = Arc::new(AtomicBool::new(true));
-        lock(queue).current = Some(Arc::clone(&mark));
+        queue.lock().current = Some(Arc::clone(&mark));
         Self { mark, queue }
     }
 
     /// Returns the next event; if there is none, the publication ends at the same moment, so that no listener relies
     /// on it afterwards.
     fn next(&self) -> Option<Arc<Envelope>> {
-        let mut queue = lock(self.queue);
+        let mut queue = self.queue.lock();
         let next = queue.events.pop_front();
         if next.is_none() {
             self.end(&mut queue);
@@ -206,7 +207,7 @@ impl<'publisher> Publication<'publisher> {
 
 impl Drop for Publication<'_> {
     fn drop(&mut self) {
-        self.end(&mut lock(self.queue));
+        self.end(&mut self.queue.lock());
     }
 }
 

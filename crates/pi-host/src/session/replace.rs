@@ -3,7 +3,7 @@
 use pi_session::{NewSession, Session, SessionError, check_session_id};
 
 use super::transcript::Transcript;
-use super::{AgentSession, SessionOutline, lock};
+use super::{AgentSession, SessionOutline};
 
 impl AgentSession {
     /// Takes the stored conversation out of a disposed session, including the lock on its file.
@@ -17,7 +17,7 @@ impl AgentSession {
             ..NewSession::default()
         };
         let empty = Session::in_memory(&self.0.cwd, empty)?;
-        *lock(&self.0.outline) = SessionOutline::of(&empty);
+        *self.0.outline.lock() = SessionOutline::of(&empty);
         let taken = std::mem::replace(&mut *transcript, Transcript::taken(empty));
         Ok(taken.into_session())
     }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::{AgentSession, lock};
+use super::AgentSession;
 
 /// The status of a session, in the format of RPC's `get_state`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -121,15 +121,15 @@ impl AgentSession {
 
     /// Returns the path of the session file; it may not exist yet.
     pub fn session_file(&self) -> Option<PathBuf> {
-        lock(&self.0.outline).file.clone()
+        self.0.outline.lock().file.clone()
     }
 
     pub fn session_id(&self) -> String {
-        lock(&self.0.outline).id.clone()
+        self.0.outline.lock().id.clone()
     }
 
     pub fn session_name(&self) -> Option<String> {
-        lock(&self.0.outline).name.clone()
+        self.0.outline.lock().name.clone()
     }
 
     pub fn streaming_message(&self) -> Option<pi_protocol::LiveMessage> {

@@ -4,8 +4,9 @@
 //! change.
 
 use std::borrow::Cow;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::MutexGuard;
 use pi_context::{PromptSections, SystemPromptParts, section_changes};
 use pi_core::{LoadoutChanges, RegisteredTool};
 use pi_protocol::transcript::{ToolChanges, active_tools, current_system_message, system_text};
@@ -19,7 +20,7 @@ use pi_tools::{ImageResizeLimits, SessionVariables};
 use super::expansion::PromptExpansion;
 use super::state::SessionState;
 use super::status::ToolInfo;
-use super::{AgentSession, PromptInputs, lock};
+use super::{AgentSession, PromptInputs};
 use crate::toolset::Toolset;
 
 /// Tools and system prompt of a session.
@@ -40,12 +41,12 @@ impl<'session> ToolsAndPrompt<'session> {
     }
 
     pub fn resources(self) -> Arc<dyn PromptExpansion> {
-        Arc::clone(&lock(&self.session.0.prompt_inputs).resources)
+        Arc::clone(&self.session.0.prompt_inputs.lock().resources)
     }
 
     /// Returns the inputs of the system prompt.
     pub(crate) fn prompt_parts(self) -> SystemPromptParts {
-        lock(&self.session.0.prompt_inputs).prompt.clone()
+        self.session.0.prompt_inputs.lock().prompt.clone()
     }
 
     /// Replaces the inputs and resources of future prompts.
@@ -54,7 +55,7 @@ impl<'session> ToolsAndPrompt<'session> {
         prompt: SystemPromptParts,
         resources: Arc<dyn PromptExpansion>,
     ) {
-        *lock(&self.session.0.prompt_inputs) = PromptInputs { prompt, resources };
+        *self.session.0.prompt_inputs.lock() = PromptInputs { prompt, resources };
     }
 
     /// Locks the state after applying changes of the tool sources: new tools become active, and
@@ -150,7 +151,7 @@ impl<'session> ToolsAndPrompt<'session> {
     pub(super) fn base_sections(self) -> PromptSections {
         let active = self.active_names();
         let state = self.session.0.state();
-        let prompt_inputs = lock(&self.session.0.prompt_inputs);
+        let prompt_inputs = self.session.0.prompt_inputs.lock();
         let mut tools = state.tools.prompt_tools(&active);
         tools.retain(|tool| !state.loadout.hides(tool.name));
         prompt_inputs.prompt.sections(&tools)

@@ -6,14 +6,14 @@
 //! most changes.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_extensions::is_on_extension_thread;
 use pi_session::SessionError;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::transcript::Transcript;
-use super::{AgentSession, SessionOutline, lock};
+use super::{AgentSession, SessionOutline};
 
 /// Number of sessions in this process.
 static SESSIONS: AtomicUsize = AtomicUsize::new(0);
@@ -45,11 +45,10 @@ pub(super) struct SessionWriter<'session> {
 impl AgentSession {
     /// Waits for the right to change the session.
     pub(super) fn writer(&self) -> SessionWriter<'_> {
-        let turn = match self.0.writing.0.try_lock() {
-            Ok(turn) => turn,
-            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Err(TryLockError::WouldBlock) => leave_thread(|| lock(&self.0.writing.0)),
-        };
+        let writing = &self.0.writing.0;
+        let turn = writing
+            .try_lock()
+            .unwrap_or_else(|| leave_thread(|| writing.lock()));
         SessionWriter {
             session: self,
             _turn: turn,
@@ -70,7 +69,7 @@ impl SessionWriter<'_> {
             let changed = change(&mut transcript);
             let outline = SessionOutline::of(transcript.session());
             let is_saved = outline.is_saved;
-            let earlier = std::mem::replace(&mut *lock(&self.session.0.outline), outline);
+            let earlier = std::mem::replace(&mut *self.session.0.outline.lock(), outline);
             if is_saved && !earlier.is_saved {
                 self.session.0.saved.notify_waiters();
             }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use pi_config::ResourceFlags;
 
 use super::{ProjectProbe, Workspace, WorkspaceOptions};
@@ -43,7 +44,7 @@ impl SharedWorkspaces {
         probe: ProjectProbe,
     ) -> Arc<Workspace> {
         let workspace = Arc::new(Workspace::load_probed(host, options, probe).await);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|_, shared| shared.workspace.strong_count() > 0);
         if workspace.resources.extensions.is_empty() {
             known.insert(
@@ -58,7 +59,7 @@ impl SharedWorkspaces {
     }
 
     fn find(&self, options: &WorkspaceOptions, probe: &ProjectProbe) -> Option<Arc<Workspace>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         let shared = known.get(&probe.cwd)?;
         let workspace = shared.workspace.upgrade()?;
         // The user may have decided about the project since.

@@ -10,11 +10,12 @@ mod screen;
 mod surfaces;
 mod tasks;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_host::{
     AgentDir, DialogResponse, ExtensionDialog, ExtensionFailure, ExtensionHandle, ExtensionMode,
@@ -67,7 +68,7 @@ struct BridgeState {
 
 impl BridgeInner {
     fn state(&self) -> MutexGuard<'_, BridgeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn emit(&self, event: ExtensionEvent) {

@@ -10,10 +10,11 @@ mod markdown;
 mod styles;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pi_env::Env;
 use pi_host::{AgentDir, HostError, NativeWidget, TuiToolkit, WideEdge};
 use pi_tui::{
@@ -51,7 +52,7 @@ impl PiTuiToolkit {
     }
 
     fn keys(&self) -> Arc<Keybindings> {
-        let mut cached = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.keys.lock();
         let keys = cached.get_or_insert_with(|| {
             let (keys, _) = read_keys(&self.agent_dir, &self.env);
             Arc::new(keys)
@@ -113,7 +114,7 @@ impl PiTuiToolkit {
 
 impl TuiToolkit for PiTuiToolkit {
     fn engine_started(&self) {
-        *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.keys.lock() = None;
     }
 
     fn width(&self, text: &str) -> usize {

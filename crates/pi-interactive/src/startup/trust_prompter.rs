@@ -4,9 +4,10 @@
 //! another project shows the question in the running application.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_host::{AgentDir, SettingsOverrides, TrustPrompt};
 use pi_protocol::TrustChoice;
@@ -48,9 +49,8 @@ impl TrustPrompter {
         *self.application() = handle;
     }
 
-    fn application(&self) -> std::sync::MutexGuard<'_, Option<AppHandle>> {
-        let application = &self.0.application;
-        application.lock().unwrap_or_else(PoisonError::into_inner)
+    fn application(&self) -> MutexGuard<'_, Option<AppHandle>> {
+        self.0.application.lock()
     }
 
     async fn ask_standalone(

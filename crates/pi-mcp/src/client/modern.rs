@@ -1,10 +1,10 @@
 //! The lifecycle of 2026-07-28: no handshake. Every request states what the client is; a server that needs something of the
 //! user answers with questions, and the request is sent again with the answers.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 
 use super::handshake::{ServerInfo, parse_capabilities, parse_instructions};
@@ -75,7 +75,7 @@ impl Envelope {
 
 impl ClientState {
     pub(super) fn envelope(&self) -> MutexGuard<'_, Option<Envelope>> {
-        self.envelope.lock().unwrap_or_else(PoisonError::into_inner)
+        self.envelope.lock()
     }
 
     pub(super) fn has_envelope(&self) -> bool {

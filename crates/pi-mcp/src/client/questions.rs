@@ -1,8 +1,8 @@
 //! Requests of the server that wait for an answer.
 
 use std::collections::HashMap;
-use std::sync::{MutexGuard, PoisonError};
 
+use parking_lot::MutexGuard;
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use super::{ClientState, ServerRequestAnswer};
 
 impl ClientState {
     pub(super) fn asked(&self) -> MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 
     pub(super) fn is_asked(&self) -> bool {

@@ -2,10 +2,11 @@
 //!
 //! A server does not state for which call it asks. Once it has asked, its calls are made one at a time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
@@ -41,7 +42,7 @@ pub(crate) struct CallGuard {
 
 impl ActiveCalls {
     fn calls(&self) -> MutexGuard<'_, Vec<ActiveCall>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Stops a lazy child process that is not used; the next request starts it again.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use pi_protocol::{McpState, McpTransport};
 use tokio::time::Instant;
 
@@ -26,12 +27,12 @@ impl Usage {
     }
 
     fn note(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.last.lock() = Some(Instant::now());
     }
 
     /// Returns when it was used last; `None` while it is.
     fn idle_since(&self) -> Option<Instant> {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.last.lock();
         last.filter(|_| self.active.load(Ordering::Acquire) == 0)
     }
 }

@@ -1,8 +1,9 @@
 //! A provider with configuration applied to it, or a provider defined by configuration alone.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::{Mutex, RwLock};
 use pi_auth::{Credential, KeySource, ProviderAuth};
 use pi_protocol::ProviderError;
 
@@ -68,16 +69,13 @@ impl LayeredProvider {
 
     fn compose(&self) -> Result<ModelList, ConfigError> {
         let own = self.base_models();
-        let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut composed = self.composed.lock();
         if let Some((built_from, models)) = &*composed
             && Arc::ptr_eq(built_from, &own)
         {
             return Ok(Arc::clone(models));
         }
-        let fetched_models = self
-            .fetched_models
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let fetched_models = self.fetched_models.read();
         let extension = self.extension.as_ref().map(|extension| {
             let mut config = extension.config.clone();
             if fetched_models.is_some() {
@@ -121,12 +119,9 @@ impl LayeredProvider {
     }
 
     fn replace_fetched_models(&self, models: Option<Vec<ModelConfig>>) -> Option<Vec<ModelConfig>> {
-        let mut composed = self.composed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut composed = self.composed.lock();
         *composed = None;
-        let mut fetched_models = self
-            .fetched_models
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut fetched_models = self.fetched_models.write();
         std::mem::replace(&mut *fetched_models, models)
     }
 }

@@ -1,8 +1,9 @@
 //! Models fetched after the built-in catalog was generated, merged over it by ID.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use pi_protocol::Model;
 
 use super::provider::ModelList;
@@ -37,7 +38,7 @@ impl ModelOverlay {
     }
 
     pub(super) fn models(&self) -> ModelList {
-        let merged = self.merged.read().unwrap_or_else(PoisonError::into_inner);
+        let merged = self.merged.read();
         match &*merged {
             Some(models) => Arc::clone(models),
             None => (self.built_in)(self.catalog),
@@ -47,14 +48,14 @@ impl ModelOverlay {
     /// Replaces the fetched models. A known ID replaces the built-in model; new IDs are appended.
     pub(super) fn publish(&self, fetched: Vec<Model>) {
         let merged = (!fetched.is_empty()).then(|| self.merge(fetched));
-        *self.merged.write().unwrap_or_else(PoisonError::into_inner) = merged;
+        *self.merged.write() = merged;
     }
 
     /// Replaces the whole list; an empty one restores the built-in models.
     pub(super) fn replace(&self, mut models: Vec<Model>) {
         models.iter_mut().for_each(strip_client_identity);
         let models = (!models.is_empty()).then(|| models.into_iter().map(Arc::new).collect());
-        *self.merged.write().unwrap_or_else(PoisonError::into_inner) = models;
+        *self.merged.write() = models;
     }
 
     /// Returns the built-in models with fetched ones merged over them.

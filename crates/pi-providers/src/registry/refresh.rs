@@ -2,9 +2,10 @@
 //! fetches current ones.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use pi_auth::{AllCredentials, AuthError, AuthOverrides, Credential};
 use pi_env::env_vars;
 use pi_http::KnownSecrets;
@@ -53,7 +54,7 @@ pub(super) struct RefreshLocks(Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>
 
 impl RefreshLocks {
     fn of(&self, provider: &str) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.0.lock();
         Arc::clone(locks.entry(provider.to_owned()).or_default())
     }
 }
@@ -69,7 +70,7 @@ impl Prefetched {
     /// Returns a provider's credential, if credentials were prefetched.
     fn credential(&self, provider: &str) -> Option<Result<Option<Credential>, AuthError>> {
         let credentials = self.credentials.as_ref()?;
-        let mut credentials = credentials.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credentials = credentials.lock();
         Some(credentials.remove(provider).transpose())
     }
 }

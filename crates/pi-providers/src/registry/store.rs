@@ -2,9 +2,10 @@
 //! implements the file.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use pi_protocol::Model;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,7 +154,7 @@ impl ModelsStore for InMemoryModelsStore {
         &'a self,
         provider: &'a str,
     ) -> BoxFuture<'a, Result<Option<StoredModels>, ModelsStoreError>> {
-        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = self.0.lock();
         std::future::ready(Ok(entries.get(provider).cloned())).boxed()
     }
 
@@ -162,7 +163,7 @@ impl ModelsStore for InMemoryModelsStore {
         provider: &'a str,
         entry: StoredModels,
     ) -> BoxFuture<'a, Result<(), ModelsStoreError>> {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.0.lock();
         entries.insert(provider.to_owned(), entry);
         std::future::ready(Ok(())).boxed()
     }

@@ -2,9 +2,8 @@ mod layers;
 mod refreshing;
 mod requests;
 
-use std::sync::Mutex;
-
 use futures_util::future::{BoxFuture, FutureExt};
+use parking_lot::Mutex;
 use pi_auth::{KeySource, ProviderAuth};
 use pi_protocol::ProviderError;
 use serde_json::{Value, json};
@@ -50,7 +49,7 @@ struct Acme {
 
 impl Acme {
     fn last_request(&self) -> ModelRequest {
-        self.requests.lock().unwrap().last().cloned().unwrap()
+        self.requests.lock().last().cloned().unwrap()
     }
 }
 
@@ -81,7 +80,7 @@ impl Provider for Acme {
     }
 
     fn stream(&self, request: ModelRequest) -> AssistantStream {
-        self.requests.lock().unwrap().push(request.clone());
+        self.requests.lock().push(request.clone());
         AssistantStream::produce(&request.model, 0, |mut writer| async move {
             let text = writer.message().open_text();
             writer.message().append_text(text, "ok");

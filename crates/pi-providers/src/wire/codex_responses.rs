@@ -15,9 +15,10 @@ mod tests;
 mod websocket;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_env::Env;
 use pi_http::{HeaderOverrides, HttpClient, ResponseHead};
 use pi_protocol::json::JsonObject;
@@ -144,10 +145,9 @@ impl<O: SocketOpener> CodexResponses<O> {
                 .is_some_and(|session_id| self.http_sessions().contains(&session_id))
     }
 
-    fn http_sessions(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn http_sessions(&self) -> MutexGuard<'_, HashSet<String>> {
         // Nothing that can panic runs under the lock.
-        let lock = self.0.http_sessions.lock();
-        lock.unwrap_or_else(PoisonError::into_inner)
+        self.0.http_sessions.lock()
     }
 }
 

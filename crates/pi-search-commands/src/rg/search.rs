@@ -2,13 +2,13 @@
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use grep_printer::Stats;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::WalkState;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::files::{self, FoundFile};
@@ -49,7 +49,7 @@ pub(super) fn run(options: &Options, stdout: Stdout) -> Result<u8, Failure> {
     if !reads_stdin || options.paths.len() > 1 {
         search_files(&worker, &output)?;
     }
-    let output = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let output = output.into_inner();
     output.finish(started)
 }
 
@@ -57,7 +57,7 @@ fn search_files(worker: &Worker<'_>, output: &Mutex<Output<'_>>) -> Result<(), F
     if worker.options.walk.sort.is_some() {
         let mut worker = worker.clone();
         let (files, failed) = files::list(worker.options)?;
-        lock(output).failed |= failed;
+        output.lock().failed |= failed;
         for file in files {
             if worker.search(&file, output) == WalkState::Quit {
                 break;
@@ -73,7 +73,7 @@ fn search_files(worker: &Worker<'_>, output: &Mutex<Output<'_>>) -> Result<(), F
                 None => WalkState::Continue,
             },
             Err(error) => {
-                lock(output).fail(&error.to_string());
+                output.lock().fail(&error.to_string());
                 WalkState::Continue
             }
         })
@@ -184,12 +184,6 @@ fn write_stats(writer: &mut impl Write, stats: &Stats, started: Instant) -> io::
     )
 }
 
-fn lock<'output, 'options>(
-    output: &'output Mutex<Output<'options>>,
-) -> std::sync::MutexGuard<'output, Output<'options>> {
-    output.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Searches one file after the other.
 #[derive(Clone)]
 struct Worker<'options> {
@@ -233,7 +227,7 @@ impl Worker<'_> {
 
 /// Prints what was found in a file, or why it could not be searched.
 fn add(found: io::Result<Found>, path: &Path, output: &Mutex<Output<'_>>) -> WalkState {
-    let mut output = lock(output);
+    let mut output = output.lock();
     match found {
         Ok(found) => output.add(&found),
         Err(error) => {

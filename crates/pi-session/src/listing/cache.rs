@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::SessionInfo;
 
 use super::info::{MessageText, read_info};
@@ -81,7 +82,7 @@ impl TitleCache {
     }
 
     fn cached(&self) -> MutexGuard<'_, CachedTitles> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cached.lock()
     }
 
     /// Marks what is read from now on as part of a new listing.

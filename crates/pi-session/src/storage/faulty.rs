@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_fs::file_lock::LockState;
 
 use super::{AccessMode, LogFile, LogStorage, PathState};
@@ -84,7 +85,7 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, FaultyDiskState> {
-        self.state.lock().unwrap()
+        self.state.lock()
     }
 
     fn alive(&self) -> io::Result<MutexGuard<'_, FaultyDiskState>> {

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 use std::io::Cursor;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::ImageError;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use parking_lot::{Mutex, MutexGuard};
 
 /// Enough for photos of 48 megapixels.
 const MAX_PIXELS: u64 = 50_000_000;
@@ -28,7 +28,7 @@ static PREPARATION: Mutex<()> = Mutex::new(());
 /// Waits, on a blocking thread, until no other image is being prepared. A response may contain many
 /// images that each need hundreds of megabytes.
 pub(super) fn wait_for_turn() -> MutexGuard<'static, ()> {
-    PREPARATION.lock().unwrap_or_else(PoisonError::into_inner)
+    PREPARATION.lock()
 }
 
 /// Decodes an image, or the first frame of an animation, and applies its EXIF orientation.

@@ -42,7 +42,7 @@ async fn mutations_of_one_file_run_in_order_and_one_at_a_time() {
             move |_| async move {
                 assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0);
                 tokio::task::yield_now().await;
-                order.lock().unwrap().push(number);
+                order.lock().push(number);
                 running.fetch_sub(1, Ordering::SeqCst);
             },
             &cancel,
@@ -51,7 +51,7 @@ async fn mutations_of_one_file_run_in_order_and_one_at_a_time() {
     for outcome in futures_util::future::join_all((0..20).map(run)).await {
         outcome.unwrap();
     }
-    assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    assert_eq!(*order.lock(), (0..20).collect::<Vec<_>>());
     assert!(is_idle(&queue));
 }
 

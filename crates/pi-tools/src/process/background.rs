@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use pi_core::{ExitCode, ProcessError, ProcessOperations, ShellCommand};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -199,7 +200,7 @@ impl BackgroundProcesses {
         };
         let exits = new.notify.then(|| self.0.exits.clone());
         let following = Arc::clone(&process);
-        let mut tasks = lock(&self.0.tasks);
+        let mut tasks = self.0.tasks.lock();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(async move {
             following
@@ -213,7 +214,7 @@ impl BackgroundProcesses {
     }
 
     fn processes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<BackgroundProcess>>> {
-        lock(&self.0.processes)
+        self.0.processes.lock()
     }
 
     fn add(&self, process: Arc<BackgroundProcess>) -> Result<(), BackgroundProcessError> {
@@ -268,7 +269,7 @@ impl BackgroundProcess {
             command: self.title.clone(),
             state: self.state(),
             age_seconds: self.started.elapsed().as_secs(),
-            full_output_path: lock(&self.output).file().map(ToOwned::to_owned),
+            full_output_path: self.output.lock().file().map(ToOwned::to_owned),
         }
     }
 
@@ -284,7 +285,7 @@ impl BackgroundProcess {
 
     /// Returns the output after a position.
     pub(super) fn output_since(&self, position: u64) -> OutputPart {
-        lock(&self.output).since(position)
+        self.output.lock().since(position)
     }
 
     /// Sends text to the process.
@@ -306,9 +307,9 @@ impl BackgroundProcess {
     ) {
         let mut spool = OutputSpool::new(OutputForm::Raw, target);
         let keep = |progress: OutputProgress<'_>| match progress {
-            OutputProgress::Text(text) => lock(&self.output).push(text),
+            OutputProgress::Text(text) => self.output.lock().push(text),
             OutputProgress::UpdateDue(spool) => {
-                lock(&self.output).set_file(spool.full_output_path());
+                self.output.lock().set_file(spool.full_output_path());
             }
         };
         let stop = self.stop.clone();
@@ -330,7 +331,7 @@ impl BackgroundProcess {
         let exit = ProcessExit {
             name: self.name.clone(),
             state,
-            output: lock(&self.output).last_lines().to_owned(),
+            output: self.output.lock().last_lines().to_owned(),
         };
         // The session may be gone.
         exits.send(exit).ok();
@@ -344,8 +345,4 @@ fn check_name(name: &str) -> Result<(), BackgroundProcessError> {
         return Err(BackgroundProcessError::InvalidName);
     }
     Ok(())
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use parking_lot::Mutex;
 use rustix::process::Pid;
 
 use super::table::{PipeId, Process};
@@ -84,7 +85,7 @@ impl SupervisedChild {
     /// Starts the supervisor. Called before a child is started, so that it can be reported at once.
     pub fn prepare() {
         if let Some(argument) = ARGUMENT.get() {
-            let mut supervisor = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut supervisor = SUPERVISOR.lock();
             if supervisor.is_none() {
                 *supervisor = start(argument, None);
             }
@@ -120,7 +121,7 @@ fn begin(message: Message) -> bool {
     let Some(argument) = ARGUMENT.get() else {
         return false;
     };
-    let mut supervisor = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut supervisor = SUPERVISOR.lock();
     // It may have been killed, too.
     if let Some(existing) = supervisor.as_mut()
         && message.send(existing).is_ok()
@@ -145,7 +146,7 @@ fn start(argument: &str, message: Option<Message>) -> Option<ChildStdin> {
 }
 
 fn send(message: Message) {
-    let mut supervisor = SUPERVISOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut supervisor = SUPERVISOR.lock();
     if let Some(pipe) = supervisor.as_mut()
         && let Err(error) = message.send(pipe)
     {

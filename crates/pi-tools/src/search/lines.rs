@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use ignore::WalkState;
 use ignore::overrides::{Override, OverrideBuilder};
+use parking_lot::Mutex;
 use pi_core::{
     FileError, FileKind, FileOperations, FoundLine, FoundLines, LineQuery, MatchedFile, SearchError,
 };
@@ -99,17 +99,14 @@ impl LineSearch {
                 if entry.file_type().is_some_and(|kind| kind.is_file()) {
                     let path = entry.into_path();
                     if let Some(file) = self.search_file(&mut searcher, &matcher, path, cancel) {
-                        files
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(file);
+                        files.lock().push(file);
                     }
                 }
                 WalkState::Continue
             }) as Visitor<'_>
         };
         walk_in_parallel(&walk, &self.errors, visitor, cancel);
-        files.into_inner().unwrap_or_else(PoisonError::into_inner)
+        files.into_inner()
     }
 
     /// Searches a local file that was requested by name, even if it looks binary.

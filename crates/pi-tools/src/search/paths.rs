@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkState;
+use parking_lot::Mutex;
 use pi_core::{FileKind, FileOperations, FoundPath, FoundPaths, PathQuery, SearchError};
 use tokio_util::sync::CancellationToken;
 
@@ -65,13 +65,10 @@ impl PathSearch {
                     return WalkState::Quit;
                 }
                 let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-                found
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(FoundPath {
-                        path: entry.into_path(),
-                        is_directory,
-                    });
+                found.lock().push(FoundPath {
+                    path: entry.into_path(),
+                    is_directory,
+                });
                 if before + 1 >= self.query.limit {
                     return WalkState::Quit;
                 }
@@ -79,7 +76,7 @@ impl PathSearch {
             }) as Visitor<'_>
         };
         walk_in_parallel(&walk, &self.errors, visitor, cancel);
-        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+        found.into_inner()
     }
 
     /// Searches files through file operations.

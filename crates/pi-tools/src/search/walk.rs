@@ -4,10 +4,11 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use parking_lot::Mutex;
 use pi_core::{FileError, FileKind, FileOperations, UnreadablePaths};
 use tokio_util::sync::CancellationToken;
 
@@ -93,7 +94,7 @@ pub(super) struct WalkErrors(Mutex<UnreadablePaths>);
 impl WalkErrors {
     /// Counts an error and records the first one.
     pub(super) fn add(&self, error: &dyn std::fmt::Display) {
-        let mut errors = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = self.0.lock();
         if errors.count == 0 {
             errors.first = error.to_string();
         }
@@ -101,7 +102,7 @@ impl WalkErrors {
     }
 
     pub(super) fn into_unreadable(self) -> UnreadablePaths {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.0.into_inner()
     }
 }
 

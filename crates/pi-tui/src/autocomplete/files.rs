@@ -4,10 +4,11 @@
 //! request becomes stale.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use ignore::{DirEntry, WalkBuilder};
+use parking_lot::{Condvar, Mutex};
 
 use super::paths::PathRoots;
 use super::prefix::PathPrefix;
@@ -91,7 +92,7 @@ fn run_worker(slot: &(Mutex<JobSlot>, Condvar), roots: &PathRoots) {
     loop {
         let mut state = locked(mutex);
         while state.job.is_none() && !state.closed {
-            state = wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+            wake.wait(&mut state);
         }
         let Some(job) = state.job.take().filter(|_| !state.closed) else {
             return;

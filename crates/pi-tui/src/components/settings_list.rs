@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::background::{clip, ellipsize, fit};
 use super::handler::Handler;
@@ -31,11 +33,11 @@ pub struct SubmenuHandle(Arc<Mutex<Option<SubmenuOutcome>>>);
 
 impl SubmenuHandle {
     pub fn close(&self, outcome: SubmenuOutcome) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        *self.0.lock() = Some(outcome);
     }
 
     fn take(&self) -> Option<SubmenuOutcome> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.lock().take()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Snapshots of components at several widths, and properties that hold for all of them.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use super::*;
@@ -190,7 +191,7 @@ fn select_list_emits_events() {
     let mut list = SelectList::new(items(), 3, SelectTheme::default());
     let events = Arc::clone(&log);
     list.on_event(move |event| {
-        events.lock().unwrap().push(match event {
+        events.lock().push(match event {
             SelectEvent::Moved(item) => format!("moved {}", item.value),
             SelectEvent::Confirmed(item) => format!("confirmed {}", item.value),
             SelectEvent::Canceled => "canceled".to_owned(),
@@ -198,7 +199,7 @@ fn select_list_emits_events() {
     });
     press(&mut list, &["down", "enter", "escape"]);
     assert_eq!(
-        *log.lock().unwrap(),
+        *log.lock(),
         ["moved settings", "confirmed settings", "canceled"]
     );
 }
@@ -238,7 +239,7 @@ fn settings(log: &Arc<Mutex<Vec<SettingsEvent>>>, search: SettingsSearch) -> Set
     ];
     let mut list = SettingsList::new(items, 5, SettingsTheme::default(), search);
     let events = Arc::clone(log);
-    list.on_event(move |event| events.lock().unwrap().push(event));
+    list.on_event(move |event| events.lock().push(event));
     list
 }
 
@@ -275,7 +276,7 @@ fn settings_cycle_and_open_submenus() {
         value: value.to_owned(),
     };
     assert_eq!(
-        *log.lock().unwrap(),
+        *log.lock(),
         [
             changed("wrap", "off"),
             changed("wrap", "on"),

@@ -4,7 +4,9 @@
 //! them.
 
 use std::io::Write as _;
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::Once;
+
+use parking_lot::Mutex;
 
 use super::raw_mode;
 
@@ -47,7 +49,7 @@ static PANIC_HOOK: Once = Once::new();
 /// Records the modes to disable, and installs a panic hook that disables them before the panic is
 /// reported.
 pub(super) fn register(modes: TerminalModes) {
-    *ACTIVE_MODES.lock().unwrap_or_else(PoisonError::into_inner) = Some(modes);
+    *ACTIVE_MODES.lock() = Some(modes);
     PANIC_HOOK.call_once(|| {
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -59,11 +61,7 @@ pub(super) fn register(modes: TerminalModes) {
 
 /// Disables all recorded modes, once. Returns whether any were recorded.
 pub(super) fn restore() -> bool {
-    let Some(modes) = ACTIVE_MODES
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take()
-    else {
+    let Some(modes) = ACTIVE_MODES.lock().take() else {
         return false;
     };
     let mut stdout = std::io::stdout().lock();

@@ -1,6 +1,8 @@
 //! Events of a component inside a dialog, queued until the dialog handles them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// A queue shared by a component's handler and its owner.
 #[derive(Debug)]
@@ -8,14 +10,11 @@ pub(super) struct EventQueue<E>(Arc<Mutex<Vec<E>>>);
 
 impl<E> EventQueue<E> {
     pub(super) fn push(&self, event: E) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(event);
+        self.0.lock().push(event);
     }
 
     pub(super) fn take(&self) -> Vec<E> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

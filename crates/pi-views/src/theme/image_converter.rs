@@ -4,11 +4,12 @@
 //! and triggers a new layout.
 
 use std::io::Cursor;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits, RgbaImage};
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::ImageContent;
 use tokio::sync::Notify;
 
@@ -83,9 +84,8 @@ impl ImageConverter {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ImageConversion>> {
-        let conversions = self.0.conversions.lock();
-        conversions.unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<ImageConversion>> {
+        self.0.conversions.lock()
     }
 }
 

@@ -4,9 +4,10 @@
 //! means the lines are stale.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_markdown::MermaidRendering;
 use pi_protocol::settings::{MermaidMode, Settings, ToolRows};
 use pi_tui::{Color, ColorToken, Keybindings, Painter, Style, TerminalCapabilities, Theme};
@@ -117,7 +118,7 @@ impl UiTheme {
     }
 
     fn lock(&self) -> MutexGuard<'_, UiThemeState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Returns the generation and its context.

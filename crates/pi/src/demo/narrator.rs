@@ -2,10 +2,9 @@
 //!
 //! Subscribes to the session like any front end. Control sequences in tool output are removed.
 
-use std::sync::{Mutex, PoisonError};
-
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_host::SessionListener;
 use pi_protocol::{
     AgentEvent, AgentMessage, AssistantMessageEvent, InputBlock, SessionEvent, StopReason,
@@ -82,7 +81,7 @@ impl Narrator {
     /// Returns the error of the last run, if it failed.
     pub(super) fn failure(&self) -> Option<String> {
         let failure = self.failure.lock();
-        failure.unwrap_or_else(PoisonError::into_inner).clone()
+        failure.clone()
     }
 
     fn print_event(&self, event: &AgentEvent) {
@@ -132,7 +131,7 @@ impl Narrator {
             && matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
         {
             let reason = answer.error_message.clone().unwrap_or_default();
-            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+            *self.failure.lock() = Some(reason);
         }
     }
 

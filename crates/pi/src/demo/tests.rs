@@ -1,7 +1,6 @@
 //! The output of the demo when it is piped.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use pi_session::{AccessMode, OpenSession};
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
@@ -14,9 +13,7 @@ async fn play_demo(directory: &Path, ink: Ink) -> String {
     let narrator = Narrator::new(
         ink,
         Box::new(move |text| {
-            sink.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_str(text);
+            sink.lock().push_str(text);
         }),
     );
     play(
@@ -27,7 +24,7 @@ async fn play_demo(directory: &Path, ink: Ink) -> String {
     )
     .await
     .unwrap();
-    let text = shown.lock().unwrap().clone();
+    let text = shown.lock().clone();
     text.replace(&directory.display().to_string(), "[directory]")
         .replace(pi_env::VERSION, "[version]")
 }

@@ -1,10 +1,11 @@
 //! Questions to the user of a client with a handshake: requests that the client answers by their IDs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::{FormAnswer, JsonRpcError, JsonRpcMessage, QuestionForm};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -49,7 +50,7 @@ pub(super) struct ClientRequests {
 
 impl ClientRequests {
     fn pending(&self) -> MutexGuard<'_, PendingRequests> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock()
     }
 
     /// Passes a response to the request that waits for it; an unknown one is ignored.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::PromptTemplate;
 use pi_env::Env;
 use pi_host::{
@@ -322,7 +323,7 @@ struct RunSteps {
 
 impl RunSteps {
     fn changed_files(&self) -> Vec<String> {
-        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.changed.lock();
         changed.iter().cloned().collect()
     }
 }
@@ -341,7 +342,7 @@ impl SessionListener for RunSteps {
             let step = format!("{tool_name} {subject}");
             self.progress.report(step.trim_end());
             if let (Some(path), "edit" | "write") = (path, tool_name.as_str()) {
-                let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut changed = self.changed.lock();
                 changed.insert(path.to_owned());
             }
         }

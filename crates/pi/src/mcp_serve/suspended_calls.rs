@@ -4,11 +4,12 @@
 //! call again with the answers; until then the session waits.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::{FormAnswer, JsonRpcError, QuestionForm};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -60,7 +61,7 @@ impl SuspendedCalls {
 
     /// Returns the call that a client sends again, with the answers to its questions.
     pub(super) fn resume(&self, state: &Value, params: &Value) -> Option<CallInProgress> {
-        let mut call = lock(&self.waiting).remove(state.as_str()?)?;
+        let mut call = self.waiting.lock().remove(state.as_str()?)?;
         if let Some(Value::Object(answers)) = params.get("inputResponses") {
             call.answer(answers);
         }
@@ -83,7 +84,7 @@ impl SuspendedCalls {
                 // The response is the end of this request.
                 call.progress.redirect(None);
                 let state = uuid::Uuid::new_v4().to_string();
-                lock(&self.waiting).insert(state.clone(), call);
+                self.waiting.lock().insert(state.clone(), call);
                 self.cancel_later(state.clone());
                 Ok(json!({
                     "resultType": "input_required",
@@ -101,7 +102,7 @@ impl SuspendedCalls {
             let expiring = tokio::time::sleep(MAX_WAIT);
             closing.run_until_cancelled(expiring).await;
             if let Some(waiting) = waiting.upgrade() {
-                let expired = lock(&waiting).remove(&state);
+                let expired = waiting.lock().remove(&state);
                 drop(expired);
             }
         });
@@ -110,14 +111,10 @@ impl SuspendedCalls {
     /// Cancels the calls that wait, and waits for their end.
     pub(super) async fn close(&self) {
         self.closing.cancel();
-        lock(&self.waiting).clear();
+        self.waiting.lock().clear();
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A call that may ask the user; canceled when dropped.
@@ -280,6 +277,6 @@ mod tests {
         let asked = calls.advance(calls.start(progress(), asking), &cancel);
         assert!(asked.await.is_ok());
         calls.close().await;
-        assert!(lock(&calls.waiting).is_empty());
+        assert!(calls.waiting.lock().is_empty());
     }
 }

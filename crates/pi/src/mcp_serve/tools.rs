@@ -1,9 +1,10 @@
 //! The tools that clients call, and the progress of their calls.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use pi_protocol::{JsonRpcError, JsonRpcMessage};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -38,13 +39,13 @@ impl Progress {
 
     /// Reports the steps from now on to another request.
     pub(super) fn redirect(&self, target: Option<(Value, mpsc::Sender<Value>)>) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = target;
+        *self.target.lock() = target;
     }
 
     /// Reports a step. A client that reads slowly misses some.
     pub(super) fn report(&self, message: &str) {
         let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        let target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let target = self.target.lock();
         if let Some((token, output)) = &*target {
             let params = json!({"progressToken": token, "progress": step, "message": message});
             let message = JsonRpcMessage::notification("notifications/progress", Some(params));

@@ -1,9 +1,9 @@
 //! Install progress on one line of the terminal. Without a terminal, only notes are printed.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use pi_packages::{InstallProgress, ProgressListener};
 
 use crate::output::{notice, sanitize};
@@ -28,9 +28,7 @@ pub(super) fn listener() -> ProgressListener {
         if !is_terminal {
             return;
         }
-        let mut last = drawn
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last = drawn.lock();
         let is_end =
             matches!(&progress, InstallProgress::Fetching { done, total, .. } if done == total);
         if !is_end && last.is_some_and(|last| last.elapsed() < REDRAW_INTERVAL) {

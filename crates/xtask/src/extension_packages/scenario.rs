@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -222,9 +223,7 @@ impl PackageSession {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
         let model = FakeModel::start(move |messages| {
-            seen.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(last_message(messages));
+            seen.lock().push(last_message(messages));
             reply(messages)
         })?;
         let models = model.models_json("scripted", "model", 200_000);
@@ -324,10 +323,7 @@ impl PackageSession {
             return json!({"end": "the program does not start"});
         };
         let before = self.directory.files(&self.normalizer);
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.requests.lock().clear();
         process.send(&json!({"id": "call", "type": "prompt", "message": prompt}));
         let mut record = CallRecord::default();
         let mut is_awaiting = awaited.is_some();
@@ -360,8 +356,7 @@ impl PackageSession {
         if end == "exit" {
             self.stop();
         }
-        let requests =
-            std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner));
+        let requests = std::mem::take(&mut *self.requests.lock());
         let after = self.directory.files(&self.normalizer);
         let value = json!({
             "end": end, "response": record.response, "dialogs": record.dialogs, "notices": record.notices, "state": record.state,

@@ -1,5 +1,4 @@
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -16,16 +15,12 @@ async fn run(
     let poll_times = Mutex::new(Vec::new());
     let script = Mutex::new(script.into_iter());
     let outcome = poll(schedule, first, &CancellationToken::new(), || {
-        poll_times.lock().unwrap().push(started.elapsed().as_secs());
-        let response = script
-            .lock()
-            .unwrap()
-            .next()
-            .unwrap_or(Ok(PollStatus::Pending));
+        poll_times.lock().push(started.elapsed().as_secs());
+        let response = script.lock().next().unwrap_or(Ok(PollStatus::Pending));
         std::future::ready(response)
     })
     .await;
-    (outcome, poll_times.into_inner().unwrap())
+    (outcome, poll_times.into_inner())
 }
 
 fn schedule(interval: Option<f64>, expires_in: Option<f64>) -> PollSchedule {
@@ -160,7 +155,7 @@ async fn cancellation_ends_polling() {
     let cancel = CancellationToken::new();
     let polls = Mutex::new(0);
     let outcome = poll::<&str, _>(schedule(None, None), FirstPoll::Immediate, &cancel, || {
-        let mut polls = polls.lock().unwrap();
+        let mut polls = polls.lock();
         *polls += 1;
         if *polls == 3 {
             cancel.cancel();
@@ -169,5 +164,5 @@ async fn cancellation_ends_polling() {
     })
     .await;
     assert_eq!(outcome, Err(OAuthError::Cancelled));
-    assert_eq!(polls.into_inner().unwrap(), 3);
+    assert_eq!(polls.into_inner(), 3);
 }

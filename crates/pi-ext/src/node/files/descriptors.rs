@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::{FsArguments, metadata};
@@ -30,7 +31,7 @@ struct FileTable {
 
 impl OpenFiles {
     fn add(&self, file: File) -> i32 {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         table.opened += 1;
         let number = FIRST_DESCRIPTOR + table.opened;
         table.files.insert(number, Arc::new(file));
@@ -42,7 +43,7 @@ impl OpenFiles {
         number: i32,
         system_call: &str,
     ) -> Result<Arc<File>, NativeError> {
-        let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.0.lock();
         table
             .files
             .get(&number)
@@ -51,7 +52,7 @@ impl OpenFiles {
     }
 
     fn close(&self, number: i32) -> Result<(), NativeError> {
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.0.lock();
         table
             .files
             .remove(&number)

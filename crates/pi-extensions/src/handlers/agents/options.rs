@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::tool;
 use crate::agent_extensions::{self, AgentExtensionData};
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::control::{AgentDefaultTools, AgentOptions, AgentSessionChoice, AgentTools};
 use crate::jobs::JobCallback;
 use crate::registration::ToolData;
@@ -82,7 +82,10 @@ impl ExtensionAgentOptions {
         let cwd = self.cwd.unwrap_or_else(|| bridge.cwd.clone());
         let session = match self.session {
             Some(session) => {
-                let session = lock(&bridge.open_sessions).hand_over(session, self.number)?;
+                let session = bridge
+                    .open_sessions
+                    .lock()
+                    .hand_over(session, self.number)?;
                 AgentSessionChoice::Opened(Box::new(session))
             }
             None => AgentSessionChoice::New,

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::bridge::{ExtensionBridge, lock};
+use crate::bridge::ExtensionBridge;
 use crate::callbacks::{
     Callback, CheckAccess, CreateDirectory, FileExists, IsDirectory, ListDirectory, ReadFile,
     RunCommand, WriteFile,
@@ -197,7 +197,7 @@ impl JavaScriptShell {
                 outcome = &mut running => break outcome,
             }
         };
-        lock(&shared.bridge.streams.outputs).remove(&signal);
+        shared.bridge.streams.outputs.lock().remove(&signal);
         while let Ok(piece) = pieces.try_recv() {
             forward(&output, &piece).await;
         }

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_nats::Subscriber;
 use async_nats::jetstream::message::PublishMessage;
 use futures_util::StreamExt as _;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::Fleet;
 use super::server::{Server, parse, server_error};
@@ -27,7 +28,7 @@ pub(super) struct Drains {
 
 impl Drains {
     fn states(&self) -> MutexGuard<'_, HashMap<String, BucketState>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 
     pub(super) fn of(&self, bucket: &BucketId) -> Duration {

@@ -1,12 +1,13 @@
 //! A run that this process holds: it answers for the run and keeps the queue from delivering it to others.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::Subscriber;
 use async_nats::jetstream::message::{AckKind, Acker};
 use futures_util::StreamExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::names::RunAddress;
@@ -100,8 +101,8 @@ impl Held {
         Ok(self.stored_messages().clone())
     }
 
-    fn stored_messages(&self) -> std::sync::MutexGuard<'_, Vec<RunControl>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stored_messages(&self) -> MutexGuard<'_, Vec<RunControl>> {
+        self.messages.lock()
     }
 
     async fn read_messages(&self) -> Result<Vec<RunControl>, EngineError> {

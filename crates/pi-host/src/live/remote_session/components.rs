@@ -4,10 +4,11 @@
 //! stays that of this terminal: an editor of an extension is not shown.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::MutexGuard;
 use pi_extensions::{
     ComponentId, ComponentPlacement, ExtensionHandle, ExtensionScreen, ExtensionUi, OverlayExtent,
     OverlayPlacement, RemoteComponents, RemoteDrawing, RenderedComponent, ScreenChange,
@@ -50,7 +51,7 @@ pub(super) fn screen_size(ui: &dyn ExtensionUi) -> Option<ScreenSize> {
 
 impl RemoteInner {
     fn screen(&self) -> MutexGuard<'_, RemoteScreen> {
-        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.screen.lock()
     }
 
     /// Records the size that a connection begins with.

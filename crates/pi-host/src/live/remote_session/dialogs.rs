@@ -1,6 +1,6 @@
 //! Questions of a session of another process, shown in this one.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use pi_extensions::{DialogPrompt, ExtensionDialog};
 use pi_protocol::{Answer, Command, Request, RequestId, RequestKind, SessionEvent};
@@ -28,7 +28,7 @@ impl RemoteInner {
             return;
         };
         let closed = CancellationToken::new();
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogs = self.dialogs.lock();
         if dialogs.insert(request.id.clone(), closed.clone()).is_some() {
             return;
         }
@@ -50,14 +50,14 @@ impl RemoteInner {
     }
 
     pub(super) fn resolved(&self, request: &RequestId) {
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogs = self.dialogs.lock();
         if let Some(dialog) = dialogs.remove(request) {
             dialog.cancel();
         }
     }
 
     pub(super) fn close_dialogs(&self) {
-        let mut dialogs = self.dialogs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dialogs = self.dialogs.lock();
         for (_, dialog) in dialogs.drain() {
             dialog.cancel();
         }

@@ -1,7 +1,7 @@
 //! Follows a session of another process: publishes its events in this one, reconnects, and attaches to the session that
 //! replaces it.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -74,11 +74,7 @@ impl RemoteInner {
         }
         match self.attach_to(id).await {
             Ok(successor) => {
-                let mut place = self.successor.lock();
-                if let Ok(place) = &mut place {
-                    **place = Some(successor);
-                }
-                drop(place);
+                *self.successor.lock() = Some(successor);
                 self.status.send_replace(LinkStatus::Succeeded);
                 true
             }
@@ -110,8 +106,7 @@ impl RemoteInner {
                 if let Ok((link, first)) = connected
                     && self.apply_snapshot(&first).is_ok()
                 {
-                    let commands = self.commands.lock();
-                    *commands.unwrap_or_else(PoisonError::into_inner) = link.commands.clone();
+                    self.commands.lock().clone_from(&link.commands);
                     self.screen_connected(screen);
                     return link;
                 }

@@ -1,11 +1,12 @@
 //! Delivery of events to listeners: in the order of their numbers, on any number of threads.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, poll};
+use parking_lot::Mutex;
 use pi_core::Observed;
 use pi_protocol::{EntryBody, SessionEvent};
 use pretty_assertions::assert_eq;
@@ -36,7 +37,7 @@ impl SessionListener for LabelRecorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             tokio::task::yield_now().await;
-            self.0.lock().unwrap().extend(label(event));
+            self.0.lock().extend(label(event));
         })
     }
 }
@@ -92,8 +93,8 @@ async fn every_listener_receives_the_events_in_the_order_of_the_log() {
         logged.extend(label(&envelope.event));
     }
     assert_eq!(logged.len(), 8 * 20 + 8 * 10);
-    assert_eq!(*first.0.lock().unwrap(), logged);
-    assert_eq!(*last.0.lock().unwrap(), logged);
+    assert_eq!(*first.0.lock(), logged);
+    assert_eq!(*last.0.lock(), logged);
 }
 
 /// Waits at the first event.
@@ -107,13 +108,13 @@ struct GatedListener {
 impl SessionListener for GatedListener {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let is_first = self.labels.lock().unwrap().is_empty();
-            self.labels.lock().unwrap().push("begin".to_owned());
+            let is_first = self.labels.lock().is_empty();
+            self.labels.lock().push("begin".to_owned());
             if is_first {
                 self.reached.notify_one();
                 self.release.notified().await;
             }
-            self.labels.lock().unwrap().extend(label(event));
+            self.labels.lock().extend(label(event));
         })
     }
 }
@@ -150,7 +151,7 @@ async fn an_event_of_a_listener_follows_the_current_one_of_another_session() {
     };
     let (named, ()) = tokio::join!(other.session.history().set_name("first"), naming);
     named.unwrap();
-    let labels = gate.labels.lock().unwrap();
+    let labels = gate.labels.lock();
     assert_eq!(*labels, ["begin", "first", "begin", "forwarded"]);
 }
 
@@ -206,7 +207,7 @@ async fn sessions_that_publish_to_each_other_do_not_block_each_other() {
         ending.await.expect("the sessions wait for each other");
         for (index, recorder) in recorders.iter().enumerate() {
             let previous = format!("{}.", (index + count - 1) % count);
-            let labels = recorder.0.lock().unwrap();
+            let labels = recorder.0.lock();
             let received = labels.iter().filter(|label| label.starts_with(&previous));
             assert_eq!(received.count(), 20, "of {count} sessions");
         }
@@ -232,7 +233,7 @@ async fn a_listener_receives_only_what_is_published_after_its_subscription() {
     let (named, _subscription) = tokio::join!(session.history().set_name("first"), subscribing);
     named.unwrap();
     session.history().set_name("third").await.unwrap();
-    assert_eq!(*late.0.lock().unwrap(), ["third"]);
+    assert_eq!(*late.0.lock(), ["third"]);
 }
 
 #[tokio::test]

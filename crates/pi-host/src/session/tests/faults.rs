@@ -1,9 +1,10 @@
 //! A session file that cannot be written: the run ends with an error, and memory matches the file.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::{AgentEvent, AgentMessage, SessionEvent};
 use pi_providers::FauxResponse;
 use pi_session::{AccessMode, OpenSession, Session};
@@ -25,7 +26,7 @@ impl SessionListener for FileRemover {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         match event {
             SessionEvent::Agent(AgentEvent::MessageStart { .. }) => {
-                let mut countdown = self.countdown.lock().unwrap();
+                let mut countdown = self.countdown.lock();
                 if *countdown == 0 {
                     let path = self.session.session_file().unwrap();
                     if path.exists() {
@@ -36,10 +37,7 @@ impl SessionListener for FileRemover {
             }
             SessionEvent::Agent(AgentEvent::TurnEnd { message, .. }) => {
                 if let AgentMessage::Assistant(response) = &**message {
-                    self.error
-                        .lock()
-                        .unwrap()
-                        .clone_from(&response.error_message);
+                    self.error.lock().clone_from(&response.error_message);
                 }
             }
             _ => {}
@@ -79,7 +77,7 @@ async fn a_failed_append_ends_the_run_with_a_clear_error() {
             ],
             "{nth}: {lines:?}"
         );
-        let error = remover.error.lock().unwrap().clone().unwrap();
+        let error = remover.error.lock().clone().unwrap();
         assert!(error.contains("cannot append to session"), "{error}");
         drop(subscription);
 

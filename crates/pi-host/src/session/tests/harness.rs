@@ -1,9 +1,10 @@
 //! A session in a temporary directory with a scripted model, and a recorder for its events.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_config::SettingsStore;
 use pi_context::SystemPromptParts;
 use pi_core::{
@@ -206,20 +207,14 @@ pub(super) struct EventRecorder {
 
 impl EventRecorder {
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.lines.lock().unwrap())
+        std::mem::take(&mut *self.lines.lock())
     }
 
     /// Waits until a line was recorded.
     pub(super) async fn wait_for(&self, line: &str) {
         loop {
             let changed = self.changed.notified();
-            if self
-                .lines
-                .lock()
-                .unwrap()
-                .iter()
-                .any(|one| one.starts_with(line))
-            {
+            if self.lines.lock().iter().any(|one| one.starts_with(line)) {
                 return;
             }
             changed.await;
@@ -231,7 +226,7 @@ impl SessionListener for EventRecorder {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(line) = line(event) {
-                self.lines.lock().unwrap().push(line);
+                self.lines.lock().push(line);
                 self.changed.notify_waiters();
             }
         })

@@ -1,10 +1,11 @@
 //! The order of events, as expected by clients of the TypeScript pi.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::{InputSource, Prompt, PromptOutcome};
 use pi_protocol::{AgentEvent, Delivery, SessionEvent, ToolOutput};
 use pi_providers::{FauxGate, FauxResponse};
@@ -161,10 +162,10 @@ impl SessionListener for StorageChecker {
                 let leaf = session.current_branch().leaf().unwrap().unwrap();
                 leaf.body.as_message() == Some(message)
             });
-            *self.seen.lock().unwrap() += 1;
+            *self.seen.lock() += 1;
             if !is_stored {
                 let text = serde_json::to_string(&**message).unwrap();
-                self.missing.lock().unwrap().push(text);
+                self.missing.lock().push(text);
             }
         }
         Box::pin(std::future::ready(()))
@@ -185,8 +186,8 @@ async fn a_message_is_stored_before_its_end_is_published() {
         .push(FauxResponse::tool_call("echo", json!({"text": "hi"})));
     harness.faux.push("done");
     harness.prompt("go").await;
-    assert_eq!(*auditor.missing.lock().unwrap(), Vec::<String>::new());
-    assert_eq!(*auditor.seen.lock().unwrap(), 5);
+    assert_eq!(*auditor.missing.lock(), Vec::<String>::new());
+    assert_eq!(*auditor.seen.lock(), 5);
 }
 
 /// Prompts once from within `agent_settled`.
@@ -196,7 +197,7 @@ impl SessionListener for PromptOnSettle {
     fn on_event<'a>(&'a self, event: &'a SessionEvent) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if matches!(event, SessionEvent::AgentSettled { .. }) {
-                let prompts = std::mem::take(&mut *self.1.lock().unwrap());
+                let prompts = std::mem::take(&mut *self.1.lock());
                 for prompt in prompts {
                     assert_eq!(self.0.prompt(prompt).await.unwrap(), PromptOutcome::Queued);
                 }

@@ -1,8 +1,9 @@
 //! Participants: their inputs, their order, and their effects.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_core::{FinishedToolCall, HookError, PendingToolCall, ReviewedToolCall, ToolResultUpdate};
 use pi_protocol::{
     AgentMessage, AssistantBlock, ContextReplacement, InputBlock, Message, SessionEvent,
@@ -35,7 +36,7 @@ struct LoggingHooks {
 
 impl LoggingHooks {
     fn note(&self, line: impl Into<String>) {
-        self.log.lock().unwrap().push(line.into());
+        self.log.lock().push(line.into());
     }
 }
 
@@ -64,7 +65,7 @@ impl PromptHook for LoggingHooks {
             "before_agent_start {} {:?}",
             start.prompt, start.tools
         ));
-        ready(self.start.lock().unwrap().clone())
+        ready(self.start.lock().clone())
     }
 }
 
@@ -122,13 +123,13 @@ impl TurnHook for LoggingHooks {
 
     fn turn_end<'a>(&'a self, turn: TurnBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         self.note(format!("turn_end {}", turn.tool_result_entry_ids.len()));
-        ready(self.turn_ends.lock().unwrap().pop().unwrap_or_default())
+        ready(self.turn_ends.lock().pop().unwrap_or_default())
     }
 
     fn before_settle<'a>(&'a self, settle: SettleBoundary<'a>) -> BoxFuture<'a, BoundaryDecision> {
         let can_continue = settle.view.context(&[]).unwrap().can_continue;
         self.note(format!("before_settle {:?} {can_continue}", settle.outcome));
-        ready(self.settles.lock().unwrap().pop().unwrap_or_default())
+        ready(self.settles.lock().pop().unwrap_or_default())
     }
 }
 
@@ -178,7 +179,7 @@ async fn hooks_are_called_in_the_reference_order() {
     harness.faux.push("done");
     harness.prompt("go").await;
     assert_eq!(
-        *hooks.log.lock().unwrap(),
+        *hooks.log.lock(),
         [
             "input go",
             "before_agent_start go [\"echo\"]",
@@ -219,7 +220,7 @@ async fn hooks_are_called_in_the_reference_order() {
 #[tokio::test]
 async fn a_hook_can_change_prompt_tools_and_messages_of_a_run() {
     let (harness, hooks) = harness_with(LoggingHooks::default());
-    *hooks.start.lock().unwrap() = AgentStartChanges {
+    *hooks.start.lock() = AgentStartChanges {
         messages: vec![CustomMessageDraft {
             custom_type: "note".to_owned(),
             content: "remember".into(),
@@ -284,7 +285,7 @@ async fn boundary_hooks_add_entries_and_continue_the_run() {
         ..CustomMessageDraft::default()
     });
     let (harness, hooks) = harness_with(LoggingHooks::default());
-    hooks.settles.lock().unwrap().push(BoundaryDecision {
+    hooks.settles.lock().push(BoundaryDecision {
         entries: vec![note],
         proceed: true,
     });
@@ -357,7 +358,7 @@ async fn decisions_of_several_hooks_are_merged() {
 #[tokio::test]
 async fn invalid_drafts_are_discarded_and_the_run_ends_without_a_message() {
     let (harness, hooks) = harness_with(LoggingHooks::default());
-    hooks.settles.lock().unwrap().push(BoundaryDecision {
+    hooks.settles.lock().push(BoundaryDecision {
         entries: vec![
             EntryDraft::Custom {
                 custom_type: "state".to_owned(),
@@ -376,7 +377,7 @@ async fn invalid_drafts_are_discarded_and_the_run_ends_without_a_message() {
     harness.faux.push("first");
     harness.prompt("go").await;
     assert!(!harness.entries().contains(&"custom".to_owned()));
-    let log = hooks.log.lock().unwrap();
+    let log = hooks.log.lock();
     let reports = log.iter().filter(|line| line.starts_with("report"));
     assert_eq!(reports.count(), 2, "{log:?}");
 }

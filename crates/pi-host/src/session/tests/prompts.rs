@@ -1,9 +1,10 @@
 //! Prompts that are rejected, handled or queued before a run.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::{ImageContent, Message};
 use pi_providers::{FauxGate, FauxResponse};
 use pretty_assertions::assert_eq;
@@ -79,7 +80,7 @@ impl InputHook for CommandHooks {
 
     fn run_command<'a>(&'a self, name: &'a str, arguments: &'a str) -> BoxFuture<'a, ()> {
         let line = format!("{name}({arguments})");
-        self.0.lock().unwrap().push(line);
+        self.0.lock().push(line);
         Box::pin(std::future::ready(()))
     }
 
@@ -110,7 +111,7 @@ async fn commands_and_hooks_come_before_the_model() {
             PromptOutcome::Handled
         );
     }
-    assert_eq!(*hooks.0.lock().unwrap(), ["hello(big world)", "hello()"]);
+    assert_eq!(*hooks.0.lock(), ["hello(big world)", "hello()"]);
     let refused = session
         .queue()
         .steer("/hello", Vec::new(), InputSource::Rpc)

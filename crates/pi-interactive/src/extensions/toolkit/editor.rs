@@ -4,9 +4,10 @@
 //! and the suggestions arrive through a separate call.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::{Mutex, MutexGuard};
 use pi_host::{HostError, NativeWidget};
 use pi_tui::{
     CompletionProvider, CompletionReply, CompletionRequest, CompletionTrigger, Component as _,
@@ -41,7 +42,7 @@ struct SharedPendingEvents(Arc<Mutex<PendingEvents>>);
 
 impl SharedPendingEvents {
     fn lock(&self) -> MutexGuard<'_, PendingEvents> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

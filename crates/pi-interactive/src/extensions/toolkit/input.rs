@@ -1,7 +1,8 @@
 //! A single-line input for an extension component.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_host::{HostError, NativeWidget};
 use pi_tui::{Component as _, Input, InputFieldEvent, InputOptions};
 use serde::Deserialize;
@@ -40,10 +41,7 @@ impl InputWidget {
                 InputFieldEvent::Submitted(text) => json!({ "type": "submit", "text": text }),
                 InputFieldEvent::Canceled => json!({ "type": "cancel" }),
             };
-            sender
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(event);
+            sender.lock().push(event);
         });
         Self {
             input,
@@ -68,7 +66,7 @@ impl NativeWidget for InputWidget {
                 self.keyboard.read(&data, 0, |event, context| {
                     input.handle_input(event, context);
                 });
-                let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut events = self.events.lock();
                 Ok(std::mem::take(&mut *events).into())
             }
             "value" => Ok(self.input.value().into()),

@@ -1,6 +1,5 @@
-use std::sync::Mutex;
-
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::api;
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -22,7 +21,7 @@ impl ModelRouter for FixedRouter {
         request: RouteRequest,
         _cancel: CancellationToken,
     ) -> BoxFuture<'_, Result<ModelRoute, String>> {
-        self.requests.lock().unwrap().push(request);
+        self.requests.lock().push(request);
         let (provider, id) = self.target;
         let route = match id {
             "throws" => Err("no budget left".to_owned()),
@@ -100,7 +99,7 @@ async fn a_request_goes_to_the_physical_model_that_the_router_chose() {
         let level = route.model.clamp_thinking_level(ThinkingLevel::High);
         assert_eq!(route.thinking_level, level);
     }
-    let requests = fixed.requests.lock().unwrap();
+    let requests = fixed.requests.lock();
     let previous = requests[0].previous.as_ref().unwrap();
     assert_eq!(previous.thinking_level.as_deref(), Some("high"));
     let failed = requests.iter().map(|request| request.failed.is_some());

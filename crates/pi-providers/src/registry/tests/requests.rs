@@ -126,7 +126,7 @@ async fn unsendable_requests_end_in_one_error() {
              providers.acme.apiKey in models.json"
         )
     );
-    assert!(acme.requests.lock().unwrap().is_empty());
+    assert!(acme.requests.lock().is_empty());
 
     let orphan = Arc::new(testing::model(
         "openai-completions",
@@ -165,7 +165,7 @@ async fn canceled_request_is_never_sent() {
     options.cancel.cancel();
     let response = send(&models, options).await;
     assert_eq!(response.stop_reason, StopReason::Aborted);
-    assert!(acme.requests.lock().unwrap().is_empty());
+    assert!(acme.requests.lock().is_empty());
 }
 
 #[tokio::test]

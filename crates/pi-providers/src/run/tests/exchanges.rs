@@ -3,6 +3,7 @@ use std::io::{Read as _, Write as _};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use pi_protocol::Model;
 use pi_test_support::ScriptedReply;
 use proptest::prelude::*;
@@ -110,7 +111,7 @@ async fn even_the_user_agent_can_be_deleted() {
 
 #[tokio::test]
 async fn hooks_see_and_change_the_exchange() {
-    struct RecordingHooks(Arc<std::sync::Mutex<Vec<String>>>);
+    struct RecordingHooks(Arc<Mutex<Vec<String>>>);
 
     impl RequestHooks for RecordingHooks {
         fn on_payload<'a>(&'a self, mut payload: Value, model: &'a Model) -> BoxFuture<'a, Value> {
@@ -123,7 +124,7 @@ async fn hooks_see_and_change_the_exchange() {
             mut headers: HeaderOverrides,
             _model: &'a Model,
         ) -> BoxFuture<'a, HeaderOverrides> {
-            self.0.lock().unwrap().extend(headers.keys().cloned());
+            self.0.lock().extend(headers.keys().cloned());
             headers.insert("X-Echo".to_owned(), Some("hook".to_owned()));
             headers.insert("x-layer".to_owned(), None);
             Box::pin(std::future::ready(headers))
@@ -135,10 +136,7 @@ async fn hooks_see_and_change_the_exchange() {
             _model: &'a Model,
         ) -> BoxFuture<'a, ()> {
             let name = response.headers.get("x-name").cloned().unwrap_or_default();
-            self.0
-                .lock()
-                .unwrap()
-                .push(format!("{} {name}", response.status));
+            self.0.lock().push(format!("{} {name}", response.status));
             Box::pin(std::future::ready(()))
         }
     }
@@ -164,7 +162,7 @@ async fn hooks_see_and_change_the_exchange() {
         "x-layer",
         "200 polly",
     ];
-    assert_eq!(*seen.lock().unwrap(), expected);
+    assert_eq!(*seen.lock(), expected);
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@
 //! and drops it when the service closes it or it is idle for too long.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +110,7 @@ impl<S: MessageSocket> SocketPool<S> {
 
 impl<S: MessageSocket> PoolInner<S> {
     fn close(&self, socket: S) {
-        let mut closing = lock(&self.closing);
+        let mut closing = self.closing.lock();
         while closing.try_join_next().is_some() {}
         closing.spawn(socket.close());
     }
@@ -127,7 +128,7 @@ impl<S: MessageSocket> Lease<S> {
     /// Marks the slot as leased and returns its previous state.
     fn occupy(&self) -> Option<PoolSlot<S>> {
         let key = self.key.clone()?;
-        lock(&self.pool.slots).insert(key, PoolSlot::Leased)
+        self.pool.slots.lock().insert(key, PoolSlot::Leased)
     }
 
     /// Ends the lease and keeps the connection for the next request.
@@ -141,7 +142,7 @@ impl<S: MessageSocket> Lease<S> {
             connection,
             recall.clone(),
         )));
-        let mut slots = lock(&self.pool.slots);
+        let mut slots = self.pool.slots.lock();
         slots.retain(|_, slot| match slot {
             PoolSlot::Leased => true,
             PoolSlot::Idle { idle_task, .. } => !idle_task.is_finished(),
@@ -153,7 +154,7 @@ impl<S: MessageSocket> Lease<S> {
 impl<S: MessageSocket> Drop for Lease<S> {
     fn drop(&mut self) {
         if let Some(key) = self.key.take() {
-            lock(&self.pool.slots).remove(&key);
+            self.pool.slots.lock().remove(&key);
         }
     }
 }
@@ -172,11 +173,6 @@ async fn hold_idle_connection<S: MessageSocket>(
     }
     connection.socket.close().await;
     None
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that can panic runs under these locks.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Editor behavior, as tables of keys and the resulting text.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::buffer::TextPosition;
@@ -14,6 +14,7 @@ use crate::input::{
     InputEvent, KeyEvent, KeyId, Keybindings, Modifiers, Paste, Platform, TUI_ACTIONS,
     UserKeybindings, action,
 };
+use parking_lot::Mutex;
 use pretty_assertions::assert_eq;
 
 /// An editor with simulated input.
@@ -35,7 +36,7 @@ impl EditorHarness {
         let log = Arc::clone(&submitted);
         editor.on_event(move |event| {
             if let EditorEvent::Submitted(text) = event {
-                log.lock().unwrap().push(text);
+                log.lock().push(text);
             }
         });
         editor.render(80);
@@ -274,7 +275,7 @@ fn enter_submits_and_backslash_enter_breaks_the_line() {
         let mut harness = EditorHarness::new();
         harness.set_text_and_cursor(start).run(keys);
         assert_eq!(harness.shown(), shown, "{start:?} then {keys}");
-        let sent = harness.submitted.lock().unwrap().clone();
+        let sent = harness.submitted.lock().clone();
         assert_eq!(sent.first().map(String::as_str), submitted, "{start:?}");
     }
 }
@@ -286,7 +287,7 @@ fn backslash_enter_submits_where_enter_breaks_lines() {
     user.bind(action::INPUT_NEW_LINE, ["enter"]);
     let mut harness = EditorHarness::with_bindings(&user);
     harness.run("'a' enter 'b\\' enter");
-    assert_eq!(*harness.submitted.lock().unwrap(), ["a\nb"]);
+    assert_eq!(*harness.submitted.lock(), ["a\nb"]);
 }
 
 #[test]
@@ -387,7 +388,7 @@ fn large_pastes_act_as_one_character() {
     assert_eq!(harness.shown(), format!("a|{marker}b"));
     assert_eq!(harness.editor.expanded_text(), format!("a{long}b"));
     harness.run("end enter");
-    assert_eq!(*harness.submitted.lock().unwrap(), [format!("a{long}b")]);
+    assert_eq!(*harness.submitted.lock(), [format!("a{long}b")]);
 }
 
 #[test]
@@ -416,7 +417,7 @@ fn typed_markers_are_text() {
     harness.type_text("[paste #7 +20 lines]").press("left");
     assert_eq!(harness.shown(), "[paste #7 +20 lines|]");
     harness.press("enter");
-    assert_eq!(*harness.submitted.lock().unwrap(), ["[paste #7 +20 lines]"]);
+    assert_eq!(*harness.submitted.lock(), ["[paste #7 +20 lines]"]);
 }
 
 #[test]
@@ -570,11 +571,11 @@ fn completions_are_sanitized() {
 fn enter_on_a_command_runs_it() {
     let mut harness = with_commands();
     harness.run("'/cle' enter");
-    assert_eq!(*harness.submitted.lock().unwrap(), ["/clear"]);
+    assert_eq!(*harness.submitted.lock(), ["/clear"]);
     harness.run("'/rev' enter");
-    assert_eq!(harness.submitted.lock().unwrap()[1], "/skill:review");
+    assert_eq!(harness.submitted.lock()[1], "/skill:review");
     harness.run("'/skil' enter");
-    assert_eq!(harness.submitted.lock().unwrap()[2], "/skill:review");
+    assert_eq!(harness.submitted.lock()[2], "/skill:review");
 }
 
 #[test]
@@ -603,12 +604,12 @@ struct ManualProvider {
 
 impl crate::autocomplete::CompletionProvider for ManualProvider {
     fn suggest(&self, request: CompletionRequest, reply: CompletionReply) {
-        self.pending.lock().unwrap().push((request, reply));
+        self.pending.lock().push((request, reply));
     }
 }
 
 fn reply_with(provider: &ManualProvider, values: &[&str]) {
-    let (request, reply) = provider.pending.lock().unwrap().pop().unwrap();
+    let (request, reply) = provider.pending.lock().pop().unwrap();
     reply.send(Suggestions {
         items: values.iter().copied().map(SelectItem::new).collect(),
         prefix: request.before_cursor().to_owned(),
@@ -621,7 +622,7 @@ fn attachments_are_debounced_and_stale_replies_dropped() {
     let mut harness = EditorHarness::new();
     harness.editor.set_completion_provider(provider.clone());
     harness.type_text("@a");
-    assert!(provider.pending.lock().unwrap().is_empty());
+    assert!(provider.pending.lock().is_empty());
     let due = harness.editor.next_tick().unwrap();
     assert_eq!(due, harness.now + Duration::from_millis(20));
     harness.editor.tick(due);

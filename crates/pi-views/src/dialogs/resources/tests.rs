@@ -1,5 +1,6 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -15,7 +16,7 @@ struct FakeToggles {
 
 impl ToggleStore for FakeToggles {
     fn entries(&self, scope: ResourceScope) -> Vec<ResourceEntry> {
-        let toggled = self.toggled.lock().unwrap();
+        let toggled = self.toggled.lock();
         let mut entries = self.entries.clone();
         for (index, entry) in entries.iter_mut().enumerate() {
             let times = toggled
@@ -36,7 +37,7 @@ impl ToggleStore for FakeToggles {
         if self.fails {
             return Err("cannot write settings".to_owned());
         }
-        self.toggled.lock().unwrap().push((scope, index));
+        self.toggled.lock().push((scope, index));
         Ok(())
     }
 
@@ -85,7 +86,7 @@ fn space_and_enter_toggle_the_selection() {
     assert!(after.contains("[ ] review"), "{after}");
     assert!(after.contains("[x] daily.md"), "{after}");
     let user = ResourceScope::User;
-    assert_eq!(*toggles.toggled.lock().unwrap(), [(user, 0), (user, 1)]);
+    assert_eq!(*toggles.toggled.lock(), [(user, 0), (user, 1)]);
 }
 
 #[test]
@@ -101,10 +102,7 @@ fn tab_switches_to_the_project() {
     );
     tester.press("tab escape");
     assert!(tester.is_done());
-    assert_eq!(
-        *toggles.toggled.lock().unwrap(),
-        [(ResourceScope::Project, 0)]
-    );
+    assert_eq!(*toggles.toggled.lock(), [(ResourceScope::Project, 0)]);
 }
 
 #[test]
@@ -119,7 +117,7 @@ fn a_search_keeps_matches_under_their_headings() {
     );
     assert!(!screen.contains("npm:tools"), "{screen}");
     tester.press("enter");
-    assert_eq!(*toggles.toggled.lock().unwrap(), [(ResourceScope::User, 2)]);
+    assert_eq!(*toggles.toggled.lock(), [(ResourceScope::User, 2)]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Tests against a fake llama.cpp router on the loopback interface.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use pi_protocol::LlamaProgress;
 use pretty_assertions::assert_eq;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -63,12 +64,12 @@ impl FakeRouter {
     }
 
     fn set(&self, model: &str, state: &'static str) {
-        let mut router = self.state.lock().unwrap();
+        let mut router = self.state.lock();
         router.models.insert(model.to_owned(), state);
     }
 
     fn requests(&self) -> Vec<String> {
-        self.state.lock().unwrap().requests.clone()
+        self.state.lock().requests.clone()
     }
 
     async fn router(&self) -> LlamaRouter {
@@ -140,7 +141,7 @@ async fn stream_events(mut stream: TcpStream, events: watch::Sender<String>) {
 }
 
 fn respond(line: &str, body: &Value, router: &Mutex<FakeRouterState>) -> (u16, Value) {
-    let mut router = router.lock().unwrap();
+    let mut router = router.lock();
     let model = body["model"].as_str().unwrap_or_default().to_owned();
     if !model.is_empty() {
         router.requests.push(format!("{line} {model}"));
@@ -215,7 +216,7 @@ async fn load_reports_progress_until_the_model_is_loaded() {
     let cancel = CancellationToken::new();
     let progress = |progress: LlamaProgress| {
         let is_half = progress.fraction == Some(0.75);
-        messages.lock().unwrap().push(progress.message);
+        messages.lock().push(progress.message);
         if is_half {
             fake.set("a", "loaded");
             fake.emit("a", "model_status", &json!({"status": "loaded"}));
@@ -230,10 +231,7 @@ async fn load_reports_progress_until_the_model_is_loaded() {
         }
     };
     router.load("a", progress, &cancel).await.unwrap();
-    assert_eq!(
-        *messages.lock().unwrap(),
-        ["Loading model", "Loading warm up"]
-    );
+    assert_eq!(*messages.lock(), ["Loading model", "Loading warm up"]);
     router.unload("a", &cancel).await.unwrap();
     assert_eq!(
         fake.requests(),
@@ -244,7 +242,7 @@ async fn load_reports_progress_until_the_model_is_loaded() {
 #[tokio::test]
 async fn failures_carry_the_server_message() {
     let fake = FakeRouter::start(&[("a", "unloaded")]).await;
-    fake.state.lock().unwrap().failing.push("a".to_owned());
+    fake.state.lock().failing.push("a".to_owned());
     let router = fake.router().await;
     let cancel = CancellationToken::new();
     let error = router.load("a", |_| {}, &cancel).await.unwrap_err();
@@ -260,7 +258,7 @@ async fn download_ends_when_the_server_finishes() {
     let cancel = CancellationToken::new();
     let fractions = Mutex::new(Vec::new());
     let progress = |progress: LlamaProgress| {
-        fractions.lock().unwrap().push(progress.fraction);
+        fractions.lock().push(progress.fraction);
         if progress.fraction.is_none() {
             let files = json!({"one.gguf": {"done": 1 << 20, "total": 4 << 20}});
             fake.emit("o/r:Q4", "download_progress", &json!({ "progress": files }));
@@ -270,7 +268,7 @@ async fn download_ends_when_the_server_finishes() {
         }
     };
     router.download("o/r:Q4", progress, &cancel).await.unwrap();
-    assert_eq!(*fractions.lock().unwrap(), [None, Some(0.25)]);
+    assert_eq!(*fractions.lock(), [None, Some(0.25)]);
 }
 
 #[tokio::test]

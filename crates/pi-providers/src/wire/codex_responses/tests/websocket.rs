@@ -541,7 +541,7 @@ impl SocketOpener for ScriptedSockets {
         _target: SocketTarget<'_>,
         _env: &Env,
     ) -> Result<ScriptedSocket, ProviderError> {
-        let next = self.0.lock().unwrap().pop();
+        let next = self.0.lock().pop();
         next.map(ScriptedSocket)
             .ok_or_else(|| ProviderError::network("The connection timed out"))
     }
