@@ -113,10 +113,9 @@ impl<D: Dialog> DialogTester<D> {
     /// Whether the first occurrence of an ASCII text on the screen is bold.
     pub(super) fn is_bold(&mut self, text: &str) -> bool {
         let screen = self.screen();
-        let rows = screen.lines().enumerate();
+        let mut rows = screen.lines().enumerate();
         let (row, column) = rows
-            .filter_map(|(row, line)| Some((row, line.split_once(text)?.0.chars().count())))
-            .next()
+            .find_map(|(row, line)| Some((row, line.split_once(text)?.0.chars().count())))
             .unwrap();
         let cell = (row.try_into().unwrap(), column.try_into().unwrap());
         self.emulator.screen().cell(cell.0, cell.1).unwrap().bold()
