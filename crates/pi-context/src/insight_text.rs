@@ -77,8 +77,10 @@ pub fn context_text(report: &ContextReport) -> String {
         window => window.max(total),
     };
     let mut text = format!("Context: ~{} tokens", count(total));
-    if let Some(percent) = (total * 100).checked_div(report.context_window) {
-        write!(text, " of {} ({percent} %)", count(report.context_window)).ok();
+    if let Some(tenths) = rounded_share(total, report.context_window, 1000) {
+        let (percent, tenth) = (tenths / 10, tenths % 10);
+        let window = count(report.context_window);
+        write!(text, " of {window} ({percent}.{tenth}%)").ok();
     }
     text.push_str("\n[");
     let mut used = 0;
@@ -96,10 +98,10 @@ pub fn context_text(report: &ContextReport) -> String {
     text.extend(std::iter::repeat_n('·', BAR_WIDTH.saturating_sub(filled)));
     text.push_str("]\n");
     for share in &report.parts {
-        let percent = (share.tokens * 100).checked_div(total).unwrap_or_default();
+        let percent = rounded_share(share.tokens, total, 100).unwrap_or_default();
         writeln!(
             text,
-            "  {} {:<18} {:>9}  {percent:>3} %",
+            "  {} {:<18} {:>9}  {percent:>3}%",
             fill(share.part),
             share.part.title(),
             count(share.tokens)
@@ -120,6 +122,11 @@ pub fn context_text(report: &ContextReport) -> String {
         .ok();
     }
     text.trim_end().to_owned()
+}
+
+/// Returns the rounded share of `part` in `whole`, in units of 1 / `scale`; `None` without a whole.
+fn rounded_share(part: u64, whole: u64, scale: u64) -> Option<u64> {
+    (part * scale + whole / 2).checked_div(whole)
 }
 
 fn fill(part: ContextPart) -> char {
@@ -153,10 +160,10 @@ pub fn cost_text(turns: &[TurnCost]) -> String {
         let line: String = shown.iter().map(|turn| spark(turn.cost / most)).collect();
         writeln!(text, "  {line}  up to ${most:.4} per turn").ok();
     }
-    let share = (cached * 100).checked_div(prompt).unwrap_or_default();
+    let share = rounded_share(cached, prompt, 100).unwrap_or_default();
     writeln!(
         text,
-        "  Prompt tokens: {}, {share} % from the cache\n  Output tokens: {}",
+        "  Prompt tokens: {}, {share}% from the cache\n  Output tokens: {}",
         count(prompt),
         count(output)
     )
@@ -270,10 +277,10 @@ mod tests {
             context_window: 100_000,
         };
         let expected = "\
-Context: ~75,000 tokens of 100,000 (75 %)
+Context: ~75,000 tokens of 100,000 (75.0%)
 [██████████▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚▚··········]
-  █ System prompt         25,000   33 %
-  ▚ Prompts               50,000   66 %
+  █ System prompt         25,000   33%
+  ▚ Prompts               50,000   67%
 
 Largest:
      50,000  e1  a long prompt";
@@ -290,7 +297,7 @@ Largest:
             context_window: 10,
             ..report
         };
-        assert!(context_text(&full).contains("(750000 %)"));
+        assert!(context_text(&full).contains("(750000.0%)"));
     }
 
     #[test]
@@ -306,7 +313,7 @@ Largest:
         let expected = "\
 Cost: $0.9000 in 3 turns and 6 requests
   ▂█▁  up to $0.8000 per turn
-  Prompt tokens: 3,000, 50 % from the cache
+  Prompt tokens: 3,000, 50% from the cache
   Output tokens: 30
   Turn 2: $0.8000, 2 requests, 1,000 prompt tokens
   Turn 1: $0.1000, 2 requests, 1,000 prompt tokens";

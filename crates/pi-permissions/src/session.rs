@@ -4,7 +4,7 @@ use parking_lot::{Mutex, MutexGuard};
 use pi_protocol::json::JsonObject;
 use pi_protocol::{Answer, RequestId};
 
-use crate::rules::{Effect, PermissionRules, ToolUse};
+use crate::rules::{Effect, PermissionRules, Reason, ToolUse};
 
 /// What to do with a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,10 @@ impl SessionPermissions {
             Effect::Try => Review::Try,
             Effect::Deny => Review::Deny(format!("Denied by the permission settings: {reason}.")),
             Effect::Ask if self.is_approved(call) => Review::Allow,
-            Effect::Ask if self.can_ask => Review::Ask(format!("Approval is required: {reason}.")),
+            Effect::Ask if self.can_ask => Review::Ask(match verdict.reason {
+                Reason::Rule(rule) => format!("Approval is required by the rule {rule}."),
+                _ => format!("Approval is required: {reason}."),
+            }),
             Effect::Ask => Review::Deny(format!(
                 "The permission settings require approval ({reason}), and there is no user to ask. A rule in permissions.allow can allow the call."
             )),
@@ -144,7 +147,11 @@ mod tests {
         permissions.resolved(&first, &Answer::AllowForSession);
         permissions.resolved(&second, &Answer::Allow);
         assert_eq!(permissions.review(call(&build)), Review::Allow);
-        assert!(matches!(permissions.review(call(&install)), Review::Ask(_)));
+        let asked = permissions.review(call(&install));
+        let Review::Ask(text) = asked else {
+            panic!("{asked:?}")
+        };
+        assert_eq!(text, "Approval is required by the rule bash(make *).");
     }
 
     #[test]

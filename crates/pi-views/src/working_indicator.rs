@@ -361,7 +361,6 @@ impl WorkingIndicator {
             );
             return rows.collect();
         };
-        let stop = ctx.key(keys::INTERRUPT);
         let frame = self.spinner_frame();
         let is_custom = self.overrides.indicator.is_some() && self.is_working();
         let token = match self.activity {
@@ -374,7 +373,13 @@ impl WorkingIndicator {
             frame if is_custom => format!("{} ", styled_line(frame)),
             frame => format!("{} ", ctx.paint(token, frame)),
         };
-        let text = ctx.paint(ColorToken::Muted, &format!("{text} ({stop} to stop)"));
+        // While the user is asked, the key answers the question.
+        let hint = if self.blocked {
+            String::new()
+        } else {
+            format!(" ({} to stop)", ctx.key(keys::INTERRUPT))
+        };
+        let text = ctx.paint(ColorToken::Muted, &format!("{text}{hint}"));
         let mut line = format!(" {frame}{text}");
         let numbers = self.tally.live(self.now, ctx).filter(|_| self.is_working());
         if let Some(numbers) = numbers {
@@ -439,7 +444,7 @@ mod tests {
         working.follow(&event("text_delta"), after(80));
         assert_eq!(shown(&mut working), " ⠙ Responding… (escape to stop)");
         working.set_blocked(true, after(80));
-        assert!(shown(&mut working).contains("Waiting for your decision"));
+        assert_eq!(shown(&mut working), " ⠙ Waiting for your decision");
     }
 
     fn shown(working: &mut WorkingIndicator) -> String {

@@ -34,7 +34,7 @@ impl RestoreQuestion {
     /// afterwards.
     pub(super) fn tree(plan: &RestorePlan, cwd: &Path) -> Self {
         let count = files(plan.files.len());
-        let title = format!("Restore conversation, files or both? {count} changed since");
+        let title = format!("Restore conversation, files or both?\nRestoring {count} would:");
         let mut options = vec![("Conversation".to_owned(), Some(Choice::Keep))];
         if plan.count(FileCondition::Restorable) + plan.count(FileCondition::ChangedSince) > 0 {
             let both = Choice::Restore(Resolution::Skip);

@@ -303,8 +303,7 @@ impl DialogFactory<'_> {
             .filter(|provider| models.auth_status(provider.id()).is_some())
             .map(|provider| provider.name().to_owned())
             .collect();
-        let scheme = self.appearance.scheme();
-        DialogContents::FirstStart { scheme, ready }
+        DialogContents::FirstStart { ready }
     }
 }
 

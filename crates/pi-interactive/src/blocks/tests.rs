@@ -66,7 +66,7 @@ fn result(text: &str) -> Vec<InputBlock> {
 
 fn done(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
     let mut block = call(name, arguments);
-    block.end(&result(text), None, false, None);
+    block.end(&result(text), None, false);
     block
 }
 
@@ -283,8 +283,8 @@ fn a_command_shows_the_end_of_its_output() {
     assert_eq!(block.next_tick(), Some(start + Duration::from_secs(1)));
     block.tick(start + Duration::from_secs(1));
     assert!(shown(&mut block).concat().contains("Running for 1s"));
-    let end = start + Duration::from_millis(1_640);
-    block.end(&result(&numbered(7)), None, false, Some(end));
+    block.end(&result(&numbered(7)), None, false);
+    block.set_duration(Some(1_640));
     block.set_expanded(true);
     let rows = shown(&mut block);
     assert_eq!(rows.len(), 14);
@@ -300,7 +300,7 @@ fn truncated_output_names_the_full_output_once() {
         "fullOutputPath": "/tmp/full.log",
     });
     let text = "y\ny\n\n[Showing lines 8-9 of 9. Full output: /tmp/full.log]";
-    block.end(&result(text), Some(&details), false, None);
+    block.end(&result(text), Some(&details), false);
     assert_eq!(
         shown(&mut block),
         [
@@ -361,7 +361,7 @@ fn file_contents_are_shown_only_when_expanded() {
         ]
     );
     let mut failed = call("read", &json!({"path": "missing.txt"}));
-    failed.end(&result("no such file"), None, true, None);
+    failed.end(&result("no such file"), None, true);
     assert_eq!(
         shown(&mut failed),
         ["", "", " read missing.txt", "", " no such file", ""]
@@ -392,7 +392,7 @@ fn an_edit_shows_a_preview_and_then_the_diff() {
         ]
     );
     let diff = json!({"diff": " 2 kept\n-3 let b = 2;\n+3 let b = 22;"});
-    block.end(&result("ok"), Some(&diff), false, None);
+    block.end(&result("ok"), Some(&diff), false);
     assert_eq!(
         shown(&mut block),
         [
@@ -413,7 +413,7 @@ fn searches_show_their_first_lines_and_limits() {
     let arguments = json!({"pattern": "needle", "glob": "*.rs", "limit": 20});
     let mut block = call("grep", &arguments);
     let details = json!({"matchLimitReached": 20, "linesTruncated": true});
-    block.end(&result(&numbered(17)), Some(&details), false, None);
+    block.end(&result(&numbered(17)), Some(&details), false);
     let rows = shown(&mut block);
     assert_eq!(
         rows.get(2).map(String::as_str),
@@ -443,7 +443,7 @@ fn an_unknown_tool_shows_arguments_and_output() {
         shown(&mut block),
         ["", "", " dig depth=7 name=\"x\\u001b[31my\"", ""]
     );
-    block.end(&result("deep"), None, false, None);
+    block.end(&result("deep"), None, false);
     block.set_expanded(true);
     let rows = shown(&mut block);
     for row in [" dig", " depth=7", " name=\"x\\u001b[31my\"", " deep"] {
@@ -480,7 +480,6 @@ fn mistyped_arguments_are_handled() {
                 &result("\u{1b}]0;evil\u{7}text\r\nmore"),
                 Some(&wrong),
                 true,
-                None,
             );
             for ctx in [panels(), RenderContext::for_tests()] {
                 shown_with(&mut block, width, &ctx);
@@ -501,7 +500,7 @@ fn background_shows_the_state_of_a_call() {
     };
     let mut block = call("ls", &json!({}));
     assert!(background(&mut block, ColorToken::ToolPendingBg));
-    block.end(&result("x"), None, false, None);
+    block.end(&result("x"), None, false);
     assert!(background(&mut block, ColorToken::ToolSuccessBg));
     let mut block = call("ls", &json!({}));
     block.cancel("no");
@@ -518,7 +517,7 @@ fn images_are_drawn_if_supported_and_described_otherwise() {
         InputBlock::Image(ImageContent::new(DOT, "image/png")),
     ];
     let mut block = call("read", &json!({"path": "dot.png"}));
-    block.end(&content, None, false, None);
+    block.end(&content, None, false);
     assert_eq!(shown(&mut block), ["", "", " read dot.png", ""]);
     block.set_expanded(true);
     assert!(shown(&mut block).contains(&" [Image: [image/png] 1x1]".to_owned()));
@@ -550,7 +549,7 @@ fn other_image_formats_are_drawn_after_conversion() {
     let data = STANDARD.encode(bytes.into_inner());
     let mut block = call("read", &json!({"path": "dot.bmp"}));
     let content = [InputBlock::Image(ImageContent::new(data, "image/bmp"))];
-    block.end(&content, None, false, None);
+    block.end(&content, None, false);
     let ctx = RenderContext {
         capabilities: TerminalCapabilities {
             images: Some(ImageProtocol::Kitty),
@@ -574,7 +573,7 @@ fn other_image_formats_are_drawn_after_conversion() {
 fn images_are_drawn_with_blocks_if_there_are_enough_colors() {
     let content = vec![InputBlock::Image(ImageContent::new(DOT, "image/png"))];
     let mut call = call("read", &json!({"path": "dot.png"}));
-    call.end(&content, None, false, None);
+    call.end(&content, None, false);
     let mut user = UserBlock::new(&MessageContent::Blocks(content)).unwrap();
     let colored = RenderContext {
         capabilities: TerminalCapabilities {

@@ -150,18 +150,11 @@ impl ToolCallBlock {
         }
     }
 
-    /// Finishes the call. Without a time, the result comes from the session file.
-    pub(crate) fn end(
-        &mut self,
-        content: &[InputBlock],
-        details: Option<&Value>,
-        failed: bool,
-        now: Option<Instant>,
-    ) {
-        let took = match (self.progress, now) {
-            (CallProgress::Running(since), Some(now)) => Some(now.saturating_duration_since(since)),
-            (CallProgress::Done(took), _) => took,
-            (CallProgress::Waiting | CallProgress::Running(_), _) => None,
+    /// Finishes the call.
+    pub(crate) fn end(&mut self, content: &[InputBlock], details: Option<&Value>, failed: bool) {
+        let took = match self.progress {
+            CallProgress::Done(took) => took,
+            CallProgress::Waiting | CallProgress::Running(_) => None,
         };
         self.output = Some(CallOutput::new(content, details));
         if let Some(renderer) = &mut self.renderer {
@@ -172,7 +165,7 @@ impl ToolCallBlock {
         self.changed();
     }
 
-    /// Sets how long a finished call took, as measured by the session.
+    /// Sets how long a finished call took, as measured by the session. Calls that did not run have no duration.
     pub(crate) fn set_duration(&mut self, milliseconds: Option<u64>) {
         if let (CallProgress::Done(took), Some(milliseconds)) = (&mut self.progress, milliseconds) {
             *took = Some(Duration::from_millis(milliseconds));
@@ -183,7 +176,7 @@ impl ToolCallBlock {
     /// Marks a call that will never run, because its message failed or was interrupted.
     pub(crate) fn cancel(&mut self, why: &str) {
         if !self.is_finished() {
-            self.end(&[InputBlock::text(why)], None, true, None);
+            self.end(&[InputBlock::text(why)], None, true);
         }
     }
 

@@ -88,10 +88,6 @@ impl AppearanceController {
         }
     }
 
-    pub(crate) fn scheme(&self) -> ColorScheme {
-        self.themes.scheme()
-    }
-
     pub(crate) fn theme_choices(&self) -> ThemeDialogOptions {
         ThemeDialogOptions {
             names: self.themes.names(),

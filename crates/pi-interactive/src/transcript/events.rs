@@ -163,7 +163,7 @@ impl Transcript {
                 let id = self.calls.remove(tool_call_id);
                 self.update_block::<ToolCallBlock>(document, id, |block| {
                     let details = result.details.as_ref();
-                    block.end(&result.content, details, *is_error, Some(now));
+                    block.end(&result.content, details, *is_error);
                     block.set_duration(*duration_ms);
                 });
             }

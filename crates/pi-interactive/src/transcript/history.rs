@@ -184,12 +184,7 @@ impl HistoryBuilder {
                 if let Some(HistoryBlock::Call(call)) =
                     call.and_then(|index| self.blocks.get_mut(index))
                 {
-                    call.end(
-                        &result.content,
-                        result.details.as_ref(),
-                        result.is_error,
-                        None,
-                    );
+                    call.end(&result.content, result.details.as_ref(), result.is_error);
                     call.set_duration(result.duration_ms);
                 }
             }
@@ -259,7 +254,7 @@ impl HistoryBuilder {
     pub(super) fn fail_open_calls(&mut self) {
         for (_, index) in self.open.drain() {
             if let Some(HistoryBlock::Call(call)) = self.blocks.get_mut(index) {
-                call.end(&[InputBlock::text("No result recorded.")], None, true, None);
+                call.end(&[InputBlock::text("No result recorded.")], None, true);
             }
         }
     }

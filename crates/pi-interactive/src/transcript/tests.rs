@@ -247,10 +247,10 @@ fn a_call_is_shown_from_first_argument_to_result() {
             tool_name: "bash".to_owned(),
             result: Box::new(ToolOutput::text("hi")),
             is_error: false,
-            duration_ms: None,
+            duration_ms: Some(1_500),
             parent_tool_call_id: None,
         },
-        now + Duration::from_millis(1_500),
+        now + Duration::from_secs(4),
     );
     assert_eq!(tester.shown(), ["✓ $ echo hi there  1.5s", "hi"]);
     assert_eq!(tester.transcript.next_tick(), None);

@@ -69,6 +69,8 @@ pub(crate) struct FullScreen {
     pub(crate) viewport: Viewport,
     pub(crate) selection: Option<MouseSelection>,
     pub(crate) search: Option<TranscriptSearch>,
+    /// Row of the label that scrolls to the end.
+    end_label: Option<usize>,
     /// Number of the first visible dock line.
     dock_top: usize,
     transcript_lines: usize,
@@ -322,30 +324,30 @@ impl FullScreen {
         }
     }
 
-    fn draw_end_label(&self, screen: &mut [Line], size: Size) {
-        let width = visible_width(TO_END_LABEL);
-        if self.viewport.follows_end() || size.columns < width + 2 {
+    /// Draws the label on the first row of the dock if that is blank, so that it hides no text.
+    fn draw_end_label(&mut self, screen: &mut [Line], size: Size) {
+        self.end_label = None;
+        if self.viewport.follows_end() || size.columns < visible_width(TO_END_LABEL) + 2 {
             return;
         }
-        let last = self.viewport.height().saturating_sub(1);
-        if let Some(line) = screen.get_mut(last) {
-            *line = overlay_right_edge(
-                line,
-                &format!("\x1b[7m{TO_END_LABEL}\x1b[27m"),
-                size.columns,
-            );
+        let below = self.viewport.height();
+        let is_blank = |line: &Line| strip_ansi(line).trim().is_empty();
+        let row = if screen.get(below).is_some_and(is_blank) {
+            below
+        } else {
+            below.saturating_sub(1)
+        };
+        if let Some(line) = screen.get_mut(row) {
+            let label = format!("\x1b[7m{TO_END_LABEL}\x1b[27m");
+            *line = overlay_right_edge(line, &label, size.columns);
+            self.end_label = Some(row);
         }
     }
 
     /// Whether a cell belongs to the label that scrolls to the end.
     pub(crate) fn is_end_label(&self, column: usize, row: usize) -> bool {
         let width = visible_width(TO_END_LABEL);
-        self.size.is_some_and(|size| {
-            !self.viewport.follows_end()
-                && size.columns >= width + 2
-                && row + 1 == self.viewport.height()
-                && column + width >= size.columns
-        })
+        self.end_label == Some(row) && self.size.is_some_and(|size| column + width >= size.columns)
     }
 
     fn paint(&mut self, rows: Vec<PreparedRow>, size: Size, output: &mut SyncOutput) {

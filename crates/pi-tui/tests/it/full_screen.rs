@@ -87,6 +87,22 @@ fn keys_and_wheel_scroll_and_the_end_label_scrolls_back() {
 }
 
 #[test]
+fn the_end_label_is_on_a_blank_row_of_the_dock_if_there_is_one() {
+    let mut ui = ui();
+    ui.tui.dock_mut().clear();
+    ui.tui.dock_mut().push(FixedLines::new(&["", "> "]));
+    ui.frame();
+    press(&mut ui.tui, action::ALT_SCREEN_TOP);
+    ui.frame();
+    let screen = ui.screen();
+    assert!(!screen[3].contains("end"), "{screen:?}");
+    assert!(screen[4].ends_with(" \u{2193} end "), "{screen:?}");
+    mouse(&mut ui.tui, 0, (22, 4), false);
+    mouse(&mut ui.tui, 0, (22, 4), true);
+    assert!(ui.tui.follows_end());
+}
+
+#[test]
 fn a_drag_selects_and_copies() {
     let mut ui = ui();
     mouse(&mut ui.tui, 0, (5, 1), false);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pi_protocol::{LoginOption, Model, ThinkingLevel, TrustChoice};
-use pi_tui::{ColorScheme, Component};
+use pi_tui::Component;
 
 use super::dialog::Dialog;
 use super::first_start::FirstStartDialog;
@@ -85,7 +85,6 @@ pub enum DialogContents {
         now: Instant,
     },
     FirstStart {
-        scheme: ColorScheme,
         /// Names of the providers that can be used already.
         ready: Vec<String>,
     },
@@ -160,9 +159,7 @@ impl DialogContents {
             Self::Review(files) => Box::new(ReviewDialog::open(ui, files)),
             Self::Hotkeys => Box::new(ReaderDialog::hotkeys(ui)),
             Self::Import { path, now } => Box::new(QuestionDialog::import(ui, path, now)),
-            Self::FirstStart { scheme, ready } => {
-                Box::new(FirstStartDialog::open(ui, scheme, ready))
-            }
+            Self::FirstStart { ready } => Box::new(FirstStartDialog::open(ui, ready)),
             Self::Choose {
                 question,
                 choices,

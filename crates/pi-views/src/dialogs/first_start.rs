@@ -1,7 +1,7 @@
 //! The first-start dialog: theme selection with preview, then sign-in. Sends nothing.
 
 use pi_protocol::settings::SettingChange;
-use pi_tui::{ColorScheme, ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
+use pi_tui::{ColorToken, InputContext, InputEvent, InputOutcome, MouseEvent, action};
 
 use super::canvas::{DialogCanvas, HitTarget, RowPriority};
 use super::frame::{DialogBody, DialogFrame};
@@ -26,18 +26,16 @@ enum SetupStep {
 pub(crate) struct FirstStartDialog {
     step: SetupStep,
     picker: Picker,
-    scheme: ColorScheme,
     /// Providers that are already configured, such as by an environment variable.
     ready: Vec<String>,
 }
 
 impl FirstStartDialog {
     /// Opens the dialog; `ready` names the providers that need no sign-in.
-    pub(crate) fn open(ui: UiTheme, scheme: ColorScheme, ready: Vec<String>) -> DialogFrame<Self> {
+    pub(crate) fn open(ui: UiTheme, ready: Vec<String>) -> DialogFrame<Self> {
         let body = Self {
             step: SetupStep::Theme,
             picker: Picker::new(THEMES.len(), EdgeBehavior::Stop),
-            scheme,
             ready,
         };
         DialogFrame::new(ui, body)
@@ -49,13 +47,7 @@ impl FirstStartDialog {
     }
 
     fn paint_theme(&mut self, canvas: &mut DialogCanvas) {
-        let scheme = match self.scheme {
-            ColorScheme::Light => "light",
-            ColorScheme::Dark => "dark",
-        };
         canvas.text(RowPriority::Title, ColorToken::Text, "Choose a theme");
-        let text = format!("Your terminal has a {scheme} background.");
-        canvas.text(RowPriority::Help, ColorToken::Muted, &text);
         canvas.blank();
         for (index, (theme, label)) in THEMES.iter().enumerate() {
             let note = match *theme {

@@ -8,6 +8,8 @@ use crate::theme::ui_theme::RenderContext;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hint {
     actions: Vec<&'static str>,
+    /// A key that is not configurable.
+    fixed: Option<&'static str>,
     description: String,
 }
 
@@ -15,6 +17,7 @@ impl Hint {
     pub(super) fn key(action: &'static str, description: impl Into<String>) -> Self {
         Self {
             actions: vec![action],
+            fixed: None,
             description: description.into(),
         }
     }
@@ -23,6 +26,16 @@ impl Hint {
     pub(super) fn keys(actions: &[&'static str], description: &str) -> Self {
         Self {
             actions: actions.to_vec(),
+            fixed: None,
+            description: description.to_owned(),
+        }
+    }
+
+    /// Returns a hint for a key that is not configurable.
+    pub(super) fn fixed(key: &'static str, description: &str) -> Self {
+        Self {
+            actions: Vec::new(),
+            fixed: Some(key),
             description: description.to_owned(),
         }
     }
@@ -43,6 +56,7 @@ impl Hint {
             .actions
             .iter()
             .map(|action| ctx.key(action))
+            .chain(self.fixed.map(str::to_owned))
             .filter(|key| !key.is_empty())
             .collect();
         if keys.is_empty() {

@@ -55,7 +55,7 @@ impl DialogBody for PromptDialog {
         canvas.field(&mut self.field);
         canvas.blank();
         canvas.hints(&[
-            Hint::key(action::SELECT_CONFIRM, "send"),
+            Hint::key(action::SELECT_CONFIRM, "submit"),
             Hint::leave("cancel"),
         ]);
     }

@@ -317,18 +317,22 @@ impl DialogBody for ReviewDialog {
         if let Some((token, text)) = &self.message {
             canvas.text(RowPriority::Detail, *token, text);
         }
-        canvas.hints(&[
+        let mut hints = vec![
             Hint::keys(&[action::SELECT_UP, action::SELECT_DOWN], "hunk"),
             Hint::keys(
                 &[action::EDITOR_CURSOR_LEFT, action::EDITOR_CURSOR_RIGHT],
                 "file",
             ),
-            Hint::key(
-                action::SELECT_CONFIRM,
-                "comment · r revert · t turn/session",
-            ),
+            Hint::key(action::SELECT_CONFIRM, "comment"),
+            Hint::fixed("r", "revert"),
+            Hint::fixed("t", "turn/session"),
             Hint::leave("close"),
-        ]);
+        ];
+        if self.rows.len() > self.page {
+            let keys = [action::SELECT_PAGE_UP, action::SELECT_PAGE_DOWN];
+            hints.insert(2, Hint::keys(&keys, "page"));
+        }
+        canvas.hints(&hints);
     }
 
     fn handle(

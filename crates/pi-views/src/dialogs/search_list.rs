@@ -21,6 +21,8 @@ const OTHER_ROWS: usize = 9;
 const MAX_ROWS: usize = 30;
 /// Columns of a row before its label.
 const MARKER: usize = 3;
+/// Columns of a cut note.
+const MIN_NOTE: usize = 16;
 /// Longer labels move their note to the right instead of those of all rows.
 const MAX_LABEL_COLUMN: usize = 40;
 
@@ -211,18 +213,21 @@ fn label_column(entries: &[SearchEntry]) -> usize {
         .unwrap_or_default()
 }
 
-/// Returns the label, and the note with the space before it where both fit.
+/// Returns the label, and the note with the space before it if there is room.
 fn columns(entry: &SearchEntry, label_column: Option<usize>, room: usize) -> (String, String) {
     let cut = TruncateOptions { ellipsis: "…" };
     let note = one_line(&entry.note);
     let label = one_line(&entry.label);
     let for_note = visible_width(&note) + 2;
     let label_width = visible_width(&label);
-    if let Some(column) = label_column
-        && column.max(label_width) + for_note <= room
-    {
-        let gap = column.saturating_sub(label_width) + 2;
-        return (label, format!("{}{note}", " ".repeat(gap)));
+    if let Some(column) = label_column {
+        let column = column.max(label_width);
+        let for_note = room.saturating_sub(column + 2);
+        if for_note >= visible_width(&note).min(MIN_NOTE) {
+            let note = truncate_to_width(&note, for_note, cut);
+            let gap = " ".repeat(column - label_width + 2);
+            return (label, format!("{gap}{note}"));
+        }
     }
     if note.is_empty() || for_note > room / 2 {
         return (

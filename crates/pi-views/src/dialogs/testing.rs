@@ -110,6 +110,17 @@ impl<D: Dialog> DialogTester<D> {
         rows.join("\n").trim_end().to_owned()
     }
 
+    /// Whether the first occurrence of an ASCII text on the screen is bold.
+    pub(super) fn is_bold(&mut self, text: &str) -> bool {
+        let screen = self.screen();
+        let mut rows = screen.lines().enumerate();
+        let (row, column) = rows
+            .find_map(|(row, line)| Some((row, line.split_once(text)?.0.chars().count())))
+            .unwrap();
+        let cell = (row.try_into().unwrap(), column.try_into().unwrap());
+        self.emulator.screen().cell(cell.0, cell.1).unwrap().bold()
+    }
+
     /// Clicks the first row that contains a text, in the dialog's coordinates.
     pub(super) fn click(&mut self, text: &str) -> &mut Self {
         self.click_at(text, 4)

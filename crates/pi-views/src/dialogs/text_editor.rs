@@ -55,7 +55,7 @@ impl DialogBody for EditorDialog {
         canvas.editor(&lines);
         canvas.blank();
         canvas.hints(&[
-            Hint::key(action::INPUT_SUBMIT, "send"),
+            Hint::key(action::INPUT_SUBMIT, "submit"),
             Hint::key(action::INPUT_NEW_LINE, "new line"),
             Hint::leave("cancel"),
             Hint::key(keys::EDITOR_EXTERNAL, "external editor"),

@@ -67,10 +67,11 @@ impl DiffHunk {
 
     /// Returns a hunk for a file that was written as a whole.
     pub fn written(contents: &str) -> Option<Self> {
+        let width = contents.lines().count().to_string().len();
         let lines: Vec<String> = contents
             .lines()
             .enumerate()
-            .map(|(index, line)| format!("+{} {line}", index + 1))
+            .map(|(index, line)| format!("+{:>width$} {line}", index + 1))
             .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         Self::of(&lines)
@@ -146,6 +147,9 @@ mod tests {
         assert_eq!(DiffHunk::split(&long).len(), 2);
         assert_eq!(DiffHunk::split(""), []);
         assert_eq!(DiffHunk::written("a\nb\n").unwrap().added, 2);
+        let long = DiffHunk::written(&"x\n".repeat(10)).unwrap();
+        assert!(long.text.starts_with("+ 1 x\n"), "{}", long.text);
+        assert!(long.text.ends_with("\n+10 x"), "{}", long.text);
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub(super) fn model() -> FauxProvider {
 /// The answer to prompts after the script.
 pub(super) fn end() -> FauxResponse {
     FauxResponse::text(
-        "The script ends here. Look around: `/diff` shows the changes, **Ctrl+O** opens the tool calls, `/theme` does \
-         not exist and is questioned. Quit with **Ctrl+D**, then start `pi` with your own model.",
+        "The script ends here. Look around: `/diff` shows the changes, **Ctrl+O** opens the tool calls, `/hotkeys` \
+         lists the keys. Quit with **Ctrl+D**, then start `pi` with your own model.",
     )
 }
 

@@ -292,7 +292,7 @@ fn asked_about_the_second_turn(context: &TestContext) -> Terminal {
     terminal.wait("2 files");
     terminal.send("repeat");
     terminal.send("\r");
-    terminal.wait("Restore conversation, files or both? 3 files changed since");
+    terminal.wait("Restoring 3 files would:");
     terminal.wait("delete new/b.txt");
     assert_eq!(text(context, "a.txt").unwrap(), "two\n");
     terminal

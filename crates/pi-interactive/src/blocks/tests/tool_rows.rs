@@ -17,7 +17,7 @@ fn finished(name: &str, arguments: &Value, text: &str, millis: u64) -> ToolCallB
 
 fn failed(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
     let mut block = call(name, arguments);
-    block.end(&result(text), None, true, None);
+    block.end(&result(text), None, true);
     block
 }
 
@@ -25,7 +25,7 @@ fn failed(name: &str, arguments: &Value, text: &str) -> ToolCallBlock {
 fn calls_are_one_row_with_status_result_and_time() {
     let diff = json!({"diff": " 2 kept\n-3 let b = 2;\n+3 let b = 22;\n+4 let c = 3;"});
     let mut edit = call("edit", &json!({"path": "src/retry.py"}));
-    edit.end(&result("ok"), Some(&diff), false, None);
+    edit.end(&result("ok"), Some(&diff), false);
     let content = "def f():\n    return 1\n";
     let table = [
         (
@@ -147,6 +147,20 @@ fn a_running_call_shows_its_time_and_the_end_of_its_output() {
     );
     block.tick(start + Duration::from_secs(1));
     assert_eq!(rows(&mut block, 60).get(1).unwrap(), " ▸ $ make  1s");
+}
+
+#[test]
+fn a_call_that_did_not_run_has_no_time() {
+    let mut block = call("bash", &json!({"command": "git push"}));
+    let start = Instant::now();
+    block.begin(start);
+    block.tick(start + Duration::from_secs(9));
+    block.end(&result("The user denied this tool call"), None, true);
+    block.set_duration(None);
+    assert_eq!(
+        rows(&mut block, 60),
+        ["", " ✗ $ git push", "   The user denied this tool call"]
+    );
 }
 
 #[test]

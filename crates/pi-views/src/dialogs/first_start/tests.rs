@@ -6,7 +6,7 @@ use crate::dialogs::testing::{DialogTester, HOSTILE, fits_every_size, survives_r
 fn tester(ready: &[&str]) -> DialogTester<DialogFrame<FirstStartDialog>> {
     let ui = UiTheme::for_tests();
     let ready = ready.iter().map(|name| (*name).to_owned()).collect();
-    let dialog = FirstStartDialog::open(ui.clone(), ColorScheme::Dark, ready);
+    let dialog = FirstStartDialog::open(ui.clone(), ready);
     DialogTester::new(&ui, dialog)
 }
 
@@ -60,17 +60,11 @@ fn can_be_skipped_at_any_step() {
 #[test]
 fn fits_any_terminal() {
     let ready = vec![HOSTILE.to_owned(); 9];
-    fits_every_size(FirstStartDialog::open(
-        UiTheme::for_tests(),
-        ColorScheme::Light,
-        ready,
-    ));
+    fits_every_size(FirstStartDialog::open(UiTheme::for_tests(), ready));
 }
 
 #[test]
 fn survives_any_input() {
     let ui = UiTheme::for_tests();
-    survives_random_input(&ui, || {
-        FirstStartDialog::open(ui.clone(), ColorScheme::Light, Vec::new())
-    });
+    survives_random_input(&ui, || FirstStartDialog::open(ui.clone(), Vec::new()));
 }

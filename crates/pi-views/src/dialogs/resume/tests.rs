@@ -170,7 +170,7 @@ fn a_search_is_repeated_while_sessions_are_indexed() {
     tester.on_update(results("r", &["e1", "e2"], Some(1)));
     assert_eq!(tester.intents(), [repeated("r")]);
     let screen = tester.screen();
-    assert!(screen.contains("indexing 25 % · 2 matches"), "{screen}");
+    assert!(screen.contains("indexing 25% · 2 matches"), "{screen}");
     // A new query does not wait for the repeated one, which is then not repeated again.
     tester.press("down").type_text("o");
     assert_eq!(tester.intents(), [search("ro", SessionScope::Project)]);

@@ -137,7 +137,7 @@ impl TextSearch {
         if let Some(indexing) = &self.indexing {
             let percent = (indexing.done * 100).checked_div(indexing.total);
             let percent = percent.unwrap_or_default();
-            state = format!("indexing {percent} % · {state}");
+            state = format!("indexing {percent}% · {state}");
         }
         state
     }
@@ -324,14 +324,15 @@ fn hit_line(
     let gap = " ".repeat(title_width.saturating_sub(visible_width(&title)) + 2);
     let room = canvas.width().saturating_sub(ROW_START + title_width);
     let snippet = snippet_line(&hit.snippet, room, &ctx);
-    let arrow = if selected {
-        ctx.paint(ColorToken::Accent, " → ")
+    // Dim text is hard to read on the background of the selected row.
+    let (arrow, secondary) = if selected {
+        (ctx.paint(ColorToken::Accent, " → "), ColorToken::Muted)
     } else {
-        "   ".to_owned()
+        ("   ".to_owned(), ColorToken::Dim)
     };
     let line = format!(
         "{arrow}{}  {title}{gap}{snippet}",
-        ctx.paint(ColorToken::Dim, &date)
+        ctx.paint(secondary, &date)
     );
     let line = truncate_to_width(&line, canvas.width(), ellipsis);
     if selected {

@@ -118,14 +118,20 @@ impl ResumeDialog {
         let title = truncate_to_width(&title, room, ellipsis);
         let gap = " ".repeat(room.saturating_sub(visible_width(&title)) + 2);
         let deleting = matches!(&self.mode, ResumeMode::Deleting(path) if *path == session.path);
+        // Dim text is hard to read on the background of the selected row.
+        let secondary = if selected {
+            ColorToken::Muted
+        } else {
+            ColorToken::Dim
+        };
         let (title_style, facts_token) = if deleting {
             (ctx.style(ColorToken::Error), ColorToken::Error)
         } else if self.is_current(&session.path) {
-            (ctx.style(ColorToken::Accent), ColorToken::Dim)
+            (ctx.style(ColorToken::Accent), secondary)
         } else if is_named(session) {
-            (ctx.style(ColorToken::Warning), ColorToken::Dim)
+            (ctx.style(ColorToken::Warning), secondary)
         } else {
-            (Style::plain(), ColorToken::Dim)
+            (Style::plain(), secondary)
         };
         let title_style = if selected {
             title_style.bold()
@@ -139,7 +145,7 @@ impl ResumeDialog {
         };
         let line = format!(
             "{arrow}{}{}{gap}{}",
-            ctx.paint(ColorToken::Dim, &placed.branch),
+            ctx.paint(secondary, &placed.branch),
             title_style.apply(&title),
             ctx.paint(facts_token, &facts)
         );

@@ -55,6 +55,20 @@ fn the_changes_of_the_turn_or_of_the_session_are_shown() {
 }
 
 #[test]
+fn the_keys_that_scroll_are_shown_if_the_diff_is_longer_than_the_screen() {
+    let ui = UiTheme::for_tests();
+    let hint = "pgup/pgdn page · enter comment · r revert";
+    let mut short = DialogTester::new(&ui, ReviewDialog::open(ui.clone(), files()));
+    assert!(!short.screen().contains("pgup/pgdn"));
+    let mut long = files();
+    long[0].hunks[0].hunk = DiffHunk::written(&"line\n".repeat(50)).unwrap();
+    let mut tester = DialogTester::new(&ui, ReviewDialog::open(ui.clone(), long));
+    let screen = tester.screen();
+    assert!(screen.contains(hint), "{screen}");
+    assert!(screen.contains("escape close"), "{screen}");
+}
+
+#[test]
 fn a_comment_quotes_the_hunk() {
     let ui = UiTheme::for_tests();
     let mut tester = DialogTester::new(&ui, ReviewDialog::open(ui.clone(), files()));

@@ -97,4 +97,11 @@ fn notes_are_next_to_names_and_at_the_edge_of_prompts() {
         columns(&entries[1], Some(column), 80),
         (long, "  note".to_owned())
     );
+    let entry = SearchEntry {
+        note: "a note that is longer than the row".to_owned(),
+        ..entry("a")
+    };
+    let note = |room| columns(&entry, Some(column), room).1;
+    assert_eq!(note(30), "      a note that is longer …");
+    assert_eq!(note(20), "");
 }

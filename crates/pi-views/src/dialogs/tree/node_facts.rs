@@ -90,7 +90,8 @@ impl NodeFacts {
         text
     }
 
-    /// Returns the columns of a row, aligned to the right; empty if there is nothing to show.
+    /// Returns the columns of a row from the first one that has a value, to be aligned to the right; empty if there is
+    /// nothing to show.
     pub(super) fn columns(&self, list_width: usize, canvas: &DialogCanvas) -> String {
         let Some(widths) = column_widths(list_width) else {
             return String::new();
@@ -103,7 +104,8 @@ impl NodeFacts {
         let muted = |text: Option<String>| {
             text.map_or_else(String::new, |text| canvas.paint(ColorToken::Muted, &text))
         };
-        aligned(&[changes, muted(time), muted(cost)], widths)
+        let columns = aligned(&[changes, muted(time), muted(cost)], widths);
+        columns.trim_start().to_owned()
     }
 }
 

@@ -474,6 +474,38 @@ fn a_wide_terminal_has_the_preview_next_to_the_tree() {
 }
 
 #[test]
+fn the_style_of_a_cut_row_ends_before_the_preview() {
+    let ui = UiTheme::for_tests();
+    let dialog = TreeDialog::open(ui.clone(), costly_tree().choices("1"));
+    let mut tester = DialogTester::sized(&ui, dialog, 150, 30);
+    let screen = tester.screen();
+    assert!(
+        screen.contains("→ • user: fix the parser and describe it in the README, ple…"),
+        "{screen}"
+    );
+    assert!(tester.is_bold("fix the parser"));
+    assert!(!tester.is_bold("Prompt ·"));
+}
+
+#[test]
+fn a_text_is_cut_where_the_first_value_starts() {
+    let ui = UiTheme::for_tests();
+    let text = "The script turns every space into a line break, so a word counts twice.";
+    let usage = json!({"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
+        "cost": {"input": 0, "output": 0.5, "cacheRead": 0, "cacheWrite": 0, "total": 0.5}});
+    let response = json!({"type": "message", "message": {"role": "assistant", "usage": usage,
+        "content": [{"type": "text", "text": text}], "model": "m-1", "stopReason": "stop"}});
+    let tree = TestTree::new().add("1", None, &response);
+    let dialog = TreeDialog::open(ui.clone(), tree.choices("1"));
+    let screen = DialogTester::new(&ui, dialog).screen();
+    let row = screen.lines().find(|line| line.contains('→')).unwrap();
+    assert_eq!(
+        row,
+        " → • assistant: The script turns every space into a line break, so a wor…  $0.50"
+    );
+}
+
+#[test]
 fn a_narrow_terminal_has_no_columns() {
     let ui = UiTheme::for_tests();
     let dialog = TreeDialog::open(ui.clone(), costly_tree().choices("8"));

@@ -158,8 +158,8 @@ impl TreeDialog {
                 let arrow = canvas.paint(ColorToken::Accent, " → ");
                 let style = canvas.context().style(ColorToken::SelectedBg);
                 // Text that was cut ends with a reset, which must not end the background.
-                let parts = line.split(RESET).map(|part| style.apply(part));
-                format!("{}{}", style.apply(&arrow), parts.collect::<String>())
+                let parts: Vec<String> = line.split(RESET).map(|part| style.apply(part)).collect();
+                format!("{}{}", style.apply(&arrow), parts.join(RESET))
             } else {
                 format!("   {line}")
             };
