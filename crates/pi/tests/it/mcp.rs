@@ -1,7 +1,6 @@
 //! MCP servers as child processes: a tiny server in a shell script, which answers with fixed responses.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -83,9 +82,7 @@ fn write_server(context: &TestContext, entry: &mut Value) -> PathBuf {
 }
 
 fn write_script(context: &TestContext, entry: &mut Value, server: &str) -> PathBuf {
-    let script = context.home.path().join("server.sh");
-    context.home.write("server.sh", server);
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = context.home.write_program("server.sh", server);
     let pids = context.home.path().join("pids");
     entry["command"] = json!(script);
     entry["env"] = json!({ "PIDS": pids });
@@ -157,8 +154,7 @@ fn describe_tool(context: &TestContext, description: &str) {
     let text = std::fs::read_to_string(&script).unwrap();
     let read = "DESCRIPTION=$(cat \"$(dirname \"$0\")/description\")";
     let text = text.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{read}\n"), 1);
-    context.home.write("server.sh", text);
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    context.home.write_program("server.sh", text);
     let config = json!({"mcpServers": {"tiny": entry}});
     context.home.write("agent/mcp.json", config.to_string());
 }
