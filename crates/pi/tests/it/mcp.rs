@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use pi_test_support::ScriptedReply;
+use pi_test_support::{ScriptedReply, is_running};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
@@ -97,13 +97,11 @@ fn context_with_server(context: &TestContext, entry: Value) -> PathBuf {
     pids
 }
 
-/// Returns the processes that were started and still exist.
+/// Returns the processes that were started and have not ended.
 fn running(pids: &std::path::Path) -> Vec<String> {
     let started = std::fs::read_to_string(pids).unwrap_or_default();
-    let started = started.lines().map(str::to_owned);
-    started
-        .filter(|pid| std::path::Path::new("/proc").join(pid).exists())
-        .collect()
+    let running = started.lines().filter(|pid| is_running(pid));
+    running.map(str::to_owned).collect()
 }
 
 #[tokio::test]
